@@ -1,0 +1,151 @@
+"""The configuration as data: frozen, typed, complete. No I/O and no hidden defaults here or below: what a run used
+is what its `config.json` shows.
+
+Free-form `options` are validated against the model of the loader or suite that they are for (`proctor.config.load`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AgentCfg(Frozen):
+    """A policy under examination."""
+
+    name: str = Field(min_length=1)
+    policy: str
+    """A loader (`torch`, `onnx`, `sb3`, `random`, ...) or an import string (`pkg.module:Class`, `file.py:Class`)."""
+    checkpoint: str | None = None
+    device: str = "cpu"
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class TaskCfg(Frozen):
+    """Where agents are examined: a suite and its options, with what holds for every suite beside them."""
+
+    suite: str
+    name: str = Field(min_length=1)
+    """Filled in by the suite where the config gives none."""
+    max_episode_steps: int | None = Field(default=None, ge=1)
+    """Overrides the run's limit for this task."""
+    wait_steps: int = Field(default=0, ge=0)
+    """Warm-up steps with a dummy action before the policy is asked; neither recorded nor counted."""
+    out_of_range: Literal["reject", "clip"] = "reject"
+    """An action outside the action space: end the trial as `invalid_action`, or clip it and count the step."""
+    success_rule: Literal["at_end", "ever"] = "at_end"
+    stop_on_success: bool = False
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class WorkersCfg(Frozen):
+    """Where environments run. YAML may also say `workers: inline`, `workers: process` or `workers: 4`."""
+
+    kind: Literal["inline", "process"] = "process"
+    count: int | None = Field(default=None, ge=1)
+    """Processes; None: as many as the machine has cores, at most `num_parallel`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"kind": value}
+        if isinstance(value, int) and not isinstance(value, bool):
+            return {"kind": "process", "count": value}
+        return value
+
+
+class VideoCfg(Frozen):
+    """Which trials get an mp4. Used when `record.level` is `video`."""
+
+    trials: Literal["first", "failures", "all"] = "first"
+    first: int = Field(default=1, ge=1)
+    """With `trials: first`: how many trials of each (agent, task)."""
+    every: int = Field(default=1, ge=1)
+    """One frame for every so many steps."""
+    fps: float | None = Field(default=None, gt=0)
+    """None: real time where the environment has a clock, else 30."""
+
+
+class RecordCfg(Frozen):
+    """What is kept of each trial. YAML may also say `record: series`."""
+
+    level: Literal["summary", "series", "video"] = "series"
+    observations: bool = False
+    video: VideoCfg = VideoCfg()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        return {"level": value} if isinstance(value, str) else value
+
+
+class ScoringCfg(Frozen):
+    """How metrics become one number. YAML may also say `scoring: success`. What a mode reads of these keys is in
+    `proctor.scoring`; `mode` is a registered scoring or an import string."""
+
+    mode: str = "default_v1"
+    w_success: float = Field(default=2.0, ge=0)
+    w_efficiency: float = Field(default=1.0, ge=0)
+    w_safety: float = Field(default=1.0, ge=0)
+    w_smoothness: float = Field(default=0.25, ge=0)
+    normalize_weights: bool = True
+    force_scale: float = 1.0
+    lcp_scale: float = 1.0
+    speed_scale_mm_s: float = 50.0
+    jerk_scale_mm_s3: float | None = None
+    missing_force: Literal["drop", "perfect"] = "drop"
+    floor: float | None = None
+    """Score of a trial that the policy broke. None: the scoring's own floor (`return` has none)."""
+    metrics: tuple[str, ...] = ()
+    """Further metrics by import string, beside the built-in ones."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """For a scoring of your own."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        return {"mode": value} if isinstance(value, str) else value
+
+
+class LimitsCfg(Frozen):
+    """Time limits in seconds (None: none) and how often what the infrastructure broke is tried again."""
+
+    step_s: float | None = Field(default=60.0, gt=0)
+    reset_s: float | None = Field(default=300.0, gt=0)
+    """Making an environment and resetting it."""
+    trial_s: float | None = Field(default=None, gt=0)
+    act_s: float | None = Field(default=120.0, gt=0)
+    """One forward of a policy."""
+    retries: int = Field(default=2, ge=0)
+    max_loaded_agents: int = Field(default=8, ge=1)
+    """How many policies are in memory at once; more agents are examined in groups of this size."""
+
+
+class EvalConfig(Frozen):
+    """A whole examination."""
+
+    name: str = Field(default="evaluation", min_length=1)
+    agents: tuple[AgentCfg, ...] = Field(min_length=1)
+    tasks: tuple[TaskCfg, ...] = Field(min_length=1)
+    n_trials: int = Field(default=10, ge=1)
+    base_seed: int = Field(default=123, ge=0)
+    max_episode_steps: int | None = Field(default=None, ge=1)
+    """None: the environment's own limit, or 1000 where it has none."""
+    num_parallel: int = Field(default=16, ge=1)
+    workers: WorkersCfg = WorkersCfg()
+    output_root: str = "results/eval_runs"
+    record: RecordCfg = RecordCfg()
+    scoring: ScoringCfg = ScoringCfg()
+    limits: LimitsCfg = LimitsCfg()
+
+    def agent(self, name: str) -> AgentCfg:
+        return next(a for a in self.agents if a.name == name)
+
+    def task(self, name: str) -> TaskCfg:
+        return next(t for t in self.tasks if t.name == name)

@@ -1,0 +1,26 @@
+"""The errors a user can meet, each with a way out in its text.
+
+`ProctorError` is the base: the command line prints its text without a traceback. What the subclasses mean
+for the exit code is written in `proctor.cli`.
+"""
+
+from __future__ import annotations
+
+
+class ProctorError(Exception):
+    """Something the user can act on. The message says what was found, what was expected and what to do."""
+
+
+class InputError(ProctorError):
+    """Bad input: a config, a checkpoint, a run folder, an option."""
+
+
+class MissingExtra(InputError):
+    """An optional package is absent. The text is one sentence with the install command."""
+
+    def __init__(self, what: str, package: str, extra: str):
+        super().__init__(f'{what} needs the package "{package}"; install it with: pip install "proctor[{extra}]"')
+
+
+class RunError(ProctorError):
+    """A run cannot go on (disk full, folder in use). What is finished stays finished."""

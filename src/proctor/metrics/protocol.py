@@ -1,0 +1,29 @@
+"""What a metric is: a pure function of an episode, with unit, direction and reducer.
+
+`needs` names the arrays that must be in the record; without them the metric is not available (None), which is not 0.
+A value may also be None or NaN for one episode (a time to success without success); such episodes are left out of the
+mean, and the count that remains is reported beside it.
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import ClassVar, Literal
+
+from proctor.record.episode import Episode
+
+Direction = Literal["up", "down", "none"]
+Reducer = Literal["mean", "max", "min", "median", "rate"]
+
+
+class Metric(abc.ABC):
+    name: ClassVar[str]
+    unit: ClassVar[str]
+    """"1" for a pure number."""
+    direction: ClassVar[Direction]
+    reducer: ClassVar[Reducer] = "mean"
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    @abc.abstractmethod
+    def __call__(self, episode: Episode) -> float | None:
+        """The value for one episode; None where it has none."""

@@ -1,0 +1,61 @@
+"""Options that every agent has, whatever loads it: how its rows are batched and what is done around its model.
+
+A loader extends `PolicyOptions` with its own keys. The pipeline around the model, in this order: frame stack,
+normalisation, model, action scaling.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class NormalizeCfg(BaseModel):
+    """Observation normalisation: `(x - mean) / sqrt(var + epsilon)`, then clipped. Either numbers or a file: `.npz`
+    (mean, var or std), `.json`, or an SB3 `VecNormalize` pickle."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    file: str | None = None
+    mean: list[float] | None = None
+    var: list[float] | None = None
+    epsilon: float = 1e-8
+    clip: float | None = 10.0
+    key: str | None = None
+    """Which entry of a dict observation; None: the observation itself, or every entry the file has."""
+
+
+class ActionScaleCfg(BaseModel):
+    """`action = offset + scale * model output`, or `to_space`: the model speaks [-1, 1] and the task's bounds decide."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    scale: float | list[float] = 1.0
+    offset: float | list[float] = 0.0
+    to_space: bool = False
+    clip: tuple[float, float] | None = None
+    """Clip the model's output first."""
+
+
+class PolicyOptions(BaseModel):
+    """Common options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    pad_to: int | None = Field(default=16, ge=1)
+    """Rows of every forward. Null: exactly the rows that wait, faster for one trial at a time, but a trial's bytes may
+    then depend on its neighbours."""
+    max_batch: int | None = Field(default=None, ge=1)
+    max_wait_s: float | None = Field(default=None, ge=0)
+    trust: bool = False
+    """Allow what may execute code: pickles, whole-module checkpoints."""
+    frame_stack: int = Field(default=1, ge=1)
+    frame_stack_axis: Literal["first", "last"] = "last"
+    normalize: NormalizeCfg | None = None
+    action_scale: ActionScaleCfg | None = None
+
+
+class PythonOptions(PolicyOptions):
+    """`python` loader: `target` is an import string to a Policy class or a factory, called with `kwargs` (and with
+    `checkpoint`, `device`, `spaces` where its signature names them)."""
+
+    target: str = ""
+    kwargs: dict[str, Any] = Field(default_factory=dict)

@@ -1,0 +1,148 @@
+"""What a policy is.
+
+A policy never sees an episode; it sees a batch of rows, each from another trial. Everything that belongs to a
+trial (recurrent state, noise) comes in with its row and goes out with it, so a policy object holds nothing but
+its weights, and a trial comes out the same whatever shares its batch.
+
+Rows: `batch.observation` is an array `(rows, ...)`, or a dict (nested as the environment's) of such arrays, or a
+list of objects where the space is not made of arrays. The arrays are valid during the call only: copy what you keep.
+`rows` is always the agent's `pad_to` (unless that is null): the last rows may repeat a real one, and what is returned
+for them is dropped.
+
+A plain policy writes `act` and, if it has memory, `reset`. A policy with several model calls per action (a
+planner, then an action expert) declares `stages` and writes `forward`.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from proctor.plan.trial import Trial
+
+Observation = Any
+"""Array `(rows, ...)`, nested dict or tuple of arrays, or list of objects."""
+
+State = Any
+"""None, or a nested dict / tuple / list of arrays whose first axis is the row."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One kind of model call. A forward starts when `max_batch` requests wait, when no running slot could still
+    join, or when the oldest has waited `max_wait_s` (None: as long as a forward lately took, from 1 to 50 ms)."""
+
+    name: str
+    max_batch: int | None = None
+    max_wait_s: float | None = None
+
+
+@dataclass
+class Batch:
+    """The rows of one forward. `rngs[i]` is the generator of row i's trial; pad rows get throw-away ones."""
+
+    observation: Observation
+    state: State
+    rngs: Sequence[np.random.Generator]
+    trials: Sequence[Trial]
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def normal(self, shape: tuple[int, ...] = (), dtype: Any = np.float64) -> np.ndarray:
+        """Standard normal noise `(rows, *shape)`, each row from its own trial's generator."""
+        return np.stack([rng.standard_normal(shape, dtype=dtype) for rng in self.rngs])
+
+    def uniform(self, shape: tuple[int, ...] = ()) -> np.ndarray:
+        """Uniform noise in [0, 1), `(rows, *shape)`, each row from its own trial's generator."""
+        return np.stack([rng.random(shape) for rng in self.rngs])
+
+
+@dataclass(frozen=True)
+class Actions:
+    """`actions`: `(rows, *action)` for one action a row, `(rows, horizon, *action)` for a chunk. `state`: what the
+    next call of these trials gets (None: stateless)."""
+
+    actions: np.ndarray
+    state: State = None
+
+
+@dataclass(frozen=True)
+class Execute:
+    """A stage's answer for one row: run these actions `(horizon, *action)`, then ask stage `then`."""
+
+    actions: np.ndarray
+    then: str
+
+
+@dataclass(frozen=True)
+class Goto:
+    """A stage's answer for one row: ask another stage, with a fresh observation of the same step."""
+
+    stage: str
+
+
+@dataclass(frozen=True)
+class Fail:
+    """A stage's answer for one row: the policy gives up; the trial ends as a policy error with this reason."""
+
+    reason: str
+
+
+Decision = Execute | Goto | Fail
+
+
+@dataclass(frozen=True)
+class StageOutput:
+    """One decision per row, and the rows' next state (None: stateless)."""
+
+    decisions: Sequence[Decision]
+    state: State = None
+
+
+@dataclass(frozen=True)
+class SpaceInfo:
+    """What a loader is told of the tasks its agent will meet: gymnasium spaces by task name."""
+
+    observation: dict[str, Any] = field(default_factory=dict)
+    action: dict[str, Any] = field(default_factory=dict)
+
+
+class Policy(abc.ABC):
+    """A plain policy: one model call, stage `act`."""
+
+    def reset(self, trials: Sequence[Trial]) -> State:
+        """The initial state of these trials, stacked on the first axis; None for a policy without memory."""
+        return None
+
+    @abc.abstractmethod
+    def act(self, batch: Batch) -> np.ndarray | Actions:
+        """Actions for every row: an array `(rows, *action)` or a chunk `(rows, horizon, *action)`; with state, `Actions`."""
+
+    def close(self) -> None:  # noqa: B027 - optional to override
+        """Let go of devices and connections. Called once, after the last act."""
+
+
+class StagedPolicy(abc.ABC):
+    """A policy of several stages. A trial starts at `stages[0]`; each forward says, per row, what comes next."""
+
+    stages: tuple[Stage, ...]
+
+    def reset(self, trials: Sequence[Trial]) -> State:
+        """As in Policy."""
+        return None
+
+    @abc.abstractmethod
+    def forward(self, stage: str, batch: Batch) -> StageOutput:
+        """Run one stage on a batch. Two stages may run at once, each on its own thread."""
+
+    def close(self) -> None:  # noqa: B027 - optional to override
+        """As in Policy."""
+
+
+AnyPolicy = Policy | StagedPolicy
+PolicyFactory = Callable[..., AnyPolicy]

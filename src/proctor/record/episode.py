@@ -1,0 +1,79 @@
+"""The record of a trial: per-step arrays and how it ended.
+
+`Episode.arrays` has T rows (steps executed after the warm-up): `actions`, `rewards`, `terminals`, `truncations`,
+`success`, every signal by name, and on request `observations` (or `observations.KEY`), which have T+1 rows: the first
+observation, then the one after each step. `action_dt_s` is a scalar, NaN where the environment has no clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+RESERVED = frozenset({"actions", "rewards", "terminals", "truncations", "success", "action_dt_s", "observations"})
+
+
+class Outcome(StrEnum):
+    """How a trial ended."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    TRUNCATED = "truncated"
+    INVALID_ACTION = "invalid_action"
+    POLICY_ERROR = "policy_error"
+    ENV_ERROR = "env_error"
+    TIMEOUT = "timeout"
+    WORKER_LOST = "worker_lost"
+
+    @property
+    def scored(self) -> bool:
+        """Whether the trial says something about the agent; the others are faults of the infrastructure."""
+        return self not in (Outcome.ENV_ERROR, Outcome.TIMEOUT, Outcome.WORKER_LOST)
+
+    @property
+    def broken_by_policy(self) -> bool:
+        """Scored as success 0 and with the scoring's floor."""
+        return self in (Outcome.INVALID_ACTION, Outcome.POLICY_ERROR)
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What metrics read. `max_steps` is the step limit that applied; `success_rule` is `at_end` or `ever`."""
+
+    arrays: Mapping[str, np.ndarray]
+    outcome: Outcome
+    max_steps: int
+    success_rule: str = "at_end"
+    task: str = ""
+    detail: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def n_steps(self) -> int:
+        return len(self.arrays["rewards"])
+
+    @property
+    def dt_s(self) -> float:
+        return float(self.arrays["action_dt_s"])
+
+    @property
+    def first_success(self) -> int | None:
+        """1-based step at which success first held; None if never."""
+        hits = np.flatnonzero(self.arrays["success"])
+        return int(hits[0]) + 1 if hits.size else None
+
+    def digest(self) -> str:
+        return digest(self.arrays)
+
+
+def digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """SHA-256 over names, dtypes, shapes and bytes: equal exactly when the recorded arrays are equal to the byte."""
+    h = hashlib.sha256()
+    for name in sorted(arrays):
+        a = np.ascontiguousarray(arrays[name])
+        h.update(f"{name}|{a.dtype.str}|{a.shape}|".encode())
+        h.update(a.tobytes())
+    return h.hexdigest()

@@ -1,0 +1,141 @@
+"""What an environment is.
+
+`Env` is one world; `BatchEnv` steps N worlds in one call. Both are thin: they know nothing of agents, slots or
+recording. `reset(seed, index)` starts a trial: the same arguments give the same episode, in a fresh environment or in
+one that has been used (else the suite says `reusable = False` and gets a fresh one for each trial). `index` is the
+explicit initial-state index, for environments that have such.
+
+A `Step` is what one step gave: the observation after it (on the last step the terminal one, never that of an
+automatic reset), reward, the two end flags, the success flag of this step, and the recorded signals by name.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import gymnasium
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+NO_SIGNALS: Mapping[str, Any] = {}
+
+
+class Step(NamedTuple):
+    observation: Any
+    reward: float
+    terminated: bool
+    truncated: bool
+    success: bool
+    signals: Mapping[str, Any] = NO_SIGNALS
+
+
+class Env(abc.ABC):
+    """One world."""
+
+    observation_space: gymnasium.Space[Any]
+    action_space: gymnasium.Space[Any]
+    action_dt_s: float | None = None
+    """Simulated seconds per step; None where the environment has no clock."""
+
+    max_steps: int | None = None
+    """The environment's own step limit, used where the config sets none."""
+
+    @abc.abstractmethod
+    def reset(self, seed: int, index: int) -> Any:
+        """Start a trial and return its first observation."""
+
+    @abc.abstractmethod
+    def step(self, action: Any) -> Step:
+        """One step with an action of the action space."""
+
+    def dummy_action(self) -> Any:
+        """What is done during warm-up steps: zeros, or the nearest valid action."""
+        return neutral_action(self.action_space)
+
+    def render(self) -> np.ndarray:
+        """The current frame, uint8 (height, width, 3)."""
+        raise NotImplementedError(f"{type(self).__name__} does not render")
+
+    def close(self) -> None:  # noqa: B027 - optional to override
+        """Let go of the simulator."""
+
+
+class BatchEnv(abc.ABC):
+    """N worlds that step together, each with its own trial, seed and length."""
+
+    observation_space: gymnasium.Space[Any]
+    """Of a single world."""
+    action_space: gymnasium.Space[Any]
+    """Of a single world."""
+    action_dt_s: float | None = None
+    max_steps: int | None = None
+    num_worlds: int
+    partial_reset: bool = True
+    """False: worlds can only be reset all at once; trials then run in waves."""
+
+    @abc.abstractmethod
+    def reset(self, worlds: Sequence[int], seeds: Sequence[int], indices: Sequence[int]) -> list[Any]:
+        """Start trials in these worlds; one observation for each, in this order. With `partial_reset` False the other
+        worlds may be reset too."""
+
+    @abc.abstractmethod
+    def step(self, actions: Mapping[int, Any]) -> dict[int, Step]:
+        """Step the worlds that have an action; the others may do anything. One Step for each key of `actions`."""
+
+    def dummy_action(self) -> Any:
+        """As in Env."""
+        return neutral_action(self.action_space)
+
+    def render(self, world: int) -> np.ndarray:
+        """The current frame of one world, uint8 (height, width, 3)."""
+        raise NotImplementedError(f"{type(self).__name__} does not render")
+
+    def close(self) -> None:  # noqa: B027 - optional to override
+        """As in Env."""
+
+
+class SuiteOptions(BaseModel):
+    """Base of a suite's options: frozen data, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Suite(abc.ABC):
+    """A family of tasks. Stateless: workers in other processes find it again by name."""
+
+    name: ClassVar[str]
+    Options: ClassVar[type[SuiteOptions]]
+    reusable: ClassVar[bool] = True
+    """False: an environment carries something over a reset, so each trial gets a fresh one."""
+
+    @abc.abstractmethod
+    def task_name(self, options: Any) -> str:
+        """The default name of the task that these options describe."""
+
+    @abc.abstractmethod
+    def make(self, options: Any, *, render: bool, worlds: int) -> Env | BatchEnv:
+        """Build the task's environment. `render`: frames will be asked for. `worlds`: how many a batch environment
+        may have (an Env ignores it)."""
+
+    def is_batch(self, options: Any) -> bool:
+        """Whether `make` returns a BatchEnv for these options."""
+        return False
+
+    def needs(self) -> list[tuple[str, str]]:
+        """(package, extra) pairs that must be importable, for `proctor doctor`."""
+        return []
+
+
+def neutral_action(space: gymnasium.Space[Any]) -> Any:
+    """Zeros where the space allows them, else the nearest valid value."""
+    if isinstance(space, gymnasium.spaces.Box):
+        return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return space.dtype.type(space.start)
+    if isinstance(space, gymnasium.spaces.MultiDiscrete):
+        return np.array(space.start)
+    if isinstance(space, gymnasium.spaces.MultiBinary):
+        return np.zeros(space.shape, space.dtype)
+    raise NotImplementedError(f"no neutral action is known for {space}; override dummy_action")
