@@ -1,0 +1,36 @@
+"""One finished trial as a row: what the ledger keeps, and what scoring and reports read.
+
+`metrics` holds the value of every metric by name, None where it is not available. Success follows the task's rule;
+it is False for what the policy broke and says nothing for unscored outcomes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from proctor.plan.trial import Trial
+from proctor.record.episode import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    trial: Trial
+    outcome: Outcome
+    success: bool
+    steps_total: int
+    steps_to_success: int | None
+    """1-based first step with success; None if never."""
+    episode_reward: float | None
+    """Sum of rewards; None where no step was taken or the record was lost."""
+    max_steps: int
+    attempts: int = 1
+    clipped_steps: int = 0
+    wall_time_s: float = 0.0
+    sim_time_s: float | None = None
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    error: str | None = None
+    """Why, for what the policy or the infrastructure broke: first line, then the traceback."""
+    npz: str | None = None
+    """Path within the run folder."""
+    digest: str | None = None
+    video: str | None = None
