@@ -11,6 +11,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import sys
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ def _import_file(name: str, base: Path | None) -> Any:
     if not path.is_file():
         raise InputError(f"no file {path}")
     path = path.resolve()
-    module_name = f"proctor_user_{path.stem}_{abs(hash(str(path))):x}"
+    module_name = f"proctor_user_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     if module_name in sys.modules:
         return sys.modules[module_name]
     spec = importlib.util.spec_from_file_location(module_name, path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -42,14 +42,12 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Episode:
-    """What metrics read. `max_steps` is the step limit that applied; `success_rule` is `at_end` or `ever`."""
+    """What metrics read. `max_steps` is the step limit that applied."""
 
     arrays: Mapping[str, np.ndarray]
     outcome: Outcome
     max_steps: int
-    success_rule: str = "at_end"
     task: str = ""
-    detail: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_steps(self) -> int:
@@ -73,7 +71,7 @@ def digest(arrays: Mapping[str, np.ndarray]) -> str:
     """SHA-256 over names, dtypes, shapes and bytes: equal exactly when the recorded arrays are equal to the byte."""
     h = hashlib.sha256()
     for name in sorted(arrays):
-        a = np.ascontiguousarray(arrays[name])
+        a = np.asarray(arrays[name])
         h.update(f"{name}|{a.dtype.str}|{a.shape}|".encode())
         h.update(a.tobytes())
     return h.hexdigest()

@@ -1,0 +1,88 @@
+"""The plan: agents x tasks x seeds, as arithmetic rather than as a list, so that its size costs no memory.
+
+Order: agents in groups of `limits.max_loaded_agents`; within a group by trial index, then task, then agent, so that a
+run that stops early has examined every agent on the same seeds. A shard i/n is every n-th trial of that order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from proctor.config.models import EvalConfig
+from proctor.errors import InputError
+from proctor.plan.trial import Trial
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part `index` of `count`, from 1."""
+
+    index: int = 1
+    count: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        match = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise InputError(f'a shard is written i/n with 1 <= i <= n, such as 2/4; found "{text}"')
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+
+class Plan:
+    """The trials of one run (or of one shard of it)."""
+
+    def __init__(self, cfg: EvalConfig, shard: Shard | None = None):
+        self.cfg, self.shard = cfg, shard or Shard()
+        self.agents = [a.name for a in cfg.agents]
+        self.tasks = [t.name for t in cfg.tasks]
+        self._agent_position = {name: i for i, name in enumerate(self.agents)}
+        self._task_position = {name: i for i, name in enumerate(self.tasks)}
+        self._agent_files = _file_names(self.agents)
+        self._task_files = _file_names(self.tasks)
+
+    def groups(self) -> list[list[str]]:
+        """Agents that are in memory together."""
+        size = self.cfg.limits.max_loaded_agents
+        return [self.agents[i : i + size] for i in range(0, len(self.agents), size)]
+
+    def __iter__(self) -> Iterator[Trial]:
+        for position, trial in enumerate(self._all()):
+            if position % self.shard.count == self.shard.index - 1:
+                yield trial
+
+    def _all(self) -> Iterator[Trial]:
+        for group in self.groups():
+            for index in range(self.cfg.n_trials):
+                for task in self.tasks:
+                    for agent in group:
+                        yield Trial(agent, task, index, self.cfg.base_seed + index)
+
+    def placed(self) -> Iterator[tuple[Trial, int, int]]:
+        """Every trial with the positions of its agent and task, as the ledger wants them."""
+        for trial in self:
+            yield trial, self._agent_position[trial.agent], self._task_position[trial.task]
+
+    def stem(self, trial: Trial) -> str:
+        """File name of a trial's record, without the ending: safe and unique."""
+        task = f"__{self._task_files[trial.task]}" if len(self.tasks) > 1 else ""
+        return f"{self._agent_files[trial.agent]}{task}_trial{trial.index:04d}_seed{trial.seed}"
+
+
+def _file_names(names: Sequence[str]) -> dict[str, str]:
+    """A file-safe name for each, unique also on file systems that ignore case."""
+    taken: set[str] = set()
+    result = {}
+    for name in names:
+        safe = re.sub(r"[^A-Za-z0-9.+-]+", "_", name).strip("._")[:80] or "x"
+        candidate, n = safe, 1
+        while candidate.lower() in taken:
+            n += 1
+            candidate = f"{safe}-{n}"
+        taken.add(candidate.lower())
+        result[name] = candidate
+    return result

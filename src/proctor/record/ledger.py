@@ -1,0 +1,185 @@
+"""The ledger: the state of every trial of a run, in SQLite.
+
+One writer (the process that holds the run's lock), any number of readers. Write-ahead logging: what is committed survives
+the death of any process. A trial is `pending` or `done`; only rows of done trials carry results.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from proctor.errors import InputError, RunError
+from proctor.plan.trial import Trial
+from proctor.record.episode import Outcome
+from proctor.record.result import TrialResult
+
+FORMAT = 1
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE trials (
+  agent TEXT NOT NULL, task TEXT NOT NULL, idx INTEGER NOT NULL, seed INTEGER NOT NULL,
+  agent_position INTEGER NOT NULL, task_position INTEGER NOT NULL,
+  state TEXT NOT NULL DEFAULT 'pending', attempts INTEGER NOT NULL DEFAULT 0, faults TEXT NOT NULL DEFAULT '[]',
+  outcome TEXT, success INTEGER, steps_total INTEGER, steps_to_success INTEGER, episode_reward REAL, max_steps INTEGER,
+  clipped_steps INTEGER, wall_time_s REAL, sim_time_s REAL, metrics TEXT, error TEXT, npz TEXT, digest TEXT, video TEXT,
+  PRIMARY KEY (agent, task, idx)
+) WITHOUT ROWID;
+CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
+"""
+
+_RESULT_COLUMNS = (
+    "attempts, outcome, success, steps_total, steps_to_success, episode_reward, max_steps, clipped_steps, wall_time_s, "
+    "sim_time_s, metrics, error, npz, digest, video"
+)
+_RESULT_NAMES = tuple(name.strip() for name in _RESULT_COLUMNS.split(","))
+
+
+class Ledger:
+    """Open with `Ledger.create` or `Ledger.open`; use as a context manager or close it."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        self._db = connection
+
+    @classmethod
+    def create(cls, path: Path) -> Ledger:
+        db = _connect(path)
+        db.executescript(_SCHEMA)
+        ledger = cls(db)
+        ledger.set_meta("format", FORMAT)
+        return ledger
+
+    @classmethod
+    def open(cls, path: Path) -> Ledger:
+        if not path.is_file():
+            raise InputError(f"{path.parent} is not a run folder: it has no {path.name}")
+        try:
+            ledger = cls(_connect(path))
+            found = ledger.get_meta("format")
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"{path} cannot be read as a ledger: {error}") from None
+        if found != FORMAT:
+            raise InputError(f"{path} has ledger format {found}; this version of Proctor reads {FORMAT}")
+        return ledger
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+
+    def set_meta(self, key: str, value: Any) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    def get_meta(self, key: str, default: Any = None) -> Any:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return default if row is None else json.loads(row[0])
+
+    def add(self, trials: Iterable[tuple[Trial, int, int]]) -> None:
+        """Plan trials: (trial, position of its agent, position of its task). Known ones are left alone."""
+        rows = ((t.agent, t.task, t.index, t.seed, a, k) for t, a, k in trials)
+        self._write(
+            "INSERT OR IGNORE INTO trials (agent, task, idx, seed, agent_position, task_position) VALUES (?, ?, ?, ?, ?, ?)", rows
+        )
+
+    def finish(self, results: Iterable[TrialResult]) -> None:
+        """Commit results, all in one transaction."""
+        assignments = ", ".join(f"{name} = ?" for name in _RESULT_NAMES)
+        self._write(
+            f"UPDATE trials SET state = 'done', {assignments} WHERE agent = ? AND task = ? AND idx = ?",
+            (_to_row(r) for r in results),
+        )
+
+    def set_metrics(self, values: Iterable[tuple[Trial, dict[str, float | None]]]) -> None:
+        """Replace the metrics of finished trials."""
+        rows = ((_dump(metrics), t.agent, t.task, t.index) for t, metrics in values)
+        self._write("UPDATE trials SET metrics = ? WHERE agent = ? AND task = ? AND idx = ?", rows)
+
+    def add_fault(self, trial: Trial, fault: str) -> None:
+        """Note that an attempt broke."""
+        self._write(
+            "UPDATE trials SET attempts = attempts + 1, faults = json_insert(faults, '$[#]', ?) "
+            "WHERE agent = ? AND task = ? AND idx = ?",
+            [(fault, trial.agent, trial.task, trial.index)],
+        )
+
+    def faults(self, trial: Trial) -> list[str]:
+        """What broke the earlier attempts of a trial."""
+        row = self._db.execute(
+            "SELECT faults FROM trials WHERE agent = ? AND task = ? AND idx = ?", (trial.agent, trial.task, trial.index)
+        ).fetchone()
+        return [] if row is None else json.loads(row[0])
+
+    def counts(self) -> tuple[int, int]:
+        """(planned, done)."""
+        planned, done = self._db.execute("SELECT count(*), coalesce(sum(state = 'done'), 0) FROM trials").fetchone()
+        return planned, done
+
+    def pending(self) -> set[tuple[str, str, int]]:
+        """(agent, task, index) of every trial that is not done."""
+        return set(self._db.execute("SELECT agent, task, idx FROM trials WHERE state != 'done'"))
+
+    def results(self) -> Iterator[TrialResult]:
+        """Finished trials in plan order: agent, task, index."""
+        cursor = self._db.execute(
+            f"SELECT agent, task, idx, seed, {_RESULT_COLUMNS} FROM trials WHERE state = 'done' "
+            "ORDER BY agent_position, task_position, idx"
+        )
+        for row in cursor:
+            yield _from_row(row)
+
+    def result(self, agent: str, task: str, index: int) -> TrialResult | None:
+        row = self._db.execute(
+            f"SELECT agent, task, idx, seed, {_RESULT_COLUMNS} FROM trials "
+            "WHERE state = 'done' AND agent = ? AND task = ? AND idx = ?",
+            (agent, task, index),
+        ).fetchone()
+        return None if row is None else _from_row(row)
+
+    def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(statement, rows)
+            self._db.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise RunError(f"the ledger cannot be written: {error}; what was committed before is safe") from None
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    return db
+
+
+def _dump(metrics: dict[str, float | None]) -> str:
+    return json.dumps({k: None if v is None or not math.isfinite(v) else float(v) for k, v in metrics.items()})
+
+
+def _to_row(r: TrialResult) -> tuple[Any, ...]:
+    values = {
+        **{name: getattr(r, name) for name in _RESULT_NAMES},
+        "outcome": r.outcome.value,
+        "success": int(r.success),
+        "metrics": _dump(r.metrics),
+    }
+    return (*(values[name] for name in _RESULT_NAMES), r.trial.agent, r.trial.task, r.trial.index)
+
+
+def _from_row(row: tuple[Any, ...]) -> TrialResult:
+    agent, task, index, seed = row[:4]
+    values = dict(zip(_RESULT_NAMES, row[4:], strict=True))
+    values["outcome"] = Outcome(values["outcome"])
+    values["success"] = bool(values["success"])
+    values["metrics"] = json.loads(values["metrics"])
+    return TrialResult(trial=Trial(agent, task, index, seed), **values)

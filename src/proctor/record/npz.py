@@ -1,0 +1,81 @@
+"""Reading and writing a trial's arrays.
+
+The files are ordinary `.npz`. The writer is deterministic (fixed dates, fixed order) and atomic: it writes to a temporary
+name, syncs and renames, so a file that has its name is complete. Arrays of 16 KiB and more are deflated.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+_DEFLATE_FROM = 16 * 1024
+_DATE = 0x0021  # 1980-01-01
+_LOCAL = struct.Struct("<4sHHHHHIIIHH")
+_CENTRAL = struct.Struct("<4sHHHHHHIIIHHHHHII")
+_END = struct.Struct("<4sHHHHIIH")
+
+
+def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write the arrays, in order of their names. After the return the file survives a crash of the machine."""
+    write_synced(path, pack_npz(arrays))
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Write bytes under a temporary name, sync, rename."""
+    temporary = path.with_name(path.name + ".tmp")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    os.replace(temporary, path)
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def pack_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The bytes of an `.npz` with these arrays."""
+    parts: list[bytes] = []
+    directory: list[bytes] = []
+    offset = 0
+    for name in sorted(arrays):
+        data = _npy(arrays[name])
+        if len(data) >= 2**31:
+            raise ValueError(f'array "{name}" of {len(data)} bytes is too large for one record; record less of it')
+        method, body = (8, _deflate(data)) if len(data) >= _DEFLATE_FROM else (0, data)
+        filename = f"{name}.npy".encode()
+        fields = (20, 0x800, method, 0, _DATE, zlib.crc32(data), len(body), len(data), len(filename), 0)
+        parts += [_LOCAL.pack(b"PK\x03\x04", *fields), filename, body]
+        directory += [_CENTRAL.pack(b"PK\x01\x02", 20, *fields, 0, 0, 0, 0, offset), filename]
+        offset += _LOCAL.size + len(filename) + len(body)
+        if offset >= 2**32 - 2**20:
+            raise ValueError(f"the record of one trial exceeds 4 GiB (at array {name!r}); record less of it")
+    central = b"".join(directory)
+    end = _END.pack(b"PK\x05\x06", 0, 0, len(arrays), len(arrays), len(central), offset, 0)
+    return b"".join([*parts, central, end])
+
+
+def _npy(array: np.ndarray) -> bytes:
+    if array.dtype.hasobject:
+        raise ValueError(f"an array of dtype {array.dtype} cannot be recorded; record numbers")
+    buffer, array = io.BytesIO(), np.asarray(array, order="C")
+    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
+    return buffer.getvalue() + array.tobytes()
+
+
+def _deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+    return packer.compress(data) + packer.flush()

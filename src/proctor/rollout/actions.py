@@ -1,0 +1,94 @@
+"""Checking actions before an environment sees them.
+
+A checked chunk has the action space's dtype. NaN and a wrong shape are always invalid; a value out of range is invalid
+or clipped, as the task says. A chunk may be invalid from some step on: what comes before is still executed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+SUPPORTED = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """`actions` (horizon, *shape). Steps from `valid` on are invalid, for `reason`. `clipped` marks clipped steps, None if
+    there are none."""
+
+    actions: np.ndarray
+    valid: int
+    reason: str | None = None
+    clipped: np.ndarray | None = None
+
+
+class ActionChecker:
+    """Checks chunks against one action space."""
+
+    def __init__(self, space: spaces.Space[Any], clip: bool):
+        if not isinstance(space, SUPPORTED):
+            raise TypeError(
+                f"action space {space} is not supported: a policy returns arrays; wrap the environment so that its actions "
+                "are a Box, Discrete, MultiDiscrete or MultiBinary"
+            )
+        assert space.dtype is not None
+        self.shape: tuple[int, ...] = tuple(space.shape or ())
+        self.dtype = np.dtype(space.dtype)
+        self.clip = clip
+        self.discrete = not isinstance(space, spaces.Box)
+        self.low, self.high = _bounds(space)
+
+    def check(self, actions: Any) -> Chunk:
+        """`actions` is (horizon, *shape)."""
+        a = actions if type(actions) is np.ndarray else np.asarray(actions)
+        if a.shape[1:] != self.shape or a.ndim == 0 or len(a) == 0:
+            return Chunk(a, 0, f"action has shape {a.shape[1:]}; the task's action space has {self.shape}")
+        if a.dtype.kind not in "fiub":
+            return Chunk(a, 0, f"action has dtype {a.dtype}; expected numbers")
+        cast = a.astype(self.dtype, copy=False) if not self.discrete or a.dtype.kind != "f" else None
+        if cast is not None and ((cast >= self.low) & (cast <= self.high)).all():
+            return Chunk(cast, len(cast))
+        return self._slow(a)
+
+    def _slow(self, a: np.ndarray) -> Chunk:
+        """Find out, step by step, what is wrong."""
+        flat = a.reshape(len(a), -1).astype(np.float64)
+        finite = np.isfinite(flat).all(axis=1)
+        whole = (np.mod(np.where(np.isfinite(flat), flat, 0.5), 1) == 0).all(axis=1) if self.discrete else finite
+        low = np.broadcast_to(self.low, self.shape).reshape(-1).astype(np.float64)
+        high = np.broadcast_to(self.high, self.shape).reshape(-1).astype(np.float64)
+        outside = ((flat < low) | (flat > high)).any(axis=1)
+        ok = finite & whole & (~outside | self.clip)
+        valid = len(a) if ok.all() else int(np.argmin(ok))
+        clean = np.clip(np.where(np.isfinite(flat), flat, 0.0), low, high).reshape(a.shape).astype(self.dtype)
+        clipped = outside & ok if self.clip and (outside & ok)[:valid].any() else None
+        return Chunk(clean, valid, None if valid == len(a) else self._reason(a[valid], finite[valid], whole[valid]), clipped)
+
+    def _reason(self, action: np.ndarray, finite: bool, whole: bool) -> str:
+        shown = np.array2string(action, threshold=8, precision=4)
+        if not finite:
+            return f"action {shown} is not finite"
+        if not whole:
+            return f"action {shown} is not a whole number; the task's actions are discrete"
+        return (
+            f"action {shown} is out of range [{_span(self.low)}, {_span(self.high)}]; "
+            "`out_of_range: clip` in the task clips instead"
+        )
+
+
+def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(space, spaces.Box):
+        return space.low, space.high
+    if isinstance(space, spaces.Discrete):
+        return np.asarray(space.start), np.asarray(space.start + space.n - 1)
+    if isinstance(space, spaces.MultiDiscrete):
+        return np.asarray(space.start), np.asarray(space.start + space.nvec - 1)
+    return np.zeros(space.shape, space.dtype), np.ones(space.shape, space.dtype)
+
+
+def _span(bound: np.ndarray) -> str:
+    return f"{bound.flat[0]:g}" if bound.size and (bound == bound.flat[0]).all() else np.array2string(bound, threshold=6)

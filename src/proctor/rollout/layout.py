@@ -1,0 +1,107 @@
+"""How an observation lies in memory: the leaves of its space, in one fixed order.
+
+A space made of arrays (Box, Discrete, MultiDiscrete, MultiBinary, and Dict or Tuple of these, nested) has one leaf per
+array, with the space's dtype and shape. Every observation is written leaf by leaf in that dtype, whether it crosses a
+process border or not, so a policy sees the same bytes either way. Other spaces (text, graphs, sequences) have no
+layout: their observations travel as objects, and a batch of them is a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+_ALIGN = 64
+
+
+@dataclass(frozen=True)
+class Leaf:
+    path: tuple[str | int, ...]
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+
+    @property
+    def label(self) -> str:
+        return ".".join(str(part) for part in self.path) or "observation"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Leaves in order, and how many bytes one observation takes (each leaf aligned to 64)."""
+
+    leaves: tuple[Leaf, ...]
+    nbytes: int
+
+    def split(self, observation: Any) -> list[np.ndarray]:
+        """The observation's leaves as arrays. Raises ValueError where one does not have the space's shape."""
+        found = []
+        for leaf in self.leaves:
+            value = observation
+            for part in leaf.path:
+                value = value[part]
+            array = value if type(value) is np.ndarray else np.asarray(value)
+            if array.shape != leaf.shape:
+                raise ValueError(f"{leaf.label} has shape {array.shape}; its space says {leaf.shape}")
+            found.append(array)
+        return found
+
+    def views(self, buffer: Any, offset: int) -> list[np.ndarray]:
+        """Arrays over `buffer`, one per leaf, for one observation that starts at `offset`."""
+        return [
+            np.frombuffer(
+                buffer, leaf.dtype, count=int(np.prod(leaf.shape, dtype=np.int64)), offset=offset + leaf.offset
+            ).reshape(leaf.shape)
+            for leaf in self.leaves
+        ]
+
+    def empty(self, rows: int) -> list[np.ndarray]:
+        """A batch of observations to fill, one array `(rows, *shape)` per leaf."""
+        return [np.empty((rows, *leaf.shape), leaf.dtype) for leaf in self.leaves]
+
+    def join(self, leaves: Sequence[np.ndarray]) -> Any:
+        """The leaves put back into the nesting of the space."""
+        if self.leaves and self.leaves[0].path == ():
+            return leaves[0]
+        return _nest([(leaf.path, array) for leaf, array in zip(self.leaves, leaves, strict=True)])
+
+
+def layout_of(space: spaces.Space[Any]) -> Layout | None:
+    """The layout of a space; None where it is not made of arrays."""
+    found: list[tuple[tuple[str | int, ...], np.dtype[Any], tuple[int, ...]]] = []
+    if not _collect(space, (), found):
+        return None
+    leaves, offset = [], 0
+    for path, dtype, shape in found:
+        leaves.append(Leaf(path, dtype, shape, offset))
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        offset += -(-nbytes // _ALIGN) * _ALIGN
+    return Layout(tuple(leaves), offset)
+
+
+def _collect(space: spaces.Space[Any], path: tuple[str | int, ...], found: list[Any]) -> bool:
+    if isinstance(space, spaces.Dict):
+        return all(_collect(sub, (*path, key), found) for key, sub in space.spaces.items())
+    if isinstance(space, spaces.Tuple):
+        return all(_collect(sub, (*path, i), found) for i, sub in enumerate(space.spaces))
+    if isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        assert space.dtype is not None
+        found.append((path, np.dtype(space.dtype), tuple(space.shape or ())))
+        return True
+    return False
+
+
+def _nest(items: list[tuple[tuple[str | int, ...], Any]]) -> Any:
+    if len(items) == 1 and items[0][0] == ():
+        return items[0][1]
+    groups: dict[str | int, list[Any]] = {}
+    for path, value in items:
+        groups.setdefault(path[0], []).append((path[1:], value))
+    nested = {key: _nest(sub) for key, sub in groups.items()}
+    if all(isinstance(key, int) for key in nested):
+        return tuple(nested[i] for i in range(len(nested)))
+    return nested

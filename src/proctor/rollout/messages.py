@@ -1,0 +1,108 @@
+"""What the engine and its workers say to each other.
+
+Commands go to a worker's host, events come back. All are plain tuples, so they pickle small and fast. A slot is named by
+its number within the worker.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from proctor.plan.trial import Trial
+from proctor.record.episode import Outcome
+from proctor.record.result import TrialResult
+
+
+class Probe(NamedTuple):
+    """Make the task's environment once and say what its spaces are."""
+
+    task: str
+
+
+class Start(NamedTuple):
+    """Begin a trial in a slot."""
+
+    slot: int
+    trial: Trial
+    stem: str
+    """File name of its record, without the ending."""
+    video: bool
+
+
+class Run(NamedTuple):
+    """Execute a chunk of actions `(horizon, *action)` in a slot. None: the chunk lies in shared memory."""
+
+    slot: int
+    actions: Any
+
+
+class Finish(NamedTuple):
+    """End the slot's trial now, because of its policy."""
+
+    slot: int
+    outcome: Outcome
+    error: str
+
+
+class Abandon(NamedTuple):
+    """Forget the slot's trial; nothing is recorded."""
+
+    slot: int
+
+
+class Close(NamedTuple):
+    """Write what is finished, close environments, stop."""
+
+
+class TaskInfo(NamedTuple):
+    """Answer to Probe."""
+
+    task: str
+    observation_space: Any
+    action_space: Any
+    max_steps: int
+    action_dt_s: float | None
+    worlds: int | None
+    """Worlds of a batch environment; None for a plain one."""
+
+
+class ProbeFailed(NamedTuple):
+    task: str
+    error: str
+
+
+class Ready(NamedTuple):
+    """The slot needs an action. `leaves` is None where the observation lies in shared memory."""
+
+    slot: int
+    leaves: Any
+
+
+class Ended(NamedTuple):
+    """The slot is free again; the record of its trial follows as Recorded."""
+
+    slot: int
+
+
+class Fault(NamedTuple):
+    """This attempt broke for no fault of the policy; the slot is free again."""
+
+    slot: int
+    outcome: Outcome
+    error: str
+
+
+class Recorded(NamedTuple):
+    """A trial's record is on disk."""
+
+    result: TrialResult
+
+
+class Fatal(NamedTuple):
+    """The worker cannot write records."""
+
+    error: str
+
+
+Command = Probe | Start | Run | Finish | Abandon | Close
+Event = TaskInfo | ProbeFailed | Ready | Ended | Fault | Recorded | Fatal
