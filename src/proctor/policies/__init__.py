@@ -1,0 +1,85 @@
+"""From an agent's config to a policy.
+
+`load_policy` is the way in: it finds the loader, checks the options, loads the model and puts the pipeline (frame
+stack, normalisation, action scaling) around it. Importing this package imports no model library.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from proctor.config.models import AgentCfg
+from proctor.errors import InputError
+from proctor.policies.files import find_file, sha256
+from proctor.policies.loader import Loader
+from proctor.policies.options import PolicyOptions
+from proctor.policies.pipeline import Pipeline
+from proctor.policies.protocol import AnyPolicy, SpaceInfo
+from proctor.registry import Registry
+
+POLICIES = Registry(
+    "policy loader",
+    "proctor.policies",
+    {
+        "python": "proctor.policies.from_python:PythonLoader",
+        "torch": "proctor.policies.from_torch:TorchLoader",
+        "onnx": "proctor.policies.from_onnx:OnnxLoader",
+        "sb3": "proctor.policies.from_sb3:Sb3Loader",
+        "random": "proctor.policies.baselines:RandomLoader",
+        "zero": "proctor.policies.baselines:ZeroLoader",
+    },
+)
+
+
+def loader_for(policy: str) -> Loader:
+    """The loader that `AgentCfg.policy` names; an import string means the python loader."""
+    return POLICIES.load("python" if ":" in policy else policy)()
+
+
+def options_for(agent: AgentCfg) -> PolicyOptions:
+    """The agent's options, complete and checked. Raises pydantic's ValidationError, whose locations are paths within
+    `agent.options`. An import string in `agent.policy` appears as the option `target`."""
+    loader = loader_for(agent.policy)
+    if ":" not in agent.policy:
+        return loader.Options.model_validate(agent.options)
+    if agent.options.get("target", agent.policy) != agent.policy:
+        raise InputError(
+            f'agent "{agent.name}": policy is {agent.policy} and options.target is {agent.options["target"]}; keep one'
+        )
+    return loader.Options.model_validate({**agent.options, "target": agent.policy})
+
+
+def load_policy(agent: AgentCfg, spaces: SpaceInfo, base: Path | None = None) -> AnyPolicy:
+    """Load an agent for the tasks in `spaces`. Relative paths start from `base`. Raises InputError for what the user
+    can mend: a missing file, a checkpoint of another architecture, shapes that do not fit the task."""
+    options = options_for(agent)
+    pipeline = Pipeline(options, spaces, base)
+    inner = loader_for(agent.policy).load(agent, options, pipeline.model_spaces, base)
+    return pipeline.around(inner)
+
+
+def fingerprint(agent: AgentCfg, base: Path | None = None) -> dict[str, str]:
+    """SHA-256 of everything outside the config that decides how the agent acts: checkpoint, normalisation file, the
+    source file of a Python target. Keys name the role, so the dict is equal wherever the files lie."""
+    options = options_for(agent)
+    files = loader_for(agent.policy).files(agent, options, base)
+    if options.normalize is not None and options.normalize.file is not None:
+        files["normalize.file"] = find_file(
+            options.normalize.file, base, f'agent "{agent.name}", options.normalize.file'
+        )
+    return {role: sha256(path) for role, path in sorted(files.items())}
+
+
+def infer_loader(checkpoint: str) -> str:
+    """The loader that reads such a checkpoint, by the file's ending."""
+    known: dict[str, str] = {}
+    for name in POLICIES.names():
+        for suffix in POLICIES.load(name).suffixes:
+            known.setdefault(suffix, name)
+    suffix = Path(checkpoint).suffix.lower()
+    if suffix in known:
+        return known[suffix]
+    listed = ", ".join(f"{ending} ({name})" for ending, name in sorted(known.items()))
+    raise InputError(
+        f'no loader reads "{checkpoint}" by its ending; known: {listed}; or say which with policy: ...'
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class NormalizeCfg(BaseModel):
@@ -19,10 +19,19 @@ class NormalizeCfg(BaseModel):
     file: str | None = None
     mean: list[float] | None = None
     var: list[float] | None = None
-    epsilon: float = 1e-8
-    clip: float | None = 10.0
+    epsilon: float | None = Field(default=None, ge=0)
+    """None: what a `VecNormalize` file says, else 1e-8."""
+    clip: float | Literal["auto"] | None = "auto"
+    """Largest absolute value; null: no clipping; auto: what a `VecNormalize` file says, else 10."""
     key: str | None = None
     """Which entry of a dict observation; None: the observation itself, or every entry the file has."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> NormalizeCfg:
+        numbers = self.mean is not None and self.var is not None
+        if (self.file is None) != numbers or (self.mean is None) != (self.var is None):
+            raise ValueError("give either file, or both mean and var")
+        return self
 
 
 class ActionScaleCfg(BaseModel):
@@ -34,6 +43,12 @@ class ActionScaleCfg(BaseModel):
     to_space: bool = False
     clip: tuple[float, float] | None = None
     """Clip the model's output first."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ActionScaleCfg:
+        if self.to_space and (self.scale != 1.0 or self.offset != 0.0):
+            raise ValueError("to_space takes its scale from the task's bounds: leave out scale and offset")
+        return self
 
 
 class PolicyOptions(BaseModel):
@@ -49,13 +64,26 @@ class PolicyOptions(BaseModel):
     """Allow what may execute code: pickles, whole-module checkpoints."""
     frame_stack: int = Field(default=1, ge=1)
     frame_stack_axis: Literal["first", "last"] = "last"
+    """Along which axis of an observation frames are put together, oldest first."""
+    frame_stack_join: Literal["concatenate", "stack"] = "concatenate"
+    """Along an axis that the observation has, or along a new one."""
+    frame_stack_start: Literal["repeat", "zeros"] = "repeat"
+    """What stands for the frames before the first: the first frame, or zeros."""
     normalize: NormalizeCfg | None = None
     action_scale: ActionScaleCfg | None = None
+
+
+class ModelOptions(PolicyOptions):
+    """Options of the loaders whose model gives raw outputs."""
+
+    discrete: Literal["auto", "argmax", "none"] = "auto"
+    """For discrete actions: `argmax` over the last axis, the output as it is (`none`), or argmax where the output is one
+    float per choice (`auto`)."""
 
 
 class PythonOptions(PolicyOptions):
     """`python` loader: `target` is an import string to a Policy class or a factory, called with `kwargs` (and with
     `checkpoint`, `device`, `spaces` where its signature names them)."""
 
-    target: str = ""
+    target: str = Field(min_length=1)
     kwargs: dict[str, Any] = Field(default_factory=dict)

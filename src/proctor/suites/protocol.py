@@ -19,6 +19,8 @@ import gymnasium
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from proctor.spaces import neutral_action
+
 NO_SIGNALS: Mapping[str, Any] = {}
 
 
@@ -126,16 +128,3 @@ class Suite(abc.ABC):
     def needs(self) -> list[tuple[str, str]]:
         """(package, extra) pairs that must be importable, for `proctor doctor`."""
         return []
-
-
-def neutral_action(space: gymnasium.Space[Any]) -> Any:
-    """Zeros where the space allows them, else the nearest valid value."""
-    if isinstance(space, gymnasium.spaces.Box):
-        return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
-    if isinstance(space, gymnasium.spaces.Discrete):
-        return space.dtype.type(space.start)
-    if isinstance(space, gymnasium.spaces.MultiDiscrete):
-        return np.array(space.start)
-    if isinstance(space, gymnasium.spaces.MultiBinary):
-        return np.zeros(space.shape, space.dtype)
-    raise NotImplementedError(f"no neutral action is known for {space}; override dummy_action")

@@ -1,0 +1,66 @@
+"""Agents that need no model: `random`, uniform in the task's action space, and `zero`, the neutral action."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from proctor.config.models import AgentCfg
+from proctor.errors import InputError
+from proctor.policies.by_task import by_task
+from proctor.policies.loader import Loader
+from proctor.policies.options import PolicyOptions
+from proctor.policies.protocol import Batch, Policy, SpaceInfo
+from proctor.spaces import neutral_action, random_action
+
+
+class RandomPolicy(Policy):
+    """Each row draws from its own trial's generator."""
+
+    def __init__(self, action_spaces: dict[str, Any]):
+        self.action_spaces = action_spaces
+
+    def act(self, batch: Batch) -> np.ndarray:
+        def draw(task: str, rows: np.ndarray) -> np.ndarray:
+            return np.stack([random_action(self.action_spaces[task], batch.rngs[row]) for row in rows])
+
+        return by_task(batch.trials, draw)
+
+
+class ZeroPolicy(Policy):
+    """Zeros, or the nearest valid action."""
+
+    def __init__(self, action_spaces: dict[str, Any]):
+        self.actions = {task: np.asarray(neutral_action(space)) for task, space in action_spaces.items()}
+
+    def act(self, batch: Batch) -> np.ndarray:
+        return by_task(batch.trials, lambda task, rows: np.stack([self.actions[task]] * len(rows)))
+
+
+class RandomLoader(Loader):
+    name: ClassVar[str] = "random"
+
+    def load(self, agent: AgentCfg, options: PolicyOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
+        _check(self.name, agent, spaces)
+        return RandomPolicy(spaces.action)
+
+
+class ZeroLoader(Loader):
+    name: ClassVar[str] = "zero"
+
+    def load(self, agent: AgentCfg, options: PolicyOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
+        _check(self.name, agent, spaces)
+        return ZeroPolicy(spaces.action)
+
+
+def _check(loader: str, agent: AgentCfg, spaces: SpaceInfo) -> None:
+    from gymnasium import spaces as gs
+
+    for task, space in spaces.action.items():
+        if not isinstance(space, gs.Box | gs.Discrete | gs.MultiDiscrete | gs.MultiBinary):
+            raise InputError(
+                f'agent "{agent.name}": the {loader} agent knows Box, Discrete, MultiDiscrete and MultiBinary actions; task '
+                f'"{task}" has {space}'
+            )

@@ -1,0 +1,216 @@
+"""The `torch` loader: a state dict into a module of yours, TorchScript, or (with `trust`) a pickled module.
+
+The module is called with the observation (a tensor `(rows, ...)`, or a nested dict of such), then with the state where
+`recurrent`, then with noise where `noise` asks for it. It returns actions or a chunk; a recurrent one returns
+(actions, state), where every tensor of the state has the row as its first axis.
+
+TorchScript archives carry code, but it runs inside the TorchScript interpreter only, which knows tensors and little
+else.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from proctor.config.models import AgentCfg
+from proctor.errors import InputError
+from proctor.plan.trial import Trial
+from proctor.policies.from_python import source_file
+from proctor.policies.loader import Loader
+from proctor.policies.options import ModelOptions, PolicyOptions
+from proctor.policies.outputs import ActionHead
+from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
+from proctor.policies.torch_tools import (
+    fill_module,
+    find_state_dict,
+    read_weights,
+    to_arrays,
+    to_tensors,
+    torch_device,
+)
+from proctor.policies.tree import stack_rows
+from proctor.registry import import_object
+
+
+class NoiseCfg(BaseModel):
+    """Standard normal noise for the module, `(rows, *shape)`, from the trials' own generators."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    shape: list[int] = Field(default_factory=list)
+
+
+class TorchOptions(ModelOptions):
+    """`torch` loader."""
+
+    module: str | None = None
+    """Import string to the nn.Module class, or to a factory; left out for TorchScript and pickled modules."""
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+    state_dict_key: str | None = None
+    """Where the state dict is within the checkpoint, with dots."""
+    strict: bool = True
+    torchscript: bool | None = None
+    """None: look at the file."""
+    recurrent: bool = False
+    state_shape: list[int] | list[list[int]] | None = None
+    """Shape of a trial's initial (zero) state, or a list of shapes; None: the module's `initial_state()` says."""
+    noise: NoiseCfg | None = None
+    dtype: Literal["float32", "float64", "float16", "bfloat16"] = "float32"
+    """What floating-point observations, state and noise are cast to. Integers stay as they are."""
+
+
+class TorchPolicy(Policy):
+    """A module in evaluation mode."""
+
+    def __init__(self, module: Any, options: TorchOptions, head: ActionHead, device: Any):
+        import torch
+
+        self.module, self.options, self.head, self.device = module.to(device).eval(), options, head, device
+        self.dtype = getattr(torch, options.dtype)
+        self._initial = self._initial_state() if options.recurrent else None
+
+    def _initial_state(self) -> Any:
+        """One trial's initial state, without a row axis."""
+        shapes = self.options.state_shape
+        if shapes is None:
+            try:
+                return to_arrays(self.module.initial_state())
+            except AttributeError:
+                raise InputError(
+                    f"recurrent: true, but {type(self.module).__name__} has no initial_state() that gives one trial's "
+                    "state; write it, or set options.state_shape"
+                ) from None
+        kind = {"float64": np.float64, "float16": np.float16}.get(self.options.dtype, np.float32)
+        if shapes and isinstance(shapes[0], list):
+            return tuple(np.zeros(shape, kind) for shape in shapes)
+        return np.zeros(shapes, kind)  # type: ignore[arg-type]
+
+    def reset(self, trials: Sequence[Trial]) -> State:
+        return None if self._initial is None else stack_rows([self._initial] * len(trials))
+
+    def act(self, batch: Batch) -> Actions:
+        import torch
+
+        arguments = [to_tensors(batch.observation, self.device, self.dtype)]
+        if self.options.recurrent:
+            arguments.append(to_tensors(batch.state, self.device, self.dtype))
+        if self.options.noise is not None:
+            drawn = batch.normal(tuple(self.options.noise.shape))
+            arguments.append(to_tensors(drawn, self.device, self.dtype))
+        with torch.inference_mode():
+            answer = self.module(*arguments)
+        output, state = self._parts(answer)
+        return Actions(self.head(to_arrays(output), batch.trials), to_arrays(state))
+
+    def _parts(self, answer: Any) -> tuple[Any, Any]:
+        import torch
+
+        if not self.options.recurrent:
+            if not isinstance(answer, torch.Tensor):
+                raise TypeError(f"the module returned a {type(answer).__name__}; expected a tensor of actions")
+            return answer, None
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise TypeError(f"the recurrent module returned a {type(answer).__name__}; expected (actions, state)")
+        return answer
+
+
+class TorchLoader(Loader):
+    name: ClassVar[str] = "torch"
+    Options: ClassVar[type[PolicyOptions]] = TorchOptions
+    needs: ClassVar[tuple[tuple[str, str], ...]] = (("torch", "torch"), ("safetensors", "torch"))
+    suffixes: ClassVar[tuple[str, ...]] = (".pt", ".pth", ".safetensors")
+
+    def load(self, agent: AgentCfg, options: TorchOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
+        self.require("torch")
+        path, device = self.checkpoint(agent, base), torch_device(agent.device)
+        script = _is_torchscript(path) if options.torchscript is None else options.torchscript
+        if script:
+            module = _load_torchscript(path, device)
+        elif options.module is None:
+            module = _load_pickled(path, device, options.trust)
+        else:
+            module = _make_module(options, base)
+            fill_module(module, self._state_dict(path, options, device), str(path), strict=options.strict)
+        return TorchPolicy(module, options, ActionHead(spaces, options.discrete), device)
+
+    def files(self, agent: AgentCfg, options: TorchOptions, base: Path | None) -> dict[str, Path]:
+        source = {} if options.module is None else source_file(options.module, base)
+        return {**super().files(agent, options, base), **source}
+
+    def _state_dict(self, path: Path, options: TorchOptions, device: Any) -> dict[str, Any]:
+        if path.suffix == ".safetensors":
+            self.require("safetensors")
+            from safetensors.torch import load_file
+
+            try:
+                found: Any = load_file(path, device=str(device))
+            except Exception as error:
+                raise InputError(f"{path} cannot be read as safetensors: {error}") from None
+        elif options.trust:
+            found = _unrestricted(path, device)
+        else:
+            found = read_weights(path, str(path), device)
+        return find_state_dict(found, options.state_dict_key, str(path))
+
+
+def _is_torchscript(path: Path) -> bool:
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    return any(name.endswith("/constants.pkl") for name in names) and any("/code/" in name for name in names)
+
+
+def _load_torchscript(path: Path, device: Any) -> Any:
+    import torch
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return torch.jit.load(str(path), map_location=device)
+    except (RuntimeError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as TorchScript: {str(error).strip().splitlines()[0]}") from None
+
+
+def _load_pickled(path: Path, device: Any, trust: bool) -> Any:
+    import torch
+
+    if not trust:
+        raise InputError(
+            f"{path} is no TorchScript archive. For a state dict or safetensors, set options.module to the import string of "
+            "its nn.Module; a pickled module can run code and needs options.trust: true"
+        )
+    module = _unrestricted(path, device)
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f"{path} holds a {type(module).__name__}, not a module; set options.module to its nn.Module")
+    return module
+
+
+def _unrestricted(path: Path, device: Any) -> Any:
+    import torch
+
+    try:
+        return torch.load(path, map_location=device, weights_only=False)
+    except Exception as error:
+        raise InputError(f"{path} cannot be loaded by torch: {error!r}") from None
+
+
+def _make_module(options: TorchOptions, base: Path | None) -> Any:
+    import torch
+
+    assert options.module is not None
+    factory = import_object(options.module, base)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            module = factory(**options.kwargs)
+    except TypeError as error:
+        raise InputError(f"{options.module} cannot be called with options.kwargs: {error}") from None
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f"{options.module} gave a {type(module).__name__}; expected a torch.nn.Module")
+    return module

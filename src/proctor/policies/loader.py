@@ -1,0 +1,55 @@
+"""What a loader is: the part that makes a policy of an agent's config.
+
+A loader is stateless and cheap to import; the library it needs is imported in `load`. Other packages add loaders
+through the entry point group `proctor.policies`.
+"""
+
+from __future__ import annotations
+
+import abc
+import importlib
+from pathlib import Path
+from typing import Any, ClassVar
+
+from proctor.config.models import AgentCfg
+from proctor.errors import InputError, MissingExtra
+from proctor.policies.files import find_file
+from proctor.policies.options import PolicyOptions
+from proctor.policies.protocol import AnyPolicy, SpaceInfo
+
+
+class Loader(abc.ABC):
+    """Makes policies of one kind."""
+
+    name: ClassVar[str]
+    Options: ClassVar[type[PolicyOptions]] = PolicyOptions
+    needs: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """(package, extra) pairs that must be importable."""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """Endings of the checkpoints it reads; empty: it reads none."""
+
+    @abc.abstractmethod
+    def load(self, agent: AgentCfg, options: Any, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
+        """The policy, without the pipeline. `spaces` are those the model sees: frames stacked, values normalised.
+        `base` is the folder that relative paths start from. Raises InputError for what the user can mend."""
+
+    def files(self, agent: AgentCfg, options: Any, base: Path | None) -> dict[str, Path]:
+        """What decides how the agent acts and lies outside the config: files by a name that says their role."""
+        return {} if agent.checkpoint is None else {"checkpoint": self.checkpoint(agent, base)}
+
+    def checkpoint(self, agent: AgentCfg, base: Path | None) -> Path:
+        """The agent's checkpoint file."""
+        if agent.checkpoint is None:
+            endings = f" ({', '.join(self.suffixes)})" if self.suffixes else ""
+            raise InputError(f'agent "{agent.name}": the {self.name} loader needs a checkpoint{endings}')
+        return find_file(agent.checkpoint, base, f'agent "{agent.name}", checkpoint')
+
+    def require(self, package: str) -> Any:
+        """Import a package this loader needs, or say how to install it."""
+        try:
+            return importlib.import_module(package)
+        except ModuleNotFoundError as error:
+            extra = dict(self.needs).get(package)
+            if extra is None or error.name != package:
+                raise
+            raise MissingExtra(f"the {self.name} loader", package, extra) from None

@@ -1,0 +1,66 @@
+"""From a model's raw output to actions: argmax for discrete actions, shared by the loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.plan.trial import Trial
+from proctor.policies.by_task import by_task
+from proctor.policies.protocol import SpaceInfo
+
+Mode = Literal["auto", "argmax", "none"]
+
+
+class ActionHead:
+    """Turns outputs `(rows, ...)` into actions of each row's task. In mode `auto`, floats whose last axis has one value
+    per choice are scores, of which the first best is taken; everything else passes through."""
+
+    def __init__(self, spaces: SpaceInfo, mode: Mode):
+        self.spaces, self.mode = spaces.action, mode
+
+    def __call__(self, output: np.ndarray, trials: Sequence[Trial]) -> np.ndarray:
+        if self.mode == "none" or not self.spaces:
+            return output
+        return by_task(trials, lambda task, rows: self._decode(self.spaces[task], output[rows]))
+
+    def _decode(self, space: Any, output: np.ndarray) -> np.ndarray:
+        from gymnasium import spaces
+
+        scores = output.dtype.kind == "f" and output.ndim >= 2
+        if isinstance(space, spaces.Discrete):
+            if self.mode == "argmax" or (scores and output.shape[-1] == space.n):
+                return output.argmax(-1) + space.start
+            return output[:, 0] if output.ndim == 2 and output.shape[1] == 1 else output
+        if isinstance(space, spaces.MultiDiscrete) and scores and _is_scores(output, space):
+            parts = np.split(output, np.cumsum(space.nvec)[:-1], axis=-1)
+            return np.stack([part.argmax(-1) for part in parts], axis=-1) + space.start
+        return output
+
+
+def _is_scores(output: np.ndarray, space: Any) -> bool:
+    return space.nvec.ndim == 1 and output.shape[-1] == space.nvec.sum() > len(space.nvec)
+
+
+def check_output_shape(shape: Sequence[Any], spaces: SpaceInfo, where: str) -> None:
+    """Raise InputError if a model's declared output (rows first; non-integers are unknown) cannot be an action or a
+    chunk of actions of every task."""
+    from gymnasium import spaces as gs
+
+    trailing = [d if isinstance(d, int) else None for d in shape[1:]]
+    for task, space in spaces.action.items():
+        wanted: list[tuple[int, ...]] = [tuple(space.shape or ())]
+        if isinstance(space, gs.Discrete):
+            wanted += [(1,), (int(space.n),)]
+        elif isinstance(space, gs.MultiDiscrete) and len(space.shape) == 1:
+            wanted.append((int(space.nvec.sum()),))
+        if not any(_fits(trailing, w) or _fits(trailing[1:], w) for w in wanted):
+            shown = ", ".join("?" if d is None else str(d) for d in trailing)
+            raise InputError(f'{where} gives (rows, {shown}), but task "{task}" has the action space {space}')
+
+
+def _fits(declared: Sequence[int | None], wanted: tuple[int, ...]) -> bool:
+    return len(declared) == len(wanted) and all(d in (None, w) for d, w in zip(declared, wanted, strict=True))

@@ -1,0 +1,198 @@
+"""What an SB3 zip says about itself in plain JSON.
+
+The archive's `data` entry is JSON in which everything that JSON cannot hold is stored twice: as a base64 pickle under
+`:serialized:`, never touched here, and as readable fields (attributes, or their printed form). The readable fields are
+enough for spaces, network sizes and the usual classes. What they do not tell raises InputError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+
+_MODULES = {
+    "stable_baselines3.common.policies": "actor_critic",
+    "stable_baselines3.dqn.policies": "dqn",
+    "stable_baselines3.sac.policies": "sac",
+    "stable_baselines3.td3.policies": "td3",
+}
+_CLASS = re.compile(r"<class '([\w.]+)\.(\w+)'>")
+_SUBSPACE = re.compile(r"'([^']+)': (\w+)\(")
+_BOX_TAIL = re.compile(r"\((\d+(?:, ?\d+)*,?|)\), (\w+)\)")
+_UNUSED_KWARGS = frozenset({"optimizer_class", "optimizer_kwargs", "ortho_init", "use_sde"})
+_EXTRACTORS = ("FlattenExtractor", "NatureCNN", "CombinedExtractor")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The readable part of a zip: `data` is its JSON."""
+
+    path: Path
+    data: dict[str, Any]
+
+    @property
+    def family(self) -> str:
+        """`actor_critic` (PPO, A2C), `dqn`, `sac` or `td3` (TD3, DDPG)."""
+        module = self._fields("policy_class").get("__module__", "")
+        if module not in _MODULES:
+            raise self.refuse(f"its policy class is from {module or 'an unknown module'}, not one of SB3's own")
+        return _MODULES[module]
+
+    @property
+    def algorithm(self) -> str:
+        """The SB3 class that reads this archive."""
+        names = {"dqn": "DQN", "sac": "SAC", "td3": "TD3"}
+        return names.get(self.family) or ("PPO" if "clip_range" in self.data else "A2C")
+
+    def refuse(self, reason: str) -> InputError:
+        return InputError(
+            f"{self.path} cannot be rebuilt from its plain fields: {reason}. If you trust the file, set options.trust: true; "
+            "it is then loaded by Stable-Baselines3 itself, which unpickles what it contains"
+        )
+
+    def _fields(self, name: str) -> dict[str, Any]:
+        found = self.data.get(name)
+        return found if isinstance(found, dict) else {}
+
+    def policy_kwargs(self) -> dict[str, Any]:
+        """Keyword arguments of the policy class, with classes resolved from their printed names. What only concerns
+        training is left out."""
+        raw = self.data.get("policy_kwargs") or {}
+        kwargs = {k: v for k, v in raw.items() if not k.startswith(":") and k not in _UNUSED_KWARGS}
+        for name, value in kwargs.items():
+            if name in ("activation_fn", "features_extractor_class"):
+                kwargs[name] = self._class(name, value)
+            elif isinstance(value, str):
+                raise self.refuse(f'policy_kwargs["{name}"] is {value}')
+        if self.data.get("use_sde") and self.family in ("actor_critic", "sac"):
+            kwargs["use_sde"] = True
+        return kwargs
+
+    def _class(self, name: str, text: Any) -> Any:
+        import torch
+        from stable_baselines3.common import torch_layers
+
+        match = _CLASS.fullmatch(str(text))
+        module, kind = match.groups() if match else ("", "")
+        if name == "activation_fn" and module == "torch.nn.modules.activation":
+            return getattr(torch.nn, kind)
+        if module == "stable_baselines3.common.torch_layers" and kind in _EXTRACTORS:
+            return getattr(torch_layers, kind)
+        raise self.refuse(f'policy_kwargs["{name}"] is {text}')
+
+    def observation_space(self, given: Any) -> Any:
+        """The space the policy was trained on: the task's, checked against the archive, with channel order and entry
+        order as the archive has them."""
+        fields = self._fields("observation_space")
+        kind = self._kind("observation_space")
+        if kind == "Dict":
+            return self._dict_space(str(fields.get("spaces", "")), given)
+        return self._leaf_space(kind, fields, given, "observation")
+
+    def action_space(self, given: Any, *, same_bounds: bool) -> Any:
+        """The task's action space, checked against the archive. Where `same_bounds` is false (the agent rescales
+        actions), a Box may have other bounds, and the archive's are used."""
+        from gymnasium import spaces
+
+        fields, kind = self._fields("action_space"), self._kind("action_space")
+        checked = self._leaf_space(kind, fields, given, "action")
+        if not isinstance(checked, spaces.Box):
+            return checked
+        low, high = (self._bound(fields, side, checked.shape) for side in ("low", "high"))
+        if _close(low, checked.low) and _close(high, checked.high):
+            return checked
+        if same_bounds or low is None or high is None:
+            raise InputError(
+                f"{self.path} was trained with action bounds {fields.get('low_repr')} to {fields.get('high_repr')}; the task "
+                f"has {checked}. Wrap the task as in training, or set options.action_scale"
+            )
+        return spaces.Box(low.astype(np.float32), high.astype(np.float32), checked.shape, np.float32)
+
+    def _kind(self, name: str) -> str:
+        match = _CLASS.fullmatch(str(self._fields(name).get(":type:", "")))
+        if match is None:
+            raise self.refuse(f"it does not say what its {name} is")
+        return match.group(2)
+
+    def _leaf_space(self, kind: str, fields: dict[str, Any], given: Any, role: str) -> Any:
+        """`given` if the archive's fields agree with it; a transposed image space where only the channels moved."""
+        if kind != type(given).__name__:
+            raise self._misfit(role, kind, given)
+        if kind == "Box":
+            return self._box(tuple(fields.get("_shape") or fields.get("shape") or ()), given, role)
+        for name in ("n", "nvec", "start"):
+            if name in fields and not np.array_equal(_numbers(str(fields[name])), np.ravel(_attribute(given, name))):
+                raise self._misfit(role, f"{kind} with {name} {fields[name]}", given)
+        return given
+
+    def _box(self, shape: tuple[int, ...], given: Any, role: str) -> Any:
+        from gymnasium import spaces
+
+        if shape == given.shape:
+            return given
+        if len(shape) == 3 and (given.shape[2:] + given.shape[:2]) == shape:
+            low, high = (np.transpose(bound, (2, 0, 1)) for bound in (given.low, given.high))
+            return spaces.Box(low, high, dtype=given.dtype.type)
+        raise self._misfit(role, f"Box of shape {shape}", given)
+
+    def _dict_space(self, printed: str, given: Any) -> Any:
+        from gymnasium import spaces
+
+        found = list(_SUBSPACE.finditer(printed))
+        names = [match.group(1) for match in found]
+        if not isinstance(given, spaces.Dict) or set(names) != set(given.spaces):
+            raise self._misfit("observation", f"Dict with {', '.join(names)}", given)
+        entries = OrderedDict()
+        for match, after in zip(found, [*(m.start() for m in found[1:]), len(printed)], strict=True):
+            name, kind = match.groups()
+            tail = _BOX_TAIL.search(printed, match.start(), after) if kind == "Box" else None
+            shape = [int(n) for n in re.findall(r"\d+", tail.group(1))] if tail else None
+            entries[name] = self._leaf_space(kind, {"_shape": shape}, given.spaces[name], f'observation entry "{name}"')
+        return spaces.Dict(entries)
+
+    def _bound(self, fields: dict[str, Any], side: str, shape: tuple[int, ...]) -> np.ndarray | None:
+        """A bound from its printed form; None where the print was shortened."""
+        values = _numbers(str(fields.get(f"{side}_repr") or fields.get(side) or ""))
+        if values.size == 1:
+            return np.full(shape, values[0])
+        return values.reshape(shape) if values.size == int(np.prod(shape)) else None
+
+    def _misfit(self, role: str, expected: str, given: Any) -> InputError:
+        return InputError(f"{self.path} was trained with the {role} space {expected}; the task has {given}")
+
+
+def read_archive(path: Path) -> Archive:
+    """The JSON of an SB3 zip. Raises InputError where the file is something else."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data = json.loads(archive.read("data"))
+            archive.getinfo("policy.pth")
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise InputError(f"{path} is no SB3 model: {error} (expected a zip with data and policy.pth)") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{path} is no SB3 model: its data is a {type(data).__name__}")
+    return Archive(path, data)
+
+
+def _numbers(text: str) -> np.ndarray:
+    if "..." in text:
+        return np.empty(0)
+    return np.array([float(n) for n in re.findall(r"[-+]?(?:inf|nan|\d+\.?\d*(?:e[-+]?\d+)?)", text)])
+
+
+def _attribute(space: Any, name: str) -> Any:
+    return getattr(space, name)
+
+
+def _close(printed: np.ndarray | None, exact: np.ndarray) -> bool:
+    """Equal up to how many digits were printed; a shortened print cannot contradict."""
+    return printed is None or np.allclose(printed, exact, rtol=1e-5, atol=1e-7)

@@ -1,0 +1,49 @@
+"""Trees of arrays: nested dicts, tuples and lists whose leaves share the first axis, the row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """`function` on every leaf (and on the leaves at the same place of `others`); None stays None."""
+    if tree is None:
+        return None
+    if isinstance(tree, dict):
+        return {key: tree_map(function, value, *(o[key] for o in others)) for key, value in tree.items()}
+    if isinstance(tree, tuple | list):
+        mapped = [tree_map(function, value, *(o[i] for o in others)) for i, value in enumerate(tree)]
+        return mapped if isinstance(tree, list) else tuple(mapped)
+    return function(tree, *others)
+
+
+def take_rows(tree: Any, rows: Sequence[int]) -> Any:
+    """These rows of every leaf, as copies."""
+    index = np.asarray(rows, dtype=np.intp)
+    return tree_map(lambda leaf: np.asarray(leaf)[index], tree)
+
+
+def take_row(tree: Any, row: int) -> Any:
+    """One row of every leaf, without the row axis, as a copy."""
+    return tree_map(lambda leaf: np.array(leaf[row]), tree)
+
+
+def stack_rows(trees: Sequence[Any]) -> Any:
+    """Trees of one row each (without a row axis) put into one with a row axis."""
+    return tree_map(lambda *leaves: np.stack(leaves), trees[0], *trees[1:])
+
+
+def leaves_of(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted path, leaf) in a fixed order; the path of a bare leaf is empty."""
+    if isinstance(tree, dict):
+        pairs = [(str(key), tree[key]) for key in tree]
+    elif isinstance(tree, tuple | list):
+        pairs = [(str(i), value) for i, value in enumerate(tree)]
+    else:
+        yield path, tree
+        return
+    for key, value in pairs:
+        yield from leaves_of(value, f"{path}.{key}" if path else key)

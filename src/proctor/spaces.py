@@ -1,0 +1,59 @@
+"""Actions of a gymnasium space: the neutral one, and a random one from a generator of one's own.
+
+Gymnasium is imported where it is used, so that importing this module costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def neutral_action(space: Any) -> Any:
+    """Zeros where the space allows them, else the nearest valid value."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Box):
+        return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
+    if isinstance(space, spaces.Discrete):
+        return space.dtype.type(max(space.start, min(0, space.start + space.n - 1)))
+    if isinstance(space, spaces.MultiDiscrete):
+        return np.clip(np.zeros_like(space.start), space.start, space.start + space.nvec - 1)
+    if isinstance(space, spaces.MultiBinary):
+        return np.zeros(space.shape, space.dtype)
+    raise NotImplementedError(f"no neutral action is known for {space}; override dummy_action")
+
+
+def random_action(space: Any, rng: np.random.Generator) -> Any:
+    """One action, uniform in the space. A Box that is unbounded on both sides gives a standard normal there, on one
+    side a unit exponential from its bound. The space's own generator is not touched."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Box):
+        return _random_box(space, rng)
+    if isinstance(space, spaces.Discrete):
+        return space.dtype.type(space.start + rng.integers(space.n))
+    if isinstance(space, spaces.MultiDiscrete):
+        return (space.start + rng.integers(space.nvec)).astype(space.dtype)
+    if isinstance(space, spaces.MultiBinary):
+        return rng.integers(2, size=space.shape).astype(space.dtype)
+    raise NotImplementedError(
+        f"no random action is known for {space}; use a Box, Discrete, MultiDiscrete or MultiBinary"
+    )
+
+
+def _random_box(space: Any, rng: np.random.Generator) -> np.ndarray:
+    if np.issubdtype(space.dtype, np.integer):
+        return rng.integers(space.low, space.high, endpoint=True, dtype=space.dtype)
+    uniform, normal, tail = (
+        rng.random(space.shape),
+        rng.standard_normal(space.shape),
+        rng.standard_exponential(space.shape),
+    )
+    below, above = space.bounded_below, space.bounded_above
+    low = np.where(below, space.low, 0.0).astype(np.float64)
+    high = np.where(above, space.high, 0.0).astype(np.float64)
+    bounded = low * (1.0 - uniform) + high * uniform
+    drawn = np.select([below & above, below, above], [bounded, low + tail, high - tail], normal)
+    return np.clip(drawn.astype(space.dtype), space.low, space.high)
