@@ -69,6 +69,11 @@ def import_object(target: str, base: Path | None = None) -> Any:
     return found
 
 
+def import_file(path: Path) -> Any:
+    """The module of a Python file; the same file is run once per process."""
+    return _import_file(str(path), None)
+
+
 def _import_module(name: str, base: Path | None) -> Any:
     try:
         return importlib.import_module(name)

@@ -1,7 +1,8 @@
-"""The configuration as data: frozen, typed, complete. No I/O and no hidden defaults here or below: what a run used
-is what its `config.json` shows.
+"""The configuration as data: frozen, typed, complete. No I/O and no hidden defaults here or below: what a run
+used is what its `config.json` shows.
 
-Free-form `options` are validated against the model of the loader or suite that they are for (`proctor.config.load`).
+Free-form `options` are validated against the model of the loader or suite that they are for
+(`proctor.config.load`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class AgentCfg(Frozen):
@@ -20,7 +21,8 @@ class AgentCfg(Frozen):
 
     name: str = Field(min_length=1)
     policy: str
-    """A loader (`torch`, `onnx`, `sb3`, `random`, ...) or an import string (`pkg.module:Class`, `file.py:Class`)."""
+    """A loader (`torch`, `onnx`, `sb3`, `random`, ...) or an import string (`pkg.module:Class`,
+    `file.py:Class`)."""
     checkpoint: str | None = None
     device: str = "cpu"
     options: dict[str, Any] = Field(default_factory=dict)
@@ -37,7 +39,8 @@ class TaskCfg(Frozen):
     wait_steps: int = Field(default=0, ge=0)
     """Warm-up steps with a dummy action before the policy is asked; neither recorded nor counted."""
     out_of_range: Literal["reject", "clip"] = "reject"
-    """An action outside the action space: end the trial as `invalid_action`, or clip it and count the step."""
+    """An action outside the action space: end the trial as `invalid_action`, or clip it and count the
+    step."""
     success_rule: Literal["at_end", "ever"] = "at_end"
     stop_on_success: bool = False
     options: dict[str, Any] = Field(default_factory=dict)
@@ -52,7 +55,8 @@ class WorkersCfg(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _shorthand(cls, value: Any) -> Any:
+    def expand(cls, value: Any) -> Any:
+        """The long form of a short one; anything else as it is."""
         if isinstance(value, str):
             return {"kind": value}
         if isinstance(value, int) and not isinstance(value, bool):
@@ -81,13 +85,14 @@ class RecordCfg(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _shorthand(cls, value: Any) -> Any:
+    def expand(cls, value: Any) -> Any:
+        """The long form of a short one; anything else as it is."""
         return {"level": value} if isinstance(value, str) else value
 
 
 class ScoringCfg(Frozen):
-    """How metrics become one number. YAML may also say `scoring: success`. What a mode reads of these keys is in
-    `proctor.scoring`; `mode` is a registered scoring or an import string."""
+    """How metrics become one number. YAML may also say `scoring: success`. What a mode reads of these keys is
+    in `proctor.scoring`; `mode` is a registered scoring or an import string."""
 
     mode: str = "default_v1"
     w_success: float = Field(default=2.0, ge=0)
@@ -102,14 +107,15 @@ class ScoringCfg(Frozen):
     missing_force: Literal["drop", "perfect"] = "drop"
     floor: float | None = None
     """Score of a trial that the policy broke. None: the scoring's own floor (`return` has none)."""
-    metrics: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = Field(default=(), strict=False)
     """Further metrics by import string, beside the built-in ones."""
     options: dict[str, Any] = Field(default_factory=dict)
     """For a scoring of your own."""
 
     @model_validator(mode="before")
     @classmethod
-    def _shorthand(cls, value: Any) -> Any:
+    def expand(cls, value: Any) -> Any:
+        """The long form of a short one; anything else as it is."""
         return {"mode": value} if isinstance(value, str) else value
 
 

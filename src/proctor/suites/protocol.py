@@ -1,9 +1,9 @@
 """What an environment is.
 
-`Env` is one world; `BatchEnv` steps N worlds in one call. Both are thin: they know nothing of agents, slots or
-recording. `reset(seed, index)` starts a trial: the same arguments give the same episode, in a fresh environment or in
-one that has been used (else the suite says `reusable = False` and gets a fresh one for each trial). `index` is the
-explicit initial-state index, for environments that have such.
+`Env` is one world; `BatchEnv` steps N worlds in one call. Both are thin: they know nothing of agents, slots
+or recording. `reset(seed, index)` starts a trial: the same arguments give the same episode, in a fresh
+environment or in one that has been used (else the suite says `reusable = False` and gets a fresh one for each
+trial). `index` is the explicit initial-state index, for environments that have such.
 
 A `Step` is what one step gave: the observation after it (on the last step the terminal one, never that of an
 automatic reset), reward, the two end flags, the success flag of this step, and the recorded signals by name.
@@ -79,12 +79,13 @@ class BatchEnv(abc.ABC):
 
     @abc.abstractmethod
     def reset(self, worlds: Sequence[int], seeds: Sequence[int], indices: Sequence[int]) -> list[Any]:
-        """Start trials in these worlds; one observation for each, in this order. With `partial_reset` False the other
-        worlds may be reset too."""
+        """Start trials in these worlds; one observation for each, in this order. With `partial_reset` False
+        the other worlds may be reset too."""
 
     @abc.abstractmethod
     def step(self, actions: Mapping[int, Any]) -> dict[int, Step]:
-        """Step the worlds that have an action; the others may do anything. One Step for each key of `actions`."""
+        """Step the worlds that have an action; the others may do anything. One Step for each key of
+        `actions`."""
 
     def dummy_action(self) -> Any:
         """As in Env."""
@@ -118,8 +119,8 @@ class Suite(abc.ABC):
 
     @abc.abstractmethod
     def make(self, options: Any, *, render: bool, worlds: int) -> Env | BatchEnv:
-        """Build the task's environment. `render`: frames will be asked for. `worlds`: how many a batch environment
-        may have (an Env ignores it)."""
+        """Build the task's environment. `render`: frames will be asked for. `worlds`: how many a batch
+        environment may have (an Env ignores it)."""
 
     def is_batch(self, options: Any) -> bool:
         """Whether `make` returns a BatchEnv for these options."""

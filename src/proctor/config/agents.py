@@ -1,0 +1,148 @@
+"""Agents, written out: loader and name filled in, globs expanded, paths absolute, options complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Any
+
+from proctor.config.models import AgentCfg
+from proctor.config.paths import (
+    Context,
+    existing_file,
+    expand_pattern,
+    import_string,
+    is_pattern,
+    resolve_options,
+)
+from proctor.config.problems import Path, did_you_mean
+from proctor.config.validate import validate
+from proctor.errors import InputError
+
+
+def resolve_agents(entries: list[Any], context: Context) -> list[AgentCfg]:
+    """The agents of a config in order; an entry whose checkpoint is a pattern gives one for each file. What
+    is wrong is added to the context's problems, and such agents are left out."""
+    agents: list[AgentCfg] = []
+    owners: dict[str, int] = {}
+    for i, entry in enumerate(entries):
+        for name, agent in _resolve_entry(entry, ("agents", i), context):
+            if name in owners:
+                message = f'two agents are named "{name}" (agents[{owners[name]}] and agents[{i}])'
+                context.problems.add(("agents", i, "name"), f"{message}; give each its own name")
+            owners.setdefault(name, i)
+            agents += [] if agent is None else [agent]
+    return agents
+
+
+def _resolve_entry(entry: Any, where: Path, context: Context) -> Iterator[tuple[str, AgentCfg | None]]:
+    """Name and agent for each agent the entry stands for; None where something is wrong with it."""
+    if not isinstance(entry, dict):
+        validate(AgentCfg, entry, where, context.problems)
+        return
+    policy = _policy(entry, where, context)
+    common = {**entry, "policy": policy if policy is not None else "?"}
+    common["options"] = _options(entry, policy, where, context)
+    for key in _misplaced_options(entry, policy, where, context):
+        del common[key]
+    for name, checkpoint in _checkpoints(entry, policy, where, context):
+        data = {**common, "name": name, **({"checkpoint": checkpoint} if "checkpoint" in entry else {})}
+        if isinstance(name, str):
+            _check_name(name, where, context)
+        yield str(name), validate(AgentCfg, data, where, context.problems)
+
+
+def _policy(entry: dict[str, Any], where: Path, context: Context) -> str | None:
+    """The agent's loader or import string; None, with a problem noted, where there is none."""
+    from proctor.policies import POLICIES, infer_loader
+
+    policy, here = entry.get("policy"), (*where, "policy")
+    if policy is None:
+        if not isinstance(entry.get("checkpoint"), str):
+            known = ", ".join(POLICIES.names())
+            context.problems.add(
+                here, f"missing; expected a loader ({known}), an import string or a checkpoint"
+            )
+            return None
+        try:
+            return infer_loader(entry["checkpoint"])
+        except InputError as error:
+            context.problems.add(here, f"missing, and {error}")
+            return None
+    if not isinstance(policy, str):
+        return None
+    if ":" in policy:
+        return import_string(policy, here, context)
+    if policy not in POLICIES.names():
+        known = ", ".join(POLICIES.names())
+        expected = f"expected one of {known}, or an import string such as my_policies.py:MyPolicy"
+        context.problems.add(
+            here, f'unknown policy loader "{policy}"; {expected}', did_you_mean(policy, POLICIES.names())
+        )
+        return None
+    return policy
+
+
+def _options(entry: dict[str, Any], policy: str | None, where: Path, context: Context) -> Any:
+    """The entry's options with paths absolute and every default written out."""
+    options = entry.get("options", {})
+    if not isinstance(options, dict):
+        return options
+    here = (*where, "options")
+    options = resolve_options(options, here, context)
+    if policy is None or not isinstance(entry.get("policy", ""), str):
+        return options
+    by_import = ":" in policy
+    if by_import and options.get("target", policy) != policy:
+        message = f"found {options['target']}, but policy is {policy}; keep one of the two"
+        context.problems.add((*here, "target"), message)
+        return options
+    from proctor.policies import loader_for
+
+    data = {**options, "target": policy} if by_import else options
+    model = validate(loader_for(policy).Options, data, here, context.problems)
+    if model is None:
+        return options
+    return model.model_dump(mode="json", exclude={"target"} if by_import else None)
+
+
+def _misplaced_options(entry: dict[str, Any], policy: str | None, where: Path, context: Context) -> list[str]:
+    """Keys of the entry that are options of its loader, with a problem noted for each."""
+    if policy is None:
+        return []
+    from proctor.policies import loader_for
+
+    options = loader_for(policy).Options.model_fields
+    misplaced = [key for key in entry if key not in AgentCfg.model_fields and key in options]
+    for key in misplaced:
+        context.problems.add((*where, key), f'unknown key; "{key}" is an option', 'write it under "options"')
+    return misplaced
+
+
+def _checkpoints(
+    entry: dict[str, Any], policy: str | None, where: Path, context: Context
+) -> list[tuple[Any, Any]]:
+    """(name, absolute checkpoint) of each agent the entry stands for."""
+    checkpoint, here = entry.get("checkpoint"), (*where, "checkpoint")
+    name = entry.get("name")
+    if not isinstance(checkpoint, str) or "://" in checkpoint:
+        return [(name if "name" in entry else _policy_stem(policy), checkpoint)]
+    if not is_pattern(checkpoint, context.base):
+        path = existing_file(checkpoint, here, context)
+        return [(name if "name" in entry else FilePath(path).stem, path)]
+    found = expand_pattern(checkpoint, context.base)
+    if not found:
+        context.problems.add(here, f'no file matches "{checkpoint}" under {context.base}')
+    return [(stem if name is None else f"{name}/{stem}", path) for stem, path in found.items()]
+
+
+def _policy_stem(policy: str | None) -> str:
+    return "agent" if policy is None else policy.rpartition(":")[2].rpartition(".")[2]
+
+
+def _check_name(name: str, where: Path, context: Context) -> None:
+    if not name.isprintable() or name != name.strip():
+        context.problems.add(
+            (*where, "name"),
+            f"found {name!r}; expected a name without control characters or blanks at its ends",
+        )

@@ -1,0 +1,125 @@
+"""From a YAML file, or a dict, to a resolved `EvalConfig`; or to one error that lists everything that is
+wrong.
+
+Resolved means: short forms written out, overrides applied, globs expanded, names filled in, paths absolute,
+options complete with their defaults. The result is what `config.json` shows, and reading that back gives an
+equal config. `output_root` alone stays relative to the working directory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from proctor.config.agents import resolve_agents
+from proctor.config.models import EvalConfig
+from proctor.config.overrides import override
+from proctor.config.paths import Context, import_string, resolve_options
+from proctor.config.plain import plain
+from proctor.config.problems import Problems, did_you_mean, shown
+from proctor.config.shorthands import expand_shorthands
+from proctor.config.tasks import resolve_tasks
+from proctor.config.validate import validate
+from proctor.config.yaml_source import parse
+
+_AGENT_STANDIN = {"name": "agent", "policy": "random"}
+_TASK_STANDIN = {"name": "task", "suite": "gymnasium"}
+
+
+def load_config(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> EvalConfig:
+    """The resolved config of a YAML file, with `key=value` overrides applied (see
+    `proctor.config.overrides`). Raises ConfigError with every problem found, each with file, line and key."""
+    file = FilePath(path)
+    problems = Problems(str(path))
+    text = _read(file, problems)
+    problems.raise_any()
+    raw = parse(text, problems)
+    if raw is None:
+        problems.raise_any()
+    return _resolve(raw, overrides, Context(file.absolute().parent, problems))
+
+
+def config_from_dict(
+    raw: Mapping[str, Any], base: FilePath | None = None, overrides: Sequence[str] = ()
+) -> EvalConfig:
+    """The resolved config of a dict such as YAML gives. Relative paths start from `base` (None: the working
+    directory). Raises ConfigError with every problem found."""
+    return _resolve(raw, overrides, Context((base or FilePath.cwd()).absolute(), Problems("config")))
+
+
+def _read(file: FilePath, problems: Problems) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        folder = file.absolute().parent
+        near = did_you_mean(file.name, os.listdir(folder)) if folder.is_dir() else None
+        problems.add((), "no such file", near)
+    except UnicodeDecodeError as error:
+        problems.add((), f"not UTF-8 text (byte {error.start}); expected a YAML file")
+    except OSError as error:
+        problems.add((), f"cannot be read: {error.strerror}")
+    return ""
+
+
+def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig:
+    problems = context.problems
+    if not isinstance(raw, Mapping):
+        problems.add((), f"found {shown(raw)}; expected a mapping with agents and tasks")
+        problems.raise_any()
+    data = plain(raw, (), problems)
+    expand_shorthands(data)
+    data = override(data, overrides, problems)
+    expand_shorthands(data)
+    _resolve_scoring(data.get("scoring"), context)
+    agents, tasks = data.get("agents"), data.get("tasks")
+    resolved = {**data}
+    if isinstance(agents, list) and agents:
+        resolved["agents"] = [a.model_dump(mode="json") for a in resolve_agents(agents, context)] or [
+            _AGENT_STANDIN
+        ]
+    if isinstance(tasks, list) and tasks:
+        resolved["tasks"] = [t.model_dump(mode="json") for t in resolve_tasks(tasks, context)] or [
+            _TASK_STANDIN
+        ]
+    config = validate(EvalConfig, resolved, (), problems)
+    problems.raise_any()
+    assert config is not None
+    return config
+
+
+def _resolve_scoring(scoring: Any, context: Context) -> None:
+    """Check a scoring's names and make its paths absolute, in place."""
+    if not isinstance(scoring, dict):
+        return
+    if isinstance(scoring.get("mode"), str):
+        scoring["mode"] = _scoring_mode(scoring["mode"], context)
+    if isinstance(scoring.get("metrics"), list):
+        scoring["metrics"] = [_metric(m, i, context) for i, m in enumerate(scoring["metrics"])]
+    if isinstance(scoring.get("options"), dict):
+        scoring["options"] = resolve_options(scoring["options"], ("scoring", "options"), context)
+
+
+def _scoring_mode(mode: str, context: Context) -> str:
+    from proctor.scoring import SCORINGS
+
+    if ":" in mode:
+        return import_string(mode, ("scoring", "mode"), context)
+    if mode not in SCORINGS.names():
+        expected = (
+            f"expected one of {', '.join(SCORINGS.names())}, or an import string such as my_scoring.py:score"
+        )
+        hint = did_you_mean(mode, SCORINGS.names())
+        context.problems.add(("scoring", "mode"), f'unknown scoring "{mode}"; {expected}', hint)
+    return mode
+
+
+def _metric(metric: Any, index: int, context: Context) -> Any:
+    where = ("scoring", "metrics", index)
+    if not isinstance(metric, str):
+        return metric
+    if ":" not in metric:
+        message = f'found "{metric}"; expected an import string such as my_metrics.py:MyMetric'
+        context.problems.add(where, f"{message} (the built-in metrics are always computed)")
+    return import_string(metric, where, context)

@@ -1,0 +1,118 @@
+"""Paths in a config: relative ones start from the folder of the YAML file and become absolute.
+
+Which values are paths: `checkpoint`; import strings of a file (`controllers.py:PD`), or of a module that lies
+in the YAML file's folder; options named `file` or `..._file`; a Python file by itself (`imports:
+[my_envs.py]`); and any option that begins with `./` or `../`. Inside `kwargs`, which belong to somebody
+else's function, only the last rule holds.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from proctor.config.problems import Path, Problems, did_you_mean
+
+_IMPORT_STRING = re.compile(r"(?P<module>[^:\s]+):(?P<name>[A-Za-z_][\w./-]*)$")
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+
+
+@dataclass(frozen=True)
+class Context:
+    """What resolving needs: the folder that relative paths start from, and where to note problems."""
+
+    base: FilePath
+    problems: Problems
+
+
+def absolute(text: str, base: FilePath) -> str:
+    """`text` as an absolute path; `~` is the home folder."""
+    return os.path.normpath(os.path.join(base, os.path.expanduser(text)))
+
+
+def existing_file(text: str, where: Path, context: Context) -> str:
+    """`text` as an absolute path; a problem at `where` if nothing is there."""
+    path = absolute(text, context.base)
+    if not os.path.exists(path):
+        folder = os.path.dirname(path)
+        if os.path.isdir(folder):
+            near = did_you_mean(os.path.basename(path), os.listdir(folder))
+            context.problems.add(where, f"no such file: {path}", near)
+        else:
+            context.problems.add(where, f"no such file: {path} (nor the folder {folder})")
+    return path
+
+
+def import_string(text: str, where: Path, context: Context) -> str:
+    """An import string with the file it names made absolute. A module that Python would not find but that
+    lies under the base folder becomes that file. Anything else comes back as it is."""
+    match = _IMPORT_STRING.match(text)
+    if match is None:
+        return text
+    module, name = match["module"], match["name"]
+    if module.endswith(".py"):
+        return f"{existing_file(module, where, context)}:{name}"
+    if _MODULE.match(module):
+        local = context.base.joinpath(*module.split(".")).with_suffix(".py")
+        if local.is_file() and not _importable(module):
+            return f"{absolute(str(local), context.base)}:{name}"
+    return text
+
+
+def _importable(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def resolve_options(value: Any, where: Path, context: Context) -> Any:
+    """A copy of an options value with its paths made absolute; `where` is its place in the config."""
+    if isinstance(value, dict):
+        return {key: resolve_options(inner, (*where, key), context) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [resolve_options(item, (*where, i), context) for i, item in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    if "kwargs" in where:
+        return absolute(value, context.base) if value.startswith(("./", "../")) else value
+    key = next((part for part in reversed(where) if isinstance(part, str)), "")
+    if _IMPORT_STRING.match(value):
+        return import_string(value, where, context)
+    if key == "file" or key.endswith("_file") or value.endswith(".py"):
+        return existing_file(value, where, context)
+    return absolute(value, context.base) if value.startswith(("./", "../")) else value
+
+
+def is_pattern(text: str, base: FilePath) -> bool:
+    """Whether a checkpoint is a glob pattern; a file that has brackets in its name is none."""
+    return glob.has_magic(text) and not os.path.exists(absolute(text, base))
+
+
+def expand_pattern(text: str, base: FilePath) -> dict[str, str]:
+    """The files a pattern matches, in natural order (`ckpt_9` before `ckpt_10`): short name -> absolute path.
+    The short name is the file's stem; where stems repeat, the path from the pattern's fixed folder on, and
+    with its ending if need be."""
+    pattern = absolute(text, base)
+    found = sorted((p for p in glob.glob(pattern, recursive=True) if os.path.isfile(p)), key=natural_key)
+    fixed = pattern[: next(i for i, char in enumerate(pattern) if char in "*?[")].rpartition(os.sep)[0]
+    relative = [os.path.relpath(path, fixed or os.sep) for path in found]
+    for names in (
+        [FilePath(path).stem for path in relative],
+        [os.path.splitext(path)[0] for path in relative],
+        relative,
+    ):
+        if len(set(names)) == len(names):
+            return dict(zip(names, found, strict=True))
+    return {}
+
+
+def natural_key(text: str) -> list[tuple[int, int, str]]:
+    """Sorts numbers within text by value."""
+    parts = re.split(r"(\d+)", text)
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]

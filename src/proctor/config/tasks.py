@@ -1,0 +1,94 @@
+"""Tasks, written out: suite checked, options complete, names filled in and unique."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from proctor.config.models import TaskCfg
+from proctor.config.paths import Context, import_string, resolve_options
+from proctor.config.problems import Path, did_you_mean
+from proctor.config.validate import validate
+
+
+def resolve_tasks(entries: list[Any], context: Context) -> list[TaskCfg]:
+    """The tasks of a config in order. A task without a name gets its suite's, with -2, -3, ... where that is
+    taken; the same name given twice is a problem. What is wrong is added to the context's problems, and such
+    tasks are left out."""
+    given = [e["name"] for e in entries if isinstance(e, dict) and isinstance(e.get("name"), str)]
+    taken = set(given)
+    tasks: list[TaskCfg] = []
+    first_owner: dict[str, int] = {}
+    for i, entry in enumerate(entries):
+        where: Path = ("tasks", i)
+        if not isinstance(entry, dict):
+            validate(TaskCfg, entry, where, context.problems)
+            continue
+        data, default_name = _resolve_entry(entry, where, context)
+        if "name" not in data:
+            data["name"] = _unique(default_name, taken)
+            taken.add(data["name"])
+        task = validate(TaskCfg, data, where, context.problems)
+        if task is None:
+            continue
+        _check_name(task.name, where, context)
+        if task.name in first_owner:
+            message = f'two tasks are named "{task.name}" (tasks[{first_owner[task.name]}] and tasks[{i}])'
+            context.problems.add((*where, "name"), f"{message}; give each its own name")
+        first_owner.setdefault(task.name, i)
+        tasks.append(task)
+    return tasks
+
+
+def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tuple[dict[str, Any], str]:
+    """The entry with its suite's options complete, and the name that its suite would give it."""
+    from proctor.suites import find_suite
+
+    data = dict(entry)
+    fallback = f"task-{where[-1]}"
+    suite_name = _suite_name(entry, where, context)
+    if suite_name is None:
+        return data, fallback
+    data["suite"] = suite_name
+    suite, options = find_suite(suite_name), entry.get("options", {})
+    for key in [k for k in entry if k not in TaskCfg.model_fields and k in suite.Options.model_fields]:
+        message = f'unknown key; "{key}" is an option of the {suite.name} suite'
+        context.problems.add((*where, key), message, 'write it under "options"')
+        del data[key]
+    if not isinstance(options, dict):
+        return data, fallback
+    here = (*where, "options")
+    checked = validate(suite.Options, resolve_options(options, here, context), here, context.problems)
+    if checked is None:
+        return data, fallback
+    data["options"] = checked.model_dump(mode="json")
+    return data, suite.task_name(checked)
+
+
+def _suite_name(entry: dict[str, Any], where: Path, context: Context) -> str | None:
+    from proctor.suites import SUITES
+
+    name, here = entry.get("suite"), (*where, "suite")
+    if not isinstance(name, str):
+        return None
+    if ":" in name:
+        return import_string(name, here, context)
+    if name in SUITES.names():
+        return name
+    expected = f"expected one of {', '.join(SUITES.names())}, or an import string such as my_suite.py:MySuite"
+    context.problems.add(here, f'unknown suite "{name}"; {expected}', did_you_mean(name, SUITES.names()))
+    return None
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}-{number}" in taken:
+        number += 1
+    return f"{name}-{number}"
+
+
+def _check_name(name: str, where: Path, context: Context) -> None:
+    if "/" in name or not name.isprintable() or name != name.strip():
+        message = f'found {name!r}; expected a name without "/", control characters or blanks at its ends'
+        context.problems.add((*where, "name"), message)

@@ -1,0 +1,93 @@
+"""One Gymnasium environment as an `Env`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.suites.gymnasium.options import GymnasiumOptions, InitialStatesCfg
+from proctor.suites.gymnasium.signals import SignalReader
+from proctor.suites.gymnasium.success import success_check
+from proctor.suites.protocol import Env, Step
+
+MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
+
+
+class GymnasiumEnv(Env):
+    """`make` builds the inner environment, without a time limit: now, and with `reuse: false` again for each
+    trial. `max_steps` is the limit that was registered for it. The inner environment is `gym`."""
+
+    def __init__(self, make: MakeEnv, options: GymnasiumOptions, max_steps: int | None = None):
+        self._make, self._options = make, options
+        self.max_steps = max_steps
+        self._used = False
+        self._success = success_check(options.success)
+        self._signals = SignalReader(options.signals) if options.signals else None
+        self._open()
+        self.observation_space = self.gym.observation_space
+        self.action_space = self.gym.action_space
+        self.action_dt_s = options.action_dt_s or env_dt_s(self.gym)
+        self._as_int = isinstance(self.action_space, gymnasium.spaces.Discrete)
+
+    def _open(self) -> None:
+        self.gym = self._make()
+        self._step, self._unwrapped = self.gym.step, self.gym.unwrapped
+
+    def reset(self, seed: int, index: int) -> Any:
+        if self._used and not self._options.reuse:
+            self.gym.close()
+            self._open()
+        self._used = True
+        observation, info = self.gym.reset(seed=seed, options=reset_options(self._options, index))
+        self._success.reset()
+        if self._signals is not None:
+            self._signals.reset(info)
+        return observation
+
+    def step(self, action: Any) -> Step:
+        if self._as_int:
+            action = int(action)
+        observation, reward, terminated, truncated, info = self._step(action)
+        reward, terminated, truncated = float(reward), bool(terminated), bool(truncated)
+        success = self._success(self.gym, observation, reward, terminated, truncated, info)
+        if self._signals is None:
+            return Step(observation, reward, terminated, truncated, success)
+        signals = self._signals.read(self._unwrapped, info)
+        return Step(observation, reward, terminated, truncated, success, signals)
+
+    def render(self) -> np.ndarray:
+        return as_frame(self.gym.render(), self._options.id)
+
+    def close(self) -> None:
+        self.gym.close()
+
+
+def reset_options(options: GymnasiumOptions, index: int) -> dict[str, Any] | None:
+    """What `reset(options=...)` gets for the trial of this initial-state index; None for nothing."""
+    given = dict(options.reset_options)
+    if options.initial_states is not None:
+        given.update(initial_state(options.initial_states, index))
+    return given or None
+
+
+def initial_state(states: InitialStatesCfg, index: int) -> dict[str, int]:
+    return {states.option: index % states.count}
+
+
+def env_dt_s(env: gymnasium.Env[Any, Any]) -> float | None:
+    """Simulated seconds per step where the environment says so in `dt`."""
+    dt = getattr(env.unwrapped, "dt", None)
+    return float(dt) if isinstance(dt, int | float | np.floating) and dt > 0 else None
+
+
+def as_frame(frame: Any, env_id: str) -> np.ndarray:
+    """A rendered frame, checked: uint8 (height, width, 3)."""
+    array = np.asarray(frame)
+    if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8:
+        found = "None" if frame is None else f"{array.dtype} {array.shape}"
+        raise InputError(f'"{env_id}" rendered {found}; expected a frame of uint8 (height, width, 3)')
+    return array

@@ -1,0 +1,156 @@
+"""Making Gymnasium environments: ids found, wrappers put on, every obstacle said in a sentence.
+
+The registered time limit is never applied: the step limit is the engine's. Nor are Gymnasium's checkers,
+which would cost time in every step.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from gymnasium.envs import registration
+
+from proctor.errors import InputError
+from proctor.registry import import_file, import_object, nearest
+from proctor.suites.gymnasium.options import GymnasiumOptions, WrapperCfg
+
+NO_LIMIT = 2**31 - 1
+
+
+def find_spec(options: GymnasiumOptions) -> registration.EnvSpec:
+    """The registered spec of the id, after the imports were made. Raises InputError with the nearest id."""
+    for module in options.imports:
+        _import(module)
+    module, _, env_id = options.id.rpartition(":")
+    if module:
+        _import(module)
+    spec = registration.registry.get(env_id)
+    if spec is None:
+        near = nearest(env_id, registration.registry)
+        hint = f'; did you mean "{near}"?' if near else ""
+        raise InputError(
+            f'no Gymnasium environment "{env_id}" is registered{hint} '
+            "(an id of a package or file of your own needs `imports: [package]` or `imports: [file.py]`)"
+        )
+    return spec
+
+
+def _import(module: str) -> None:
+    if module.endswith(".py"):
+        import_file(Path(module))
+        return
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = error.name or module
+        top = package.partition(".")[0]
+        raise InputError(
+            f'the module "{module}" cannot be imported: there is no "{package}"; '
+            f"install it (pip install {top}), or name a file: imports: [{top}.py]"
+        ) from None
+
+
+def make_single(options: GymnasiumOptions, *, render: bool) -> gymnasium.Env[Any, Any]:
+    """One environment with its wrappers. Raises InputError where a package is missing or it cannot render."""
+    spec = copy.deepcopy(find_spec(options))
+    spec.order_enforce = False
+    with_errors = functools.partial(_saying_what_is_missing, options.id)
+    if render:
+        with_errors(lambda: _require_rendering(spec))
+    env = with_errors(
+        lambda: gymnasium.make(
+            spec, max_episode_steps=-1, disable_env_checker=True, **env_kwargs(options, render=render)
+        )
+    )
+    for wrapper in options.wrappers:
+        env = apply_wrapper(wrapper, env)
+    return env
+
+
+def make_vector(
+    options: GymnasiumOptions, *, render: bool, worlds: int
+) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+    """A vector environment of so many worlds, without automatic resets where they can be turned off."""
+    assert options.vector is not None
+    spec = find_spec(options)
+    kwargs = env_kwargs(options, render=render)
+    if options.vector.mode == "vector_entry_point":
+        _require_vector_entry_point(spec)
+        if spec.max_episode_steps is not None:
+            kwargs.setdefault("max_episode_steps", NO_LIMIT)
+        vector_kwargs: dict[str, Any] = {}
+        wrappers: list[Any] = []
+    else:
+        if render:
+            _require_rendering(spec)
+        kwargs.update(max_episode_steps=-1, disable_env_checker=True)
+        disabled = gymnasium.vector.AutoresetMode.DISABLED
+        vector_kwargs = {"autoreset_mode": disabled, **options.vector.kwargs}
+        wrappers = [functools.partial(apply_wrapper, wrapper) for wrapper in options.wrappers]
+    return _saying_what_is_missing(
+        options.id,
+        lambda: gymnasium.make_vec(
+            spec,
+            num_envs=worlds,
+            vectorization_mode=options.vector.mode if options.vector else None,
+            vector_kwargs=vector_kwargs,
+            wrappers=wrappers,
+            **kwargs,
+        ),
+    )
+
+
+def env_kwargs(options: GymnasiumOptions, *, render: bool) -> dict[str, Any]:
+    """Keyword arguments of the constructor, safe to change."""
+    kwargs = copy.deepcopy(options.kwargs)
+    if render:
+        kwargs["render_mode"] = "rgb_array"
+    return kwargs
+
+
+def apply_wrapper(wrapper: WrapperCfg, env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """The environment inside a wrapper."""
+    wrapped = import_object(wrapper.target)(env, **copy.deepcopy(wrapper.kwargs))
+    if not isinstance(wrapped, gymnasium.Env):
+        raise InputError(
+            f'the wrapper "{wrapper.target}" gave a {type(wrapped).__name__}; expected a gymnasium.Env'
+        )
+    return wrapped
+
+
+def _require_rendering(spec: registration.EnvSpec) -> None:
+    """Refuse an environment whose class says that it gives no frames; one that says nothing is tried."""
+    if not isinstance(spec.entry_point, str):
+        return
+    creator = registration.load_env_creator(spec.entry_point)
+    metadata = getattr(creator, "metadata", {})
+    modes = metadata.get("render_modes")
+    if modes is not None and "rgb_array" not in modes:
+        raise InputError(
+            f'"{spec.id}" gives no frames: video needs the render mode rgb_array, and it has '
+            f"{', '.join(modes) or 'none'}; use record: series"
+        )
+
+
+def _require_vector_entry_point(spec: registration.EnvSpec) -> None:
+    if spec.vector_entry_point is None:
+        raise InputError(f'"{spec.id}" has no vector environment of its own; use vector: {{mode: sync}}')
+
+
+def _saying_what_is_missing(env_id: str, make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except gymnasium.error.DependencyNotInstalled as error:
+        reason = str(error).rstrip(".")
+        raise InputError(f'"{env_id}" needs a package that is not installed: {reason}') from error
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        raise InputError(
+            f'"{env_id}" needs the package "{name}"; install it with: pip install {name}'
+        ) from error
