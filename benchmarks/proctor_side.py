@@ -1,0 +1,81 @@
+"""Proctor's side of the comparisons.
+
+    python -m benchmarks.proctor_side overhead|batching|cameras
+    python -m benchmarks.proctor_side busy WORK
+    python -m benchmarks.proctor_side memory TRIALS
+
+Prints one JSON line: steps per second of the `whole` call of `run_evaluation` (start-up, records and reports
+included) and while `steady` (from the first forward to the last), and the process's peak memory in MB.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import tempfile
+import time
+from typing import Any
+
+from benchmarks.envs import EPISODE_STEPS
+from benchmarks.policies import CLOCK
+
+
+def config(env: str, policy: str, n_trials: int, **run: Any) -> dict[str, Any]:
+    """A run of one agent on one task in 16 slots; `env_kwargs` among `run` goes to the environment."""
+    kwargs = run.pop("env_kwargs", {})
+    return {
+        "name": "benchmark",
+        "agents": [{"name": "agent", "policy": f"benchmarks.policies:{policy}"}],
+        "tasks": [{"suite": "gymnasium", "options": {"id": f"benchmarks.envs:{env}-v0", "kwargs": kwargs}}],
+        "n_trials": n_trials,
+        "num_parallel": 16,
+        "workers": "inline",
+        "record": "series",
+        "scoring": "success",
+        **run,
+    }
+
+
+def measure(raw: dict[str, Any], steps: int) -> dict[str, float]:
+    """Run and time it. Raises RuntimeError where a trial is missing or has other than the expected steps."""
+    from proctor import config_from_dict, run_evaluation
+
+    with tempfile.TemporaryDirectory() as folder:
+        cfg = config_from_dict({**raw, "output_root": folder})
+        started = time.perf_counter()
+        run = run_evaluation(cfg)
+        whole_s = time.perf_counter() - started
+        done = sum(result.steps_total for result in run.results())
+    if done != steps:
+        raise RuntimeError(f"the run made {done} steps; expected {steps}")
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    return {"whole": steps / whole_s, "steady": steps / (CLOCK.last - CLOCK.first), "peak_mb": peak_mb}
+
+
+def overhead() -> dict[str, float]:
+    return measure(config("Trivial", "TrivialPolicy", 2_000), 2_000 * EPISODE_STEPS)
+
+
+def batching() -> dict[str, float]:
+    return measure(config("Trivial", "SleepyPolicy", 32), 32 * EPISODE_STEPS)
+
+
+def cameras() -> dict[str, float]:
+    return measure(config("Cameras", "CameraPolicy", 64, workers=2), 64 * EPISODE_STEPS)
+
+
+def busy(work: str) -> dict[str, float]:
+    raw = config("Busy", "TrivialPolicy", 128, workers=2, env_kwargs={"work": int(work)})
+    return measure(raw, 128 * EPISODE_STEPS)
+
+
+def memory(trials: str) -> dict[str, float]:
+    raw = config("Trivial", "TrivialPolicy", int(trials), env_kwargs={"episode_steps": 5})
+    return measure(raw, int(trials) * 5)
+
+
+PARTS = {"overhead": overhead, "batching": batching, "cameras": cameras, "busy": busy, "memory": memory}
+
+if __name__ == "__main__":
+    print(json.dumps(PARTS[sys.argv[1]](*sys.argv[2:])))

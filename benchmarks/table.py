@@ -1,0 +1,68 @@
+"""What a comparison gives, as rows of a table, and the machine it ran on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison. `ratio` is Proctor's value over the other's; `goal` is on it, or has a unit."""
+
+    name: str
+    proctor: float
+    other: float
+    other_is: str
+    unit: str
+    goal: str
+    met: bool
+    note: str = ""
+
+    @property
+    def ratio(self) -> float:
+        return self.proctor / self.other
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table, and the notes below it."""
+    lines = [
+        "| comparison | Proctor | other | ratio | goal | met |",
+        "|---|---:|---:|---:|---|---|",
+    ]
+    for row in rows:
+        lines.append(
+            f"| {row.name} | {shown(row.proctor)} {row.unit} | {shown(row.other)} {row.unit}, {row.other_is} "
+            f"| {row.ratio:.3g} | {row.goal} | {'yes' if row.met else 'NO'} |"
+        )
+    notes = [f"- {row.name}: {row.note}" for row in rows if row.note]
+    return "\n".join([*lines, "", *notes])
+
+
+def shown(value: float) -> str:
+    """Three digits that mean something, thousands apart."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def machine() -> str:
+    """The machine in one line: processor, cores, memory, system, and the packages that matter."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "gymnasium"))
+    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    cores = len(os.sched_getaffinity(0))
+    return (
+        f"{_processor()}, {cores} cores, {memory_gb:.0f} GB, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, {packages}; load before the run {os.getloadavg()[0]:.2f}"
+    )
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
