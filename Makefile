@@ -1,0 +1,40 @@
+# make demo    run the example examination
+# make test    run the tests (ARGS="-k name" for some of them)
+# make lint    ruff and pyright
+# make bench   print the benchmark table
+# make clean   remove caches and build leftovers; results and the environment stay
+#
+# Each verb first sets up .venv if pyproject.toml or constraints.txt changed. PYTHON=python3.12 chooses the interpreter.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint bench clean setup
+.DEFAULT_GOAL := test
+
+demo: $(READY)
+	@scripts/system-packages.sh
+	$(BIN)/proctor run examples/quickstart.yml
+
+test: $(READY)
+	@scripts/system-packages.sh
+	$(BIN)/pytest $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@scripts/setup-venv.sh $(VENV)
+	@touch $@
+
+clean:
+	rm -rf build dist .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Make the virtual environment (first argument) and install Proctor with all extras, as pinned in constraints.txt.
+set -euo pipefail
+venv="${1:?usage: scripts/setup-venv.sh FOLDER}"
+cd "$(dirname "$0")/.."
+
+new_enough() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+find_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        new_enough "$PYTHON" && echo "$PYTHON"
+        return
+    fi
+    for candidate in python3 python3.11 python3.12 python3.13 python; do
+        if new_enough "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    done
+}
+
+python="$(find_python || true)"
+if [ -z "$python" ]; then
+    echo "Proctor needs Python 3.11 or newer; found ${PYTHON:-$(python3 --version 2>&1 || echo none)}." >&2
+    echo "Install one, or name it: make PYTHON=/path/to/python3.11" >&2
+    exit 1
+fi
+
+if ! "$python" -m venv "$venv"; then
+    echo "$python cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2
+    exit 1
+fi
+echo "Installing Proctor and its extras into $venv ..."
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]"

@@ -1,0 +1,197 @@
+"""The checks behind `proctor doctor`. What could crash a process (graphics drivers) is tried in one of its
+own."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import shared_memory
+
+from proctor.cli.doctor import Check
+from proctor.errors import ProctorError
+
+PROBE_TIMEOUT_S = 30.0
+
+
+def machine() -> list[Check]:
+    """Processor, shared memory, disk."""
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    free = shutil.disk_usage(".").free
+    return [
+        Check("python", True, f"{platform.python_version()} on {platform.platform()}"),
+        Check("cpu", True, f"{cores} core{'s' if cores != 1 else ''} for this process"),
+        _shared_memory(),
+        Check(
+            "disk", free > 1e9, f"{_gigabytes(free)} free here", "free some space; a run keeps every trial"
+        ),
+    ]
+
+
+def _shared_memory() -> Check:
+    try:
+        block = shared_memory.SharedMemory(create=True, size=1 << 20)
+    except OSError as error:
+        return Check(
+            "shared memory", False, str(error), "use workers: inline, or give the container --shm-size=1g"
+        )
+    block.close()
+    block.unlink()
+    if not os.path.isdir("/dev/shm"):
+        return Check("shared memory", True, "works")
+    free = shutil.disk_usage("/dev/shm").free
+    return Check("shared memory", free > 64e6, f"{_gigabytes(free)} free", "give the container --shm-size=1g")
+
+
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:.1f} GB"
+
+
+def packages() -> list[Check]:
+    """What Proctor and its extras declare, with the versions found."""
+    try:
+        declared = importlib.metadata.requires("proctor") or []
+    except importlib.metadata.PackageNotFoundError:
+        return [
+            Check("proctor", False, "runs from a source folder that is not installed", "pip install -e .")
+        ]
+    found = [Check("proctor", True, importlib.metadata.version("proctor"))]
+    seen = {"proctor"}
+    for requirement in declared:
+        name = re.split(r"[^A-Za-z0-9_.-]", requirement, maxsplit=1)[0]
+        extra = re.search(r"extra == ['\"]([\w-]+)['\"]", requirement)
+        if name in seen or (extra and extra[1] == "dev"):
+            continue
+        seen.add(name)
+        found.append(_package(name, f'pip install "proctor[{extra[1]}]"' if extra else f"pip install {name}"))
+    return found
+
+
+def _package(name: str, fix: str) -> Check:
+    try:
+        return Check(name, True, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Check(name, False, "not installed", fix)
+
+
+def suites() -> list[Check]:
+    """Each suite and whether what it needs can be imported."""
+    from proctor.suites import SUITES, find_suite
+
+    return [_part(name, lambda name=name: find_suite(name).needs()) for name in SUITES.names()]
+
+
+def policies() -> list[Check]:
+    """Each policy loader and whether what it needs can be imported."""
+    from proctor.policies import POLICIES
+
+    return [_part(name, lambda name=name: POLICIES.load(name).needs) for name in POLICIES.names()]
+
+
+def _part(name: str, needs) -> Check:
+    try:
+        wanted: Iterable[tuple[str, str]] = needs()
+    except (ImportError, ProctorError) as error:
+        return Check(name, False, f"cannot be loaded: {error}")
+    wanted = list(wanted)
+    missing = [(package, extra) for package, extra in wanted if importlib.util.find_spec(package) is None]
+    if missing:
+        extras = ",".join(dict.fromkeys(extra for _, extra in missing))
+        listed = ", ".join(package for package, _ in missing)
+        return Check(name, False, f"needs {listed}", f'pip install "proctor[{extras}]"')
+    return Check(
+        name, True, f"has {', '.join(package for package, _ in wanted)}" if wanted else "needs no extra"
+    )
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A piece of Python that exits with 0 where something works."""
+
+    name: str
+    code: str
+    fix: str
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+_MUJOCO = """
+import mujoco
+scene = '<worldbody><light pos="0 0 3"/><geom type="sphere" size=".2"/></worldbody>'
+model = mujoco.MjModel.from_xml_string(f"<mujoco>{scene}</mujoco>")
+data = mujoco.MjData(model)
+mujoco.mj_forward(model, data)
+with mujoco.Renderer(model, 64, 64) as renderer:
+    renderer.update_scene(data)
+    frame = renderer.render()
+assert frame.shape == (64, 64, 3) and frame.max() > frame.min(), "the frame is empty"
+"""
+_PYGAME = """
+import gymnasium
+env = gymnasium.make("CartPole-v1", render_mode="rgb_array")
+env.reset(seed=0)
+frame = env.render()
+assert frame.ndim == 3 and frame.max() > frame.min(), "the frame is empty"
+"""
+_MP4 = """
+import tempfile, pathlib, numpy
+from proctor.record.video import VideoWriter
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder) / "probe.mp4"
+    writer = VideoWriter(path, 30)
+    for level in range(4):
+        writer.add(numpy.full((32, 32, 3), 60 * level, numpy.uint8))
+    writer.close()
+    assert path.stat().st_size > 0, "the file is empty"
+"""
+_APT = "apt-get install"
+PROBES = (
+    Probe("mujoco with egl", _MUJOCO, f"{_APT} libegl1 libgl1", {"MUJOCO_GL": "egl"}),
+    Probe("mujoco with osmesa", _MUJOCO, f"{_APT} libosmesa6", {"MUJOCO_GL": "osmesa"}),
+    Probe("classic control (pygame)", _PYGAME, 'pip install "proctor[video]"', {"SDL_VIDEODRIVER": "dummy"}),
+    Probe("mp4 (av)", _MP4, 'pip install "proctor[video]"'),
+)
+
+
+def rendering() -> list[Check]:
+    """Frames from MuJoCo, by either way of rendering without a screen (one is enough), and from pygame; mp4
+    files."""
+    with ThreadPoolExecutor(len(PROBES)) as pool:
+        return list(pool.map(run_probe, PROBES))
+
+
+def run_probe(probe: Probe) -> Check:
+    """Try a probe in a process of its own."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", probe.code],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **probe.environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return Check(probe.name, False, f"gave no answer within {PROBE_TIMEOUT_S:g} s", probe.fix)
+    if done.returncode == 0:
+        return Check(probe.name, True, "works")
+    return Check(probe.name, False, _reason(done), probe.fix)
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    """The error's own line; drivers print more after it."""
+    lines = [
+        line.strip()
+        for line in done.stderr.splitlines()
+        if re.match(r"[\w.]*(Error|Exception|NotInstalled)\b", line)
+    ]
+    if lines:
+        return lines[0]
+    return f"the process ended with code {done.returncode}"
