@@ -1,8 +1,8 @@
 """What a metric is: a pure function of an episode, with unit, direction and reducer.
 
-`needs` names the arrays that must be in the record; without them the metric is not available (None), which is not 0.
-A value may also be None or NaN for one episode (a time to success without success); such episodes are left out of the
-mean, and the count that remains is reported beside it.
+`needs` names the arrays that must be in the record; without them the metric is not available (None), which is
+not 0. A value may also be None or NaN for one episode (a time to success without success); such episodes are
+left out of the mean, and the count that remains is reported beside it.
 """
 
 from __future__ import annotations

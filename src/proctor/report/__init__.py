@@ -1,0 +1,7 @@
+"""Reports: from finished trials to files that people and programs read."""
+
+from proctor.report.aggregate import build_report
+from proctor.report.model import Report, ReportContext
+from proctor.report.write import write_reports
+
+__all__ = ["Report", "ReportContext", "build_report", "write_reports"]

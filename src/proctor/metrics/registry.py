@@ -1,0 +1,94 @@
+"""The metrics that are computed of every episode: the built-in ones, those of installed packages (entry
+points of the group `proctor.metrics`), and a user's own by import string."""
+
+from __future__ import annotations
+
+import functools
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+from proctor.errors import InputError
+from proctor.metrics.protocol import Metric
+from proctor.record.episode import Episode
+from proctor.registry import Registry, import_object
+
+_MOTION, _SAFETY = "proctor.metrics.motion", "proctor.metrics.safety"
+
+METRICS = Registry(
+    "metric",
+    "proctor.metrics",
+    {
+        "path_ratio_last": f"{_MOTION}:PathRatioLast",
+        "trajectory_length_last": f"{_MOTION}:TrajectoryLengthLast",
+        "avg_translation_speed_last": f"{_MOTION}:AvgTranslationSpeedLast",
+        "tip_speed_max_mm_s": f"{_MOTION}:TipSpeedMax",
+        "tip_speed_mean_mm_s": f"{_MOTION}:TipSpeedMean",
+        "tip_jerk_p95_mm_s3": f"{_MOTION}:TipJerkP95",
+        "action_rate_mean": f"{_MOTION}:ActionRateMean",
+        "action_abs_max": f"{_MOTION}:ActionAbsMax",
+        "wall_lcp_max_abs_max": f"{_SAFETY}:WallLcpMaxAbsMax",
+        "wall_lcp_sum_abs_mean": f"{_SAFETY}:WallLcpSumAbsMean",
+        "wall_wire_force_norm_max": f"{_SAFETY}:WallWireForceMax",
+        "wall_wire_force_norm_mean": f"{_SAFETY}:WallWireForceMean",
+        "wall_collision_force_norm_max": f"{_SAFETY}:WallCollisionForceMax",
+        "wall_collision_force_norm_mean": f"{_SAFETY}:WallCollisionForceMean",
+        "wall_force_max": f"{_SAFETY}:WallForceMax",
+    },
+)
+
+
+class MetricInfo(NamedTuple):
+    name: str
+    unit: str
+    direction: str
+    reducer: str
+    doc: str
+
+
+@functools.lru_cache(maxsize=32)
+def find_metrics(extra: tuple[str, ...] = (), base: Path | None = None) -> tuple[Metric, ...]:
+    """All metrics, the registered ones first. `extra` are import strings, looked up under `base`; an unknown
+    one, one that is no Metric, and a name used twice are refused."""
+    metrics: dict[str, Metric] = {}
+    for target in (*METRICS.names(), *extra):
+        found = METRICS.load(target) if ":" not in target else import_object(target, base)
+        if not (isinstance(found, type) and issubclass(found, Metric)):
+            raise InputError(f'"{target}" is {found!r}, not a subclass of proctor.metrics.Metric')
+        metric = found()
+        if metric.name in metrics:
+            raise InputError(f'two metrics are called "{metric.name}"; give the one in {target} another name')
+        metrics[metric.name] = metric
+    return tuple(metrics.values())
+
+
+def compute(
+    episode: Episode, extra: tuple[str, ...] = (), base: Path | None = None
+) -> dict[str, float | None]:
+    """The value of every metric whose arrays are in the record, by name; None where it has none for this
+    episode. Metrics whose arrays are missing are left out."""
+    values: dict[str, float | None] = {}
+    for metric in find_metrics(extra, base):
+        if all(name in episode.arrays for name in metric.needs):
+            values[metric.name] = _value(metric, episode)
+    return values
+
+
+def _value(metric: Metric, episode: Episode) -> float | None:
+    try:
+        value = metric(episode)
+        number = None if value is None else float(value)
+    except Exception as error:
+        raise InputError(
+            f'the metric "{metric.name}" failed on an episode of {episode.n_steps} steps: '
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return None if number is None or math.isnan(number) else number
+
+
+def describe(extra: tuple[str, ...] = (), base: Path | None = None) -> list[MetricInfo]:
+    """Name, unit, direction, reducer and one line on every metric."""
+    return [
+        MetricInfo(m.name, m.unit, m.direction, m.reducer, (type(m).__doc__ or "").strip().split("\n")[0])
+        for m in find_metrics(extra, base)
+    ]

@@ -1,0 +1,37 @@
+"""Reading one recorded signal as numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proctor.record.episode import Episode
+
+
+def numbers(array: np.ndarray) -> np.ndarray | None:
+    """The array as float64; None where it does not hold real numbers."""
+    return array.astype(np.float64) if array.dtype.kind in "biuf" else None
+
+
+def scalar_series(episode: Episode, name: str) -> np.ndarray | None:
+    """A signal with one number per step as `(T,)`; None where it is anything else."""
+    array = numbers(episode.arrays[name])
+    if array is None or array.ndim == 0 or array.size != len(array):
+        return None
+    return array.reshape(-1)
+
+
+def known_values(episode: Episode, name: str) -> np.ndarray | None:
+    """The numbers of a signal with NaN (a sensor that said nothing) left out; None where none is left."""
+    series = scalar_series(episode, name)
+    if series is None:
+        return None
+    known = series[~np.isnan(series)]
+    return known if known.size else None
+
+
+def last_value(episode: Episode, name: str) -> float | None:
+    """The value after the last step; None without steps or where that value is NaN."""
+    series = scalar_series(episode, name)
+    if series is None or not series.size or np.isnan(series[-1]):
+        return None
+    return float(series[-1])

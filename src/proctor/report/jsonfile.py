@@ -1,0 +1,162 @@
+"""`report.json`: the report for programs. Valid JSON: null where there is no number, never NaN."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from proctor.report.files import write_text
+from proctor.report.model import (
+    AgentReport,
+    MeanEstimate,
+    MetricEstimate,
+    RateEstimate,
+    Report,
+    Summary,
+    TaskReport,
+)
+from proctor.report.tables import agent_keys
+from proctor.stats import Interval
+
+
+def write_json(path: Path, report: Report) -> None:
+    write_text(path, json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The report as plain data, with the keys that other programs know first."""
+    context = report.context
+    data = {
+        "name": report.name,
+        "generated_at": context.generated_at,
+        "scoring": {
+            "name": report.scoring.name,
+            "version": report.scoring.version,
+            "components": list(report.scoring.components),
+            "effective_floor": report.scoring.floor,
+            "unit": report.scoring.unit,
+            **report.scoring.settings,
+        },
+        "n_trials": report.n_trials,
+        "agents": [_agent(agent) for agent in report.agents],
+        "summary_csv": "summary.csv",
+        "trials_dir": "trials",
+        "verdict": report.verdict,
+        "findings": [{"level": finding.level, "text": finding.text} for finding in report.findings],
+        "trials": {"planned": report.planned, "finished": report.finished, "scored": report.scored},
+        "tasks": [_task(task) for task in report.tasks],
+        "metrics": [info._asdict() for info in report.metrics],
+        "causes": [
+            {
+                "agent": c.agent,
+                "outcome": c.outcome,
+                "message": c.message,
+                "count": c.count,
+                "example": c.example,
+            }
+            for c in report.causes
+        ],
+        "intervals": {
+            "level": context.level,
+            "success_rate": "wilson",
+            "score": f"percentile bootstrap, stratified by task, {context.n_resamples} resamples",
+            "other_means": "student_t",
+            "std": "sample (n - 1)",
+        },
+        "seconds": context.duration_s,
+        "batch": context.batch,
+        "environment": context.environment,
+        "config": report.config,
+    }
+    return plain(data)
+
+
+def _agent(agent: AgentReport) -> dict[str, Any]:
+    return {
+        **agent_keys(agent),
+        "policy": agent.policy,
+        "rank": agent.rank,
+        **_summary(agent.overall),
+        "tasks": [{"task": cell.task, **_summary(cell.summary)} for cell in agent.cells],
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    return {
+        "planned": summary.planned,
+        "finished": summary.n_trials,
+        "n": summary.n,
+        "n_unscored": summary.n_unscored,
+        "success": _rate(summary.success),
+        "score": _mean(summary.score),
+        "components": {name: _mean(estimate) for name, estimate in summary.components.items()},
+        "steps_total": _mean(summary.steps_total),
+        "steps_to_success": _mean(summary.steps_to_success),
+        "wall_time_s": _mean(summary.wall_time_s),
+        "metrics": {name: _metric(estimate) for name, estimate in summary.metrics.items()},
+        "outcomes": summary.outcomes,
+        "clipped_steps": summary.clipped_steps,
+        "clipped_trials": summary.clipped_trials,
+        "retried_trials": summary.retried_trials,
+        "n_recorded": summary.n_recorded,
+        "n_distinct": summary.n_distinct,
+    }
+
+
+def _task(task: TaskReport) -> dict[str, Any]:
+    return {
+        "task": task.task,
+        "suite": task.suite,
+        "success_rule": task.success_rule,
+        "max_steps": task.max_steps,
+        "n_trials": task.n_trials,
+        "n": task.n,
+        "success": _rate(task.success),
+    }
+
+
+def _rate(rate: RateEstimate) -> dict[str, Any]:
+    return {
+        "successes": rate.successes,
+        "n": rate.n,
+        "rate": rate.rate,
+        "interval": _interval(rate.interval),
+        "bounds": _interval(rate.bounds),
+    }
+
+
+def _mean(estimate: MeanEstimate) -> dict[str, Any]:
+    return {
+        "mean": estimate.mean,
+        "n": estimate.n,
+        "n_missing": estimate.n_missing,
+        "std": estimate.std,
+        "interval": _interval(estimate.interval),
+        "degenerate": estimate.degenerate,
+        "method": estimate.method,
+    }
+
+
+def _metric(estimate: MetricEstimate) -> dict[str, Any]:
+    return {"value": estimate.value, "n": estimate.n, "interval": _interval(estimate.interval)}
+
+
+def _interval(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]
+
+
+def plain(value: Any) -> Any:
+    """JSON-ready data: mappings and sequences rebuilt, non-finite numbers as null, anything else as its
+    text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)

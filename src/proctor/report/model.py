@@ -1,0 +1,196 @@
+"""A report as data: everything that its files show, worked out once.
+
+Every number carries its n; every mean and rate its interval, or None where it has none. `Summary` is the same
+for one agent on one task and for an agent over all tasks. "Scored" trials say something about the agent; the
+others are faults of the infrastructure and enter no rate, only the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from proctor.metrics import MetricInfo
+from proctor.stats import Interval
+
+
+@dataclass(frozen=True)
+class ReportContext:
+    """What a report needs beside config and results. `planned` is the number of trials of the whole plan;
+    `batch` holds statistics of batched inference by name; `base` is where import strings of the config are
+    looked up."""
+
+    generated_at: str
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    planned: int | None = None
+    duration_s: float | None = None
+    batch: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+    base: Path | None = None
+    level: float = 0.95
+    n_resamples: int = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class RateEstimate:
+    """`successes` of `n` scored trials, with Wilson's interval. `bounds`: the rate if all unscored trials had
+    failed or succeeded; None where every trial is scored."""
+
+    successes: int
+    n: int
+    rate: float | None
+    interval: Interval | None
+    bounds: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeanEstimate:
+    """A mean of `n` values. `std` is the sample standard deviation (n - 1), None below two values.
+    `n_missing` counts scored trials without a value. `degenerate`: all values are equal and the interval has
+    width 0."""
+
+    mean: float | None
+    n: int
+    std: float | None = None
+    interval: Interval | None = None
+    n_missing: int = 0
+    degenerate: bool = False
+    method: Literal["bootstrap", "student_t", "wilson"] = "student_t"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricEstimate:
+    """`value` by the metric's own reducer over `n` trials; an interval for means only."""
+
+    value: float | None
+    n: int
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Numbers of one agent, on one task or pooled over all."""
+
+    planned: int
+    n_trials: int
+    n: int
+    success: RateEstimate
+    score: MeanEstimate
+    components: Mapping[str, MeanEstimate]
+    steps_total: MeanEstimate
+    steps_to_success: MeanEstimate
+    wall_time_s: MeanEstimate
+    metrics: Mapping[str, MetricEstimate]
+    outcomes: Mapping[str, int]
+    clipped_steps: int
+    clipped_trials: int
+    retried_trials: int
+    n_recorded: int
+    """Trials that ran to an end and have a digest of their record."""
+    n_distinct: int
+    """Different records among them. Fewer than `n_recorded`: some trials are copies, and intervals are too
+    narrow."""
+
+    @property
+    def n_unscored(self) -> int:
+        return self.n_trials - self.n
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One trial in a strip."""
+
+    index: int
+    seed: int
+    outcome: str
+    steps: int
+    score: float | None
+    npz: str | None
+    video: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One agent on one task. `marks` are its first trials, as many as the report has room for."""
+
+    agent: str
+    task: str
+    summary: Summary
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    """`rank` counts the agents with a strictly better score, from 1; None without a score."""
+
+    agent: str
+    policy: str
+    tool: str | None
+    checkpoint: str | None
+    rank: int | None
+    overall: Summary
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """A task over all agents."""
+
+    task: str
+    suite: str
+    success_rule: str
+    max_steps: int | None
+    n_trials: int
+    n: int
+    success: RateEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What broke trials: an outcome with the first line of its error, how often, and one trial to look at."""
+
+    agent: str
+    outcome: str
+    message: str
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One plain sentence. `caution`: read it before you use the numbers."""
+
+    level: Literal["caution", "note"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringInfo:
+    name: str
+    version: str
+    components: tuple[str, ...]
+    floor: float | None
+    unit: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Report:
+    """`agents` are in rank order, those without a score last."""
+
+    name: str
+    n_trials: int
+    planned: int
+    finished: int
+    scored: int
+    verdict: str
+    findings: tuple[Finding, ...]
+    scoring: ScoringInfo
+    agents: tuple[AgentReport, ...]
+    tasks: tuple[TaskReport, ...]
+    metrics: tuple[MetricInfo, ...]
+    causes: tuple[Cause, ...]
+    config: Mapping[str, Any]
+    context: ReportContext

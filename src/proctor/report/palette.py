@@ -1,0 +1,51 @@
+"""Colours: a sequential scale for heat maps, light and dark, in eleven steps with readable text on each."""
+
+from __future__ import annotations
+
+STEPS = 11
+LIGHT = ((0xF2, 0xF5, 0xF8), (0x8C, 0xB8, 0xD9), (0x0B, 0x4A, 0x82))
+DARK = ((0x1D, 0x25, 0x2E), (0x2C, 0x65, 0x94), (0xA5, 0xD3, 0xF7))
+
+Colour = tuple[int, int, int]
+
+
+def heat_step(share: float) -> int:
+    """The step of a value in [0, 1]."""
+    return round(min(1.0, max(0.0, share)) * (STEPS - 1))
+
+
+def heat_rules() -> str:
+    """CSS classes `h0` to `h10`, with a second set for dark screens."""
+    light, dark = _rules(LIGHT, "#16202a", "#ffffff"), _rules(DARK, "#ffffff", "#0d1319")
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"
+
+
+def _rules(stops: tuple[Colour, Colour, Colour], text_low: str, text_high: str) -> str:
+    rules = []
+    for step in range(STEPS):
+        colour = _between(stops, step / (STEPS - 1))
+        words = max((text_low, text_high), key=lambda c: contrast(colour, _parse(c)))
+        rules.append(f".h{step} {{ background: #{bytes(colour).hex()}; color: {words}; }}")
+    return "\n".join(rules)
+
+
+def _between(stops: tuple[Colour, Colour, Colour], share: float) -> Colour:
+    low, high, t = (stops[0], stops[1], 2 * share) if share < 0.5 else (stops[1], stops[2], 2 * share - 1)
+    r, g, b = (round(a + (z - a) * t) for a, z in zip(low, high, strict=True))
+    return r, g, b
+
+
+def _parse(colour: str) -> Colour:
+    r, g, b = bytes.fromhex(colour[1:])
+    return r, g, b
+
+
+def contrast(a: Colour, b: Colour) -> float:
+    """The contrast ratio of two colours as WCAG 2 defines it, from 1 to 21."""
+    high, low = sorted((_luminance(a), _luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: Colour) -> float:
+    r, g, b = (c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b

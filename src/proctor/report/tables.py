@@ -1,0 +1,222 @@
+"""The tables that other programs read: `summary.csv` and `trials.parquet` (a row per trial), `report.csv` (a
+row per agent).
+
+CSV is `;`-delimited with blanks for what is not available. The leading columns are a fixed format; further
+ones come after them. The Parquet file is made from the CSV, typed, so the two cannot disagree.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from proctor.record.result import TrialResult
+from proctor.report.accumulate import first_line
+from proctor.report.files import replacing
+from proctor.report.model import AgentReport, MeanEstimate, Report
+from proctor.scoring import Score, Scoring
+
+TEXT, WHOLE, REAL = "VARCHAR", "BIGINT", "DOUBLE"
+
+FIXED: dict[str, str] = {
+    "agent": TEXT,
+    "tool": TEXT,
+    "checkpoint": TEXT,
+    "trial": WHOLE,
+    "seed": WHOLE,
+    "success": WHOLE,
+    "steps_total": WHOLE,
+    "steps_to_success": WHOLE,
+    "episode_reward": REAL,
+    "path_ratio_last": REAL,
+    "trajectory_length_last": REAL,
+    "avg_translation_speed_last": REAL,
+    "tip_speed_max_mm_s": REAL,
+    "tip_speed_mean_mm_s": REAL,
+    "wall_time_s": REAL,
+    "sim_time_s": REAL,
+    "wall_lcp_max_abs_max": REAL,
+    "wall_lcp_sum_abs_mean": REAL,
+    "wall_wire_force_norm_max": REAL,
+    "wall_wire_force_norm_mean": REAL,
+    "wall_collision_force_norm_max": REAL,
+    "wall_collision_force_norm_mean": REAL,
+    "wall_force_max": REAL,
+    "score": REAL,
+    "score_success": REAL,
+    "score_efficiency": REAL,
+    "score_safety": REAL,
+    "score_smoothness": REAL,
+    "npz_path": TEXT,
+    "task": TEXT,
+    "outcome": TEXT,
+    "attempts": WHOLE,
+    "clipped_steps": WHOLE,
+    "max_steps": WHOLE,
+    "error": TEXT,
+}
+"""Columns of every `summary.csv` and their Parquet types; the format that other programs know ends with
+`npz_path`."""
+
+METRICS_IN_FIXED = frozenset(list(FIXED)[9:23]) - {"wall_time_s", "sim_time_s"}
+
+
+@dataclass(frozen=True)
+class TrialTable:
+    """The columns of a run's trial table and how a result becomes a row."""
+
+    report: Report
+    scoring: Scoring
+
+    def columns(self) -> dict[str, str]:
+        """Name to type: the fixed ones, further score components, further metrics in alphabetical order."""
+        parts = [f"score_{name}" for name in self._components() if f"score_{name}" not in FIXED]
+        return {**FIXED, **dict.fromkeys([*parts, *self._metric_columns().values()], REAL)}
+
+    def rows(self, results: Iterable[TrialResult]) -> Iterator[list[str]]:
+        columns, metric_columns = list(self.columns()), self._metric_columns()
+        agents = {agent.agent: agent for agent in self.report.agents}
+        for result in results:
+            row = _common(result, agents[result.trial.agent])
+            row.update(_scores(self.scoring.score(result)))
+            for name, value in result.metrics.items():
+                row[metric_columns.get(name, name)] = value
+            yield [_text(row.get(name)) for name in columns]
+
+    def _components(self) -> list[str]:
+        return list(dict.fromkeys(name for agent in self.report.agents for name in agent.overall.components))
+
+    def _metric_columns(self) -> dict[str, str]:
+        """Column of each metric that has none among the fixed ones; a name taken by another column gets a
+        prefix."""
+        names = {name for agent in self.report.agents for name in agent.overall.metrics} - METRICS_IN_FIXED
+        taken = {*FIXED, *(f"score_{name}" for name in self._components())}
+        return {name: f"metric_{name}" if name in taken else name for name in sorted(names)}
+
+
+def _common(result: TrialResult, agent: AgentReport) -> dict[str, Any]:
+    return {
+        "agent": result.trial.agent,
+        "tool": agent.tool,
+        "checkpoint": agent.checkpoint,
+        "trial": result.trial.index,
+        "seed": result.trial.seed,
+        "success": int(result.success) if result.outcome.scored else None,
+        "steps_total": result.steps_total,
+        "steps_to_success": result.steps_to_success,
+        "episode_reward": result.episode_reward,
+        "wall_time_s": result.wall_time_s,
+        "sim_time_s": result.sim_time_s,
+        "npz_path": result.npz,
+        "task": result.trial.task,
+        "outcome": result.outcome.value,
+        "attempts": result.attempts,
+        "clipped_steps": result.clipped_steps,
+        "max_steps": result.max_steps,
+        "error": first_line(result.error),
+    }
+
+
+def _scores(score: Score) -> dict[str, float | None]:
+    return {"score": score.total, **{f"score_{name}": value for name, value in score.components.items()}}
+
+
+def _text(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, delimiter=";", lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def write_trials(folder: Path, table: TrialTable, results: Iterable[TrialResult]) -> None:
+    """Write `summary.csv` row by row, then `trials.parquet` from it."""
+    columns = table.columns()
+    write_csv(folder / "summary.csv", columns, table.rows(results))
+    with replacing(folder / "trials.parquet") as temporary:
+        _csv_to_parquet(folder / "summary.csv", temporary, columns)
+
+
+def _csv_to_parquet(source: Path, target: Path, columns: dict[str, str]) -> None:
+    """One thread: the file's bytes depend on the rows only."""
+    import duckdb
+
+    types = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in columns.items())
+    literal = "".join(f"[{c}]" if c in "*?[" else c for c in str(source))
+    rows = (
+        f"SELECT * FROM read_csv({_quoted(literal)}, columns = {{{types}}}, auto_detect = false, "
+        """header = true, delim = ';', quote = '"', escape = '"', new_line = '\\n')"""
+    )
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        connection.execute(f"COPY ({rows}) TO {_quoted(str(target))} (FORMAT parquet, COMPRESSION zstd)")
+
+
+def _quoted(words: str) -> str:
+    return "'" + words.replace("'", "''") + "'"
+
+
+def write_agents(path: Path, report: Report) -> None:
+    """`report.csv`: the agents in rank order."""
+    rows = [agent_row(agent) for agent in report.agents]
+    write_csv(path, rows[0], ([_text(value) for value in row.values()] for row in rows))
+
+
+def agent_row(agent: AgentReport) -> dict[str, Any]:
+    """The keys that other programs know, then rank, counts, intervals and bounds."""
+    all_, success, score = agent.overall, agent.overall.success, agent.overall.score
+    return {
+        **agent_keys(agent),
+        "rank": agent.rank,
+        "n": all_.n,
+        "n_unscored": all_.n_unscored,
+        "n_planned": all_.planned,
+        "successes": success.successes,
+        **_ends("success_rate", success.interval),
+        **_ends("success_rate_bound", success.bounds),
+        **_ends("score", score.interval),
+        "steps_to_success_n": all_.steps_to_success.n,
+        "wall_time_mean_s": all_.wall_time_s.mean,
+        "clipped_steps": all_.clipped_steps,
+        "n_recorded": all_.n_recorded,
+        "n_distinct": all_.n_distinct,
+        **_component_means(all_.components),
+    }
+
+
+def agent_keys(agent: AgentReport) -> dict[str, Any]:
+    """The keys of an agent in `report.json` and the first columns of `report.csv`, as other programs know
+    them."""
+    summary = agent.overall
+    speed, force = summary.metrics.get("tip_speed_max_mm_s"), summary.metrics.get("wall_force_max")
+    return {
+        "agent": agent.agent,
+        "tool": agent.tool,
+        "checkpoint": agent.checkpoint,
+        "n_trials": summary.n_trials,
+        "success_rate": summary.success.rate,
+        "score_mean": summary.score.mean,
+        "score_std": summary.score.std,
+        "steps_total_mean": summary.steps_total.mean,
+        "steps_to_success_mean": summary.steps_to_success.mean,
+        "tip_speed_max_mean_mm_s": None if speed is None else speed.value,
+        "wall_force_max_mean": None if force is None else force.value,
+    }
+
+
+def _ends(name: str, interval: tuple[float, float] | None) -> dict[str, float | None]:
+    low, high = interval or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
+def _component_means(components: Any) -> dict[str, float | None]:
+    found: dict[str, MeanEstimate] = dict(components)
+    return {f"score_{name}_mean": estimate.mean for name, estimate in found.items()}

@@ -1,0 +1,92 @@
+"""Numbers and intervals as text, the same in every file a person reads."""
+
+from __future__ import annotations
+
+import math
+
+from proctor.report.model import MeanEstimate, RateEstimate
+from proctor.stats import Interval
+
+NONE = "–"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """At least `digits` significant digits, without an exponent between 0.001 and a million."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    size = abs(value)
+    if size != 0 and not 1e-3 <= size < 1e6:
+        return f"{value:.{digits - 1}e}"
+    whole = max(0, math.floor(math.log10(size)) + 1) if size >= 1 else 0
+    return f"{value:.{max(0, digits - max(1, whole))}f}" if whole < digits else f"{value:,.0f}"
+
+
+def percent(value: float | None) -> str:
+    """`70 %`; one decimal where whole percents would hide that it is neither 0 nor 100."""
+    if value is None:
+        return NONE
+    whole = f"{100 * value:.0f}"
+    if (whole == "0" and value > 0) or (whole == "100" and value < 1):
+        return f"{100 * value:.1f} %"
+    return f"{whole} %"
+
+
+def percent_range(interval: Interval | None) -> str:
+    return NONE if interval is None else f"{percent(interval.low)} to {percent(interval.high)}"
+
+
+def score_digits(interval: Interval | None) -> int:
+    """Decimals that an interval justifies: two digits of its width, from 0 to 4."""
+    if interval is None or not interval.high > interval.low:
+        return 3
+    return min(4, max(0, 1 - math.floor(math.log10(interval.high - interval.low))))
+
+
+def fixed(value: float | None, interval: Interval | None) -> str:
+    """A value with the decimals its interval justifies."""
+    if value is None:
+        return NONE
+    if abs(value) >= 1e6:
+        return number(value)
+    return f"{value:,.{score_digits(interval)}f}"
+
+
+def mean_range(estimate: MeanEstimate) -> str:
+    if estimate.interval is None:
+        return NONE
+    low, high = estimate.interval
+    return f"{fixed(low, estimate.interval)} to {fixed(high, estimate.interval)}"
+
+
+def mean(estimate: MeanEstimate) -> str:
+    return fixed(estimate.mean, estimate.interval)
+
+
+def rate_sentence(rate: RateEstimate, level: float) -> str:
+    """`14 of 20 trials (70 %, 95 % interval 48 % to 85 %)`."""
+    return (
+        f"{rate.successes} of {count(rate.n, 'trial')} ({percent(rate.rate)}, "
+        f"{percent(level)} interval {percent_range(rate.interval)})"
+    )
+
+
+def count(n: int, word: str) -> str:
+    """`1 trial`, `2 trials`, `12,000 trials`."""
+    return f"{n:,} {word}" + ("" if n == 1 else "s")
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return NONE
+    if seconds < 60:
+        return f"{number(seconds, 2)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def listed(words: list[str], most: int = 6) -> str:
+    """`a, b and c`; beyond `most` the rest is counted."""
+    if len(words) > most:
+        return f"{', '.join(words[:most])} and {len(words) - most} more"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,35 @@
+"""All files of a report, each written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from proctor.config.models import EvalConfig
+from proctor.record.result import TrialResult
+from proctor.report.aggregate import build_report
+from proctor.report.files import write_text
+from proctor.report.html import to_html
+from proctor.report.jsonfile import write_json
+from proctor.report.markdown import to_markdown
+from proctor.report.model import Report, ReportContext
+from proctor.report.tables import TrialTable, write_agents, write_trials
+from proctor.scoring import make_scoring
+
+
+def write_reports(
+    folder: Path,
+    cfg: EvalConfig,
+    results: Callable[[], Iterator[TrialResult]],
+    context: ReportContext,
+) -> Report:
+    """Write `summary.csv`, `trials.parquet` and `report.{json,csv,md,html}` into `folder`. `results` is
+    called twice and gives the finished trials in plan order each time. Equal results give equal bytes,
+    `context` aside."""
+    report = build_report(cfg, results(), context)
+    write_trials(folder, TrialTable(report, make_scoring(cfg.scoring, context.base)), results())
+    write_json(folder / "report.json", report)
+    write_agents(folder / "report.csv", report)
+    write_text(folder / "report.md", to_markdown(report))
+    write_text(folder / "report.html", to_html(report))
+    return report

@@ -1,0 +1,58 @@
+"""What a scoring is: a named, versioned function from a finished trial to one number.
+
+`Scoring.score` settles what holds for every scoring: an unscored trial has no score; a trial that the policy
+broke (an exception, an invalid action) has success 0 and the floor as its score, and none at all where there
+is no floor. What is left, trials that ran to an end, goes to `rate`, the one method a scoring of your own
+writes.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from proctor.config.models import ScoringCfg
+from proctor.record.result import TrialResult
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One number and what it was made of; None is "not available", which is not 0."""
+
+    total: float | None
+    components: Mapping[str, float | None] = field(default_factory=dict)
+
+
+class Scoring(abc.ABC):
+    """`components` names the parts of a score in the order of the report; `floor` is the total of a trial
+    that the policy broke (None: such a trial has no score), overridden by `scoring.floor` of the config."""
+
+    name: str
+    version: str
+    components: tuple[str, ...] = ()
+    floor: float | None = None
+    unit: str = "1"
+
+    def __init__(self, cfg: ScoringCfg):
+        self.cfg = cfg
+        if cfg.floor is not None:
+            self.floor = cfg.floor
+
+    def score(self, result: TrialResult) -> Score:
+        """The score of one trial. A total or component that is not finite becomes None, never a number."""
+        if not result.outcome.scored:
+            return Score(None, dict.fromkeys(self.components))
+        if result.outcome.broken_by_policy:
+            return Score(self.floor, {name: 0.0 if name == "success" else None for name in self.components})
+        rated = self.rate(result)
+        return Score(finite(rated.total), {name: finite(value) for name, value in rated.components.items()})
+
+    @abc.abstractmethod
+    def rate(self, result: TrialResult) -> Score:
+        """The score of a trial that ran to an end."""
+
+
+def finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
