@@ -17,7 +17,7 @@ def neutral_action(space: Any) -> Any:
     if isinstance(space, spaces.Box):
         return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
     if isinstance(space, spaces.Discrete):
-        return space.dtype.type(max(space.start, min(0, space.start + space.n - 1)))
+        return np.asarray(max(space.start, min(0, space.start + space.n - 1)), space.dtype)[()]
     if isinstance(space, spaces.MultiDiscrete):
         return np.clip(np.zeros_like(space.start), space.start, space.start + space.nvec - 1)
     if isinstance(space, spaces.MultiBinary):
@@ -33,7 +33,7 @@ def random_action(space: Any, rng: np.random.Generator) -> Any:
     if isinstance(space, spaces.Box):
         return _random_box(space, rng)
     if isinstance(space, spaces.Discrete):
-        return space.dtype.type(space.start + rng.integers(space.n))
+        return np.asarray(space.start + rng.integers(space.n), space.dtype)[()]
     if isinstance(space, spaces.MultiDiscrete):
         return (space.start + rng.integers(space.nvec)).astype(space.dtype)
     if isinstance(space, spaces.MultiBinary):

@@ -133,7 +133,8 @@ class OnnxLoader(Loader):
         plan = make_plan(session, options, spaces)
         action = next(o for o in session.get_outputs() if o.name == plan.outputs[0])
         if options.discrete != "none":
-            check_output_shape(action.shape, spaces, f'{path.name}: output "{action.name}"')
+            floats = action.type in ("tensor(float)", "tensor(double)", "tensor(float16)")
+            check_output_shape(action.shape, floats, spaces, f'{path.name}: output "{action.name}"')
         return OnnxPolicy(session, plan, ActionHead(spaces, options.discrete))
 
     def files(self, agent: AgentCfg, options: OnnxOptions, base: Path | None) -> dict[str, Path]:

@@ -109,8 +109,6 @@ def _policy_class(archive: Archive, observation: Any, weights: dict[str, Any]) -
     from stable_baselines3.sac import policies as sac
     from stable_baselines3.td3 import policies as td3
 
-    if any("lstm" in name for name in weights):
-        raise InputError(f"{archive.path} is a recurrent policy, which the sb3 loader does not run; export it to ONNX")
     flat, image, multi = {
         "actor_critic": (
             policies.ActorCriticPolicy,
@@ -128,17 +126,10 @@ def _policy_class(archive: Archive, observation: Any, weights: dict[str, Any]) -
 
 def _load_trusted(archive: Archive, options: Sb3Options, device: Any) -> Any:
     """Load as SB3 does, unpickling what the archive contains."""
-    import stable_baselines3
-
-    if options.algorithm is not None:
-        algorithm = import_object(options.algorithm)
-    else:
-        try:
-            algorithm = getattr(stable_baselines3, archive.algorithm)
-        except InputError:
-            algorithm = stable_baselines3.PPO if "clip_range" in archive.data else None
-        if algorithm is None:
-            raise InputError(f"{archive.path}: name its class with options.algorithm, such as sb3_contrib:TQC")
+    name = archive.algorithm
+    if options.algorithm is None and name is None:
+        raise InputError(f"{archive.path}: name its class with options.algorithm, such as sb3_contrib:TQC")
+    algorithm = import_object(options.algorithm or f"stable_baselines3:{name}")
     try:
         return algorithm.load(archive.path, device=device).policy
     except Exception as error:

@@ -45,21 +45,29 @@ def _is_scores(output: np.ndarray, space: Any) -> bool:
     return space.nvec.ndim == 1 and output.shape[-1] == space.nvec.sum() > len(space.nvec)
 
 
-def check_output_shape(shape: Sequence[Any], spaces: SpaceInfo, where: str) -> None:
-    """Raise InputError if a model's declared output (rows first; non-integers are unknown) cannot be an action or a
-    chunk of actions of every task."""
-    from gymnasium import spaces as gs
-
+def check_output_shape(shape: Sequence[Any], floats: bool, spaces: SpaceInfo, where: str) -> None:
+    """Raise InputError if a model's declared output (rows first; non-integers are unknown) cannot be an action, a chunk
+    of actions, or scores of every task."""
     trailing = [d if isinstance(d, int) else None for d in shape[1:]]
     for task, space in spaces.action.items():
-        wanted: list[tuple[int, ...]] = [tuple(space.shape or ())]
-        if isinstance(space, gs.Discrete):
-            wanted += [(1,), (int(space.n),)]
-        elif isinstance(space, gs.MultiDiscrete) and len(space.shape) == 1:
-            wanted.append((int(space.nvec.sum()),))
-        if not any(_fits(trailing, w) or _fits(trailing[1:], w) for w in wanted):
-            shown = ", ".join("?" if d is None else str(d) for d in trailing)
-            raise InputError(f'{where} gives (rows, {shown}), but task "{task}" has the action space {space}')
+        whole, parts = _accepted(space, floats)
+        if not any(_fits(trailing, w) for w in whole) and not any(_fits(trailing[1:], p) for p in parts):
+            shown = "".join(", ?" if d is None else f", {d}" for d in trailing)
+            raise InputError(f'{where} gives (rows{shown}), but task "{task}" has the action space {space}')
+
+
+def _accepted(space: Any, floats: bool) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Shapes of one action or its scores, and those that may also come as a chunk."""
+    from gymnasium import spaces
+
+    action = tuple(space.shape or ())
+    if isinstance(space, spaces.Discrete):
+        scores = (int(space.n),)
+        return [action, (1,), scores], [scores] if floats else [action, scores]
+    if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
+        both = [action, (int(space.nvec.sum()),)]
+        return both, both
+    return [action], [action]
 
 
 def _fits(declared: Sequence[int | None], wanted: tuple[int, ...]) -> bool:

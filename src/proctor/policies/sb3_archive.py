@@ -48,10 +48,11 @@ class Archive:
         return _MODULES[module]
 
     @property
-    def algorithm(self) -> str:
-        """The SB3 class that reads this archive."""
-        names = {"dqn": "DQN", "sac": "SAC", "td3": "TD3"}
-        return names.get(self.family) or ("PPO" if "clip_range" in self.data else "A2C")
+    def algorithm(self) -> str | None:
+        """The SB3 class that reads this archive, by the fields that only it has; None where they do not tell."""
+        signs = {"clip_range": "PPO", "exploration_schedule": "DQN", "target_policy_noise": "TD3", "use_rms_prop": "A2C"}
+        signs |= {"ent_coef_optimizer": "SAC", "target_entropy": "SAC", "gae_lambda": "A2C"}
+        return next((name for field, name in signs.items() if field in self.data), None)
 
     def refuse(self, reason: str) -> InputError:
         return InputError(

@@ -29,7 +29,7 @@ class RestrictedUnpickler(pickle.Unpickler):
     """Arrays, numbers, strings and plain containers; any other name raises Forbidden."""
 
     def find_class(self, module: str, name: str) -> Any:
-        root = module.replace("numpy.core", "numpy._core")
+        root = module.replace("numpy.core", "numpy._core").replace("__builtin__", "builtins")
         if (root, name) in _ALLOWED:
             return _ALLOWED[root, name]
         if (root, name) == ("numpy._core.numeric", "_frombuffer"):

@@ -1,0 +1,21 @@
+"""Conformance suites: full contract tests for a Policy, an Env, a BatchEnv or a Metric of your own, in a few lines.
+
+    from proctor.testing import PolicyConformance
+
+    class TestMine(PolicyConformance):
+        observation_space = Box(-1, 1, (3,))
+        action_space = Discrete(2)
+
+        def make(self):
+            return MyPolicy()
+
+Each suite is a plain class whose `test_` methods are the laws; pytest finds them in your subclass. A law that does not
+hold raises AssertionError with a sentence that says what was found.
+"""
+
+from proctor.testing.batch_env import BatchEnvConformance
+from proctor.testing.env import EnvConformance
+from proctor.testing.metric import MetricConformance
+from proctor.testing.policy import PolicyConformance
+
+__all__ = ["BatchEnvConformance", "EnvConformance", "MetricConformance", "PolicyConformance"]

@@ -1,0 +1,122 @@
+"""The laws of a batch environment: N worlds that step together, each with its own trial."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from proctor.spaces import random_action
+from proctor.suites.protocol import BatchEnv
+from proctor.testing.common import check_observation, check_step, frozen, global_seed
+from proctor.testing.env import copy_tree, frozen_step
+
+
+class BatchEnvConformance:
+    """Subclass, name it `Test...`, and write `make`; it should have at least two worlds."""
+
+    steps: ClassVar[int] = 20
+
+    def make(self) -> BatchEnv:
+        """A fresh batch environment, always with the same number of worlds."""
+        raise NotImplementedError(f"{type(self).__name__} must say how its environment is made: write make()")
+
+    def action(self, env: BatchEnv, rng: np.random.Generator) -> Any:
+        """An action to try."""
+        return random_action(env.action_space, rng)
+
+    def test_a_world_s_episode_does_not_depend_on_its_neighbours(self) -> None:
+        with global_seed(1):
+            together = self._fresh_trace(seeds=None)
+        with global_seed(2):
+            others = self._fresh_trace(seeds={0: 0})
+        assert together[0] == others[0], "world 0 has another episode when its neighbours have other seeds"
+
+    def test_worlds_are_alike(self) -> None:
+        env = self.make()
+        last = env.num_worlds - 1
+        env.close()
+        one, other = self._fresh_trace(seeds={0: 5, last: 6}), self._fresh_trace(seeds={0: 6, last: 5})
+        assert one[0] == other[last], "the same seed gives another episode in another world"
+
+    def test_a_used_world_starts_afresh(self) -> None:
+        expected = self._fresh_trace(seeds=None)
+        env = self.make()
+        try:
+            self._trace(env, {world: 90 + world for world in range(env.num_worlds)})
+            again = self._trace(env, {world: world for world in range(env.num_worlds)})
+        finally:
+            env.close()
+        different = [world for world in expected if expected[world] != again[world]]
+        assert not different, f"an earlier episode changes a later one in worlds {different}"
+
+    def test_resetting_one_world_leaves_the_others_alone(self) -> None:
+        env = self.make()
+        try:
+            if not env.partial_reset or env.num_worlds < 2:
+                return
+            expected = self._last_world(env, disturb=False)
+            assert self._last_world(env, disturb=True) == expected, "resetting world 0 changes another world's episode"
+        finally:
+            env.close()
+
+    def test_answers_are_well_formed_and_for_the_worlds_asked(self) -> None:
+        env, rng = self.make(), np.random.default_rng(0)
+        try:
+            worlds = list(range(env.num_worlds))[::-1]
+            first = env.reset(worlds, worlds, worlds)
+            assert len(first) == len(worlds), f"reset gave {len(first)} observations for {len(worlds)} worlds"
+            for world, observation in zip(worlds, first, strict=True):
+                check_observation(observation, env.observation_space, f"world {world}: the first observation")
+            asked = {world: self.action(env, rng) for world in worlds[:-1] or worlds}
+            before = {world: frozen(action) for world, action in asked.items()}
+            answered = env.step(asked)
+            assert set(answered) == set(asked), f"asked to step worlds {sorted(asked)}, got {sorted(answered)}"
+            for world, step in answered.items():
+                check_step(step, env.observation_space, f"world {world}: step 1")
+                assert frozen(asked[world]) == before[world], f"step changed the action of world {world}"
+        finally:
+            env.close()
+
+    def test_can_be_closed_twice(self) -> None:
+        env = self.make()
+        env.close()
+        env.close()
+
+    def _fresh_trace(self, seeds: dict[int, int] | None) -> dict[int, list[Any]]:
+        env = self.make()
+        try:
+            default = {w: w if seeds is None else 40 + w for w in range(env.num_worlds)}
+            return self._trace(env, {**default, **(seeds or {})})
+        finally:
+            env.close()
+
+    def _trace(self, env: BatchEnv, seeds: dict[int, int]) -> dict[int, list[Any]]:
+        """The episodes of all worlds; a world that has ended is no longer stepped."""
+        worlds = list(seeds)
+        rngs = {world: np.random.default_rng(seed) for world, seed in seeds.items()}
+        first = env.reset(worlds, [seeds[w] for w in worlds], [seeds[w] for w in worlds])
+        trace = {world: [frozen(copy_tree(o))] for world, o in zip(worlds, first, strict=True)}
+        live = list(worlds)
+        for _ in range(self.steps):
+            answered = env.step({world: self.action(env, rngs[world]) for world in live})
+            for world, step in answered.items():
+                trace[world].append(frozen_step(step))
+            live = [w for w in live if not (answered[w].terminated or answered[w].truncated)]
+            if not live:
+                break
+        return trace
+
+    def _last_world(self, env: BatchEnv, disturb: bool) -> list[Any]:
+        """The last world's episode, in the middle of which world 0 may be reset."""
+        worlds, last, rng = list(range(env.num_worlds)), env.num_worlds - 1, np.random.default_rng(0)
+        env.reset(worlds, worlds, worlds)
+        seen = []
+        for number in range(self.steps):
+            if disturb and number == 1:
+                env.reset([0], [77], [77])
+            step = env.step({last: self.action(env, rng)})[last]
+            seen.append(frozen_step(step))
+            if step.terminated or step.truncated:
+                break
+        return seen

@@ -1,0 +1,98 @@
+"""Helpers of the conformance suites."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from proctor.policies.tree import leaves_of
+from proctor.record.episode import RESERVED
+
+
+def frozen(tree: Any) -> list[tuple[str, str, tuple[int, ...], bytes]]:
+    """A tree of arrays as values that are equal exactly when the trees are equal to the byte."""
+    found = []
+    for path, leaf in leaves_of(tree):
+        array = np.asarray(leaf)
+        found.append((path, array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()))
+    return found
+
+
+def global_generators() -> dict[str, Any]:
+    """The states of Python's, numpy's and (where imported) torch's global generators, comparable."""
+    name, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002 - looks at the global generator on purpose
+    states = {"random": random.getstate(), "numpy.random": (name, np.asarray(keys).tobytes(), *rest)}
+    if "torch" in sys.modules:
+        states["torch"] = sys.modules["torch"].random.get_rng_state().numpy().tobytes()
+    return states
+
+
+@contextlib.contextmanager
+def global_seed(seed: int) -> Iterator[None]:
+    """Within: the global generators start from `seed`. After: they are as before."""
+    torch = sys.modules.get("torch")
+    python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
+    torch_state = torch.random.get_rng_state() if torch else None
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    if torch:
+        torch.random.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        if torch:
+            torch.random.set_rng_state(torch_state)
+
+
+def check_observation(observation: Any, space: Any, where: str) -> None:
+    """Shape and castable dtype of every array of an observation; values are not checked, since simulators overshoot."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Dict):
+        assert isinstance(observation, Mapping), f"{where} is a {type(observation).__name__}; its space is a Dict"
+        missing = set(space.spaces) ^ set(observation)
+        assert not missing, f"{where} and its space differ in the entries {sorted(missing)}"
+        for key, sub in space.spaces.items():
+            check_observation(observation[key], sub, f"{where}[{key!r}]")
+    elif isinstance(space, spaces.Tuple):
+        assert len(observation) == len(space.spaces), f"{where} has {len(observation)} entries, its space {len(space)}"
+        for i, sub in enumerate(space.spaces):
+            check_observation(observation[i], sub, f"{where}[{i}]")
+    elif isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        array = np.asarray(observation)
+        assert array.shape == (space.shape or ()), f"{where} has shape {array.shape}; its space says {space.shape}"
+        castable = np.can_cast(array.dtype, np.dtype(space.dtype), "same_kind")
+        assert castable, f"{where} has dtype {array.dtype}, which does not cast to {space.dtype}"
+    else:
+        assert space.contains(observation), f"{where} is not in its space {space}"
+
+
+def check_step(step: Any, space: Any, where: str) -> None:
+    """A Step has the right kinds of values."""
+    from proctor.suites.protocol import Step
+
+    assert isinstance(step, Step), f"{where} is a {type(step).__name__}; expected proctor.suites.protocol.Step"
+    check_observation(step.observation, space, f"{where}.observation")
+    assert np.ndim(step.reward) == 0, f"{where}.reward has shape {np.shape(step.reward)}; expected one number"
+    assert np.isfinite(float(step.reward)), f"{where}.reward is {step.reward}"
+    for name in ("terminated", "truncated", "success"):
+        flag = getattr(step, name)
+        assert isinstance(flag, bool | np.bool_), f"{where}.{name} is a {type(flag).__name__}; expected a bool"
+    check_signals(step.signals, f"{where}.signals")
+
+
+def check_signals(signals: Any, where: str) -> None:
+    """Signals are numbers or arrays of numbers under names that the record does not use itself."""
+    assert isinstance(signals, Mapping), f"{where} is a {type(signals).__name__}; expected a mapping"
+    for name, value in signals.items():
+        assert isinstance(name, str), f"{where} has the name {name!r}; expected a string"
+        assert name not in RESERVED, f'{where} has the name "{name}", which the record uses itself'
+        kind = np.asarray(value).dtype.kind
+        assert kind in "fiub", f'{where}["{name}"] is a {type(value).__name__}; expected numbers'

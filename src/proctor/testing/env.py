@@ -1,0 +1,135 @@
+"""The laws of an environment."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from proctor.spaces import random_action
+from proctor.suites.protocol import Env, Step
+from proctor.testing.common import check_observation, check_signals, check_step, frozen, global_seed
+
+
+class EnvConformance:
+    """Subclass, name it `Test...`, and write `make`."""
+
+    steps: ClassVar[int] = 30
+    """How many steps of an episode are looked at."""
+    reusable: ClassVar[bool] = True
+    """As the suite says: False where each trial gets a fresh environment."""
+
+    def make(self) -> Env:
+        """A fresh environment."""
+        raise NotImplementedError(f"{type(self).__name__} must say how its environment is made: write make()")
+
+    def action(self, env: Env, rng: np.random.Generator) -> Any:
+        """An action to try."""
+        return random_action(env.action_space, rng)
+
+    def test_same_seed_and_index_give_the_same_episode_in_a_fresh_environment(self) -> None:
+        with global_seed(1):
+            first = self._fresh_episode(seed=3, index=0)
+        with global_seed(2):
+            second = self._fresh_episode(seed=3, index=0)
+        _same(first, second, "the same seed gives another episode in a fresh environment (or a global generator matters)")
+
+    def test_same_seed_and_index_give_the_same_episode_in_a_used_environment(self) -> None:
+        if not self.reusable:
+            return
+        expected = self._fresh_episode(seed=3, index=0)
+        env = self.make()
+        try:
+            self._episode(env, seed=8, index=1)
+            env.reset(9, 2)
+            _same(expected, self._episode(env, seed=3, index=0), "an earlier episode changes a later one; set reusable")
+        finally:
+            env.close()
+
+    def test_observations_and_steps_are_well_formed(self) -> None:
+        env = self.make()
+        try:
+            first, steps = self._play(env, seed=0, index=0)
+            check_observation(first, env.observation_space, "the first observation")
+            for number, step in enumerate(steps, start=1):
+                check_step(step, env.observation_space, f"step {number}")
+                check_signals(step.signals, f"step {number}.signals")
+                assert set(step.signals) == set(steps[0].signals), f"step {number} has other signals than step 1"
+        finally:
+            env.close()
+
+    def test_actions_are_not_changed(self) -> None:
+        env, rng = self.make(), np.random.default_rng(0)
+        try:
+            env.reset(0, 0)
+            action = self.action(env, rng)
+            before = frozen(action)
+            env.step(action)
+            assert frozen(action) == before, "step changed the action it was given"
+        finally:
+            env.close()
+
+    def test_dummy_action_is_valid(self) -> None:
+        env = self.make()
+        try:
+            env.reset(0, 0)
+            assert env.action_space.contains(env.dummy_action()), f"dummy_action() is not in {env.action_space}"
+            env.step(env.dummy_action())
+        finally:
+            env.close()
+
+    def test_clock_and_limit_are_sensible(self) -> None:
+        env = self.make()
+        try:
+            assert env.action_dt_s is None or env.action_dt_s > 0, f"action_dt_s is {env.action_dt_s}"
+            assert env.max_steps is None or env.max_steps >= 1, f"max_steps is {env.max_steps}"
+        finally:
+            env.close()
+
+    def test_can_be_closed_twice(self) -> None:
+        env = self.make()
+        env.reset(0, 0)
+        env.close()
+        env.close()
+
+    def _fresh_episode(self, seed: int, index: int) -> list[Any]:
+        env = self.make()
+        try:
+            return self._episode(env, seed, index)
+        finally:
+            env.close()
+
+    def _episode(self, env: Env, seed: int, index: int) -> list[Any]:
+        first, steps = self._play(env, seed, index)
+        return [frozen(first), *(frozen_step(step) for step in steps)]
+
+    def _play(self, env: Env, seed: int, index: int) -> tuple[Any, list[Step]]:
+        rng = np.random.default_rng(seed)
+        first, steps = copy_tree(env.reset(seed, index)), []
+        for _ in range(self.steps):
+            step = env.step(self.action(env, rng))
+            steps.append(step._replace(observation=copy_tree(step.observation), signals=copy_tree(dict(step.signals))))
+            if step.terminated or step.truncated:
+                break
+        return first, steps
+
+
+def copy_tree(tree: Any) -> Any:
+    """A tree whose arrays the environment may go on using."""
+    if isinstance(tree, dict):
+        return {key: copy_tree(value) for key, value in tree.items()}
+    if isinstance(tree, tuple | list):
+        return type(tree)(copy_tree(value) for value in tree)
+    return tree.copy() if isinstance(tree, np.ndarray) else tree
+
+
+def frozen_step(step: Step) -> Any:
+    """A step as values that compare equal exactly when the steps are equal to the byte."""
+    flags = bool(step.terminated), bool(step.truncated), bool(step.success)
+    return frozen(step.observation), frozen(float(step.reward)), flags, frozen(dict(step.signals))
+
+
+def _same(first: list[Any], second: list[Any], message: str) -> None:
+    assert len(first) == len(second), f"{message}: {len(first) - 1} and {len(second) - 1} steps"
+    different = next((number for number, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    assert different is None, f"{message}: they differ at step {different}"

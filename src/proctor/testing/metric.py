@@ -1,0 +1,75 @@
+"""The laws of a metric."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar, get_args
+
+import numpy as np
+
+from proctor.metrics.protocol import Direction, Metric, Reducer
+from proctor.record.episode import Episode, Outcome, digest
+
+
+class MetricConformance:
+    """Subclass, name it `Test...`, and write `make`. Metrics of signals also write `signals`."""
+
+    lengths: ClassVar[tuple[int, ...]] = (1, 2, 25)
+    """Lengths of the episodes that the metric is tried on."""
+
+    def make(self) -> Metric:
+        raise NotImplementedError(f"{type(self).__name__} must say how its metric is made: write make()")
+
+    def signals(self, steps: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Arrays beside the standard ones, `steps` rows each (observations: `steps + 1`)."""
+        return {}
+
+    def test_declares_itself(self) -> None:
+        metric = self.make()
+        assert isinstance(metric, Metric), f"make() gave a {type(metric).__name__}"
+        assert metric.name, "name is empty"
+        assert isinstance(metric.unit, str), "unit is missing"
+        assert metric.unit, 'unit is empty; a pure number has the unit "1"'
+        assert metric.direction in get_args(Direction), f"direction is {metric.direction!r}"
+        assert metric.reducer in get_args(Reducer), f"reducer is {metric.reducer!r}"
+        assert isinstance(metric.needs, tuple), f"needs is a {type(metric.needs).__name__}; expected a tuple of names"
+
+    def test_gives_a_float_or_none(self) -> None:
+        metric = self.make()
+        for episode in self._episodes():
+            value = metric(episode)
+            number = value is None or isinstance(value, float)
+            assert number, f"{episode.n_steps} steps, {episode.outcome}: got a {type(value).__name__}, expected float or None"
+
+    def test_is_pure(self) -> None:
+        metric = self.make()
+        for episode in self._episodes():
+            before = digest(episode.arrays)
+            first, second, fresh = metric(episode), metric(episode), self.make()(episode)
+            assert digest(episode.arrays) == before, "the metric changed the episode's arrays"
+            values = [np.float64(np.nan if v is None else v).tobytes() for v in (first, second, fresh)]
+            assert len(set(values)) == 1, f"the same episode gave {first}, then {second}, and {fresh} from a new metric"
+
+    def test_is_not_available_without_the_arrays_it_needs(self) -> None:
+        metric = self.make()
+        for episode in self._episodes():
+            for name in metric.needs:
+                rest = {key: value for key, value in episode.arrays.items() if key != name}
+                found = metric(replace(episode, arrays=rest))
+                assert found is None, f'without "{name}" the metric gave {found}; missing is not a number'
+
+    def _episodes(self) -> list[Episode]:
+        return [self._episode(steps, outcome) for steps in self.lengths for outcome in (Outcome.SUCCESS, Outcome.FAILURE)]
+
+    def _episode(self, steps: int, outcome: Outcome) -> Episode:
+        rng, last = np.random.default_rng(steps), np.arange(steps) == steps - 1
+        arrays = {
+            "actions": rng.uniform(-1, 1, (steps, 2)).astype(np.float32),
+            "rewards": rng.standard_normal(steps),
+            "terminals": last.copy(),
+            "truncations": np.zeros(steps, bool),
+            "success": last & (outcome is Outcome.SUCCESS),
+            "action_dt_s": np.array(0.1),
+            **self.signals(steps, rng),
+        }
+        return Episode(arrays, outcome, max_steps=50, task="task")

@@ -1,0 +1,289 @@
+"""The torch loader."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from proctor.config.models import AgentCfg
+from proctor.errors import InputError, MissingExtra
+from proctor.policies import fingerprint, load_policy
+from proctor.policies.protocol import SpaceInfo
+from proctor.registry import import_object
+from proctor.testing import PolicyConformance
+
+torch = pytest.importorskip("torch")
+
+SOURCE = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, inputs=4, hidden=8, outputs=3):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Dropout(0.5), nn.Linear(hidden, outputs))
+
+    def forward(self, x):
+        return torch.tanh(self.body(x))
+
+class Noisy(Net):
+    def forward(self, x, noise):
+        return torch.tanh(self.body(x) + noise)
+
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTMCell(4, 3)
+
+    def initial_state(self):
+        return torch.zeros(3), torch.zeros(3)
+
+    def forward(self, x, state):
+        h, c = self.cell(x, state)
+        return h, (h, c)
+
+class DictNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x):
+        return self.gain * x["a"] + x["b"]["c"]
+
+class Same(nn.Module):
+    def forward(self, x):
+        return x
+
+class Mixing(Net):
+    def forward(self, x):
+        y = self.body(x)
+        return torch.tanh(y - y.mean(dim=0))
+
+def not_a_module():
+    return 3
+"""
+OBSERVATION = spaces.Box(-1, 1, (4,))
+ACTION = spaces.Box(-1, 1, (3,))
+
+
+@pytest.fixture
+def base(tmp_path):
+    (tmp_path / "nets.py").write_text(SOURCE)
+    return tmp_path
+
+
+def module(base, name, **kwargs):
+    torch.manual_seed(0)
+    return import_object(f"nets.py:{name}", base)(**kwargs).eval()
+
+
+def load(base, checkpoint="m.pt", observation=OBSERVATION, action=ACTION, **options):
+    agent = AgentCfg(name="net", policy="torch", checkpoint=checkpoint, options=options)
+    return load_policy(agent, SpaceInfo({"task": observation}, {"task": action}), base)
+
+
+def save_script(net, path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.jit.save(torch.jit.script(net), str(path))
+
+
+@pytest.mark.parametrize("kind", ["state_dict", "nested", "safetensors", "torchscript", "pickled"])
+def test_every_kind_of_checkpoint_gives_the_module_s_own_output(base, make_batch, kind):
+    net, name, options = module(base, "Net"), "m.pt", {"module": "nets.py:Net"}
+    if kind == "safetensors":
+        from safetensors.torch import save_file
+
+        name = "m.safetensors"
+        save_file(net.state_dict(), base / name)
+    elif kind == "nested":
+        torch.save({"epoch": 3, "model": {"policy": net.state_dict()}}, base / name)
+        options["state_dict_key"] = "model.policy"
+    elif kind == "torchscript":
+        save_script(net, base / name)
+        options = {}
+    elif kind == "pickled":
+        torch.save(net, base / name)
+        options = {"trust": True}
+    else:
+        torch.save(net.state_dict(), base / name)
+    x = np.random.default_rng(0).standard_normal((16, 4)).astype(np.float32)
+    with torch.inference_mode():
+        expected = net(torch.from_numpy(x)).numpy()
+    assert np.array_equal(load(base, name, **options).act(make_batch(x)).actions, expected)
+
+
+def test_kwargs_shape_the_module_and_a_wrong_shape_is_named(base):
+    torch.save(module(base, "Net", hidden=5).state_dict(), base / "m.pt")
+    load(base, module="nets.py:Net", kwargs={"hidden": 5})
+    message = r"checkpoint of another architecture than Net: other shape: body.0.weight \(5, 4\) instead of \(8, 4\)"
+    with pytest.raises(InputError, match=message):
+        load(base, module="nets.py:Net")
+
+
+def test_missing_and_unexpected_weights_are_listed_unless_not_strict(base):
+    state = module(base, "Net").state_dict()
+    state["extra"] = state.pop("body.0.bias")
+    torch.save(state, base / "m.pt")
+    with pytest.raises(InputError, match=r"missing: body.0.bias; unexpected: extra"):
+        load(base, module="nets.py:Net")
+    load(base, module="nets.py:Net", strict=False)
+
+
+def test_a_nested_state_dict_says_which_keys_there_are(base):
+    torch.save({"model": module(base, "Net").state_dict(), "step": 1}, base / "m.pt")
+    with pytest.raises(InputError, match=r"options.state_dict_key, probably one of model"):
+        load(base, module="nets.py:Net")
+    with pytest.raises(InputError, match=r'there is no "net" \(found model, step\)'):
+        load(base, module="nets.py:Net", state_dict_key="net")
+
+
+class Evil:
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return open, (self.marker, "w")
+
+
+def test_pickles_are_not_unpickled_without_trust(base):
+    marker = base / "ran"
+    torch.save({"weights": Evil(str(marker))}, base / "m.pt")
+    with pytest.raises(InputError, match=r"could run code .* set options.trust: true"):
+        load(base, module="nets.py:Net")
+    (base / "m.pth").write_bytes(pickle.dumps(Evil(str(marker))))
+    with pytest.raises(InputError, match="could run code"):
+        load(base, "m.pth", module="nets.py:Net")
+    torch.save(module(base, "Net"), base / "m.pt")
+    with pytest.raises(InputError, match=r"a pickled module can run code and needs options.trust: true"):
+        load(base)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"module": "nets.py:not_a_module"}, "gave a int; expected a torch.nn.Module"),
+        ({"module": "nets.py:Net", "kwargs": {"width": 3}}, "cannot be called with options.kwargs: .*'width'"),
+        ({"torchscript": True}, "cannot be read as TorchScript"),
+        ({"trust": True}, "holds a OrderedDict, not a module"),
+    ],
+)
+def test_wrong_options_are_named(base, options, message):
+    torch.save(module(base, "Net").state_dict(), base / "m.pt")
+    with pytest.raises(InputError, match=message):
+        load(base, **options)
+
+
+def test_damaged_safetensors_are_named(base):
+    (base / "m.safetensors").write_bytes(b"1234567890")
+    with pytest.raises(InputError, match="cannot be read as safetensors"):
+        load(base, "m.safetensors", module="nets.py:Net")
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [("cuda", r"not available here \(0 CUDA devices found\); use device: cpu"), ("gpu", "not known to torch")],
+)
+def test_devices_are_checked(base, monkeypatch, device, message):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    torch.save(module(base, "Net").state_dict(), base / "m.pt")
+    agent = AgentCfg(name="a", policy="torch", checkpoint="m.pt", device=device, options={"module": "nets.py:Net"})
+    with pytest.raises(InputError, match=message):
+        load_policy(agent, SpaceInfo(), base)
+
+
+def test_missing_torch_names_the_extra(base, monkeypatch):
+    (base / "m.pt").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    real = importlib.import_module
+
+    def absent(name, *rest):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+        return real(name, *rest)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(MissingExtra, match=r'the torch loader needs the package "torch".*proctor\[torch\]'):
+        load(base, module="nets.py:Net")
+
+
+def test_dict_observations_reach_the_module_as_tensors(base, make_batch):
+    torch.save(module(base, "DictNet").state_dict(), base / "m.pt")
+    box = spaces.Box(-9, 9, (3,))
+    space = spaces.Dict({"a": box, "b": spaces.Dict({"c": box})})
+    batch = make_batch(np.zeros(2))
+    batch.observation = {"a": np.ones((2, 3)), "b": {"c": np.full((2, 3), 0.5)}}
+    assert (load(base, module="nets.py:DictNet", observation=space).act(batch).actions == 2.5).all()
+
+
+def test_scores_become_choices(base, make_batch):
+    torch.save(module(base, "Net").state_dict(), base / "m.pt")
+    x = np.random.default_rng(0).standard_normal((16, 4)).astype(np.float32)
+    raw = load(base, module="nets.py:Net").act(make_batch(x)).actions
+    found = load(base, module="nets.py:Net", action=spaces.Discrete(3)).act(make_batch(x)).actions
+    assert (found == raw.argmax(axis=1)).all()
+
+
+def test_state_shape_stands_in_for_initial_state(base, make_batch):
+    torch.save(module(base, "Memory").state_dict(), base / "m.pt")
+    own = load(base, module="nets.py:Memory", recurrent=True)
+    given = load(base, module="nets.py:Memory", recurrent=True, state_shape=[[3], [3]])
+    batch = make_batch(np.ones((16, 4), np.float32))
+    for left, right in zip(own.reset(batch.trials), given.reset(batch.trials), strict=True):
+        assert left.shape == right.shape == (16, 3)
+    torch.save(module(base, "Net").state_dict(), base / "m.pt")
+    with pytest.raises(InputError, match=r"Net has no initial_state\(\)"):
+        load(base, module="nets.py:Net", recurrent=True)
+
+
+def test_loading_leaves_the_global_generator_alone(base):
+    torch.save(module(base, "Net").state_dict(), base / "m.pt")
+    before = torch.random.get_rng_state()
+    load(base, module="nets.py:Net")
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_fingerprint_has_checkpoint_and_module_source(base):
+    torch.save(module(base, "Net").state_dict(), base / "m.pt")
+    agent = AgentCfg(name="a", policy="torch", checkpoint="m.pt", options={"module": "nets.py:Net"})
+    assert set(fingerprint(agent, base)) == {"checkpoint", "source nets.py"}
+
+
+LAWS = {
+    "Net": {},
+    "Noisy": {"noise": {"shape": [3]}},
+    "Memory": {"recurrent": True},
+    "Same": {},
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+class TestLaws(PolicyConformance):
+    observation_space = OBSERVATION
+    action_space = ACTION
+
+    @pytest.fixture(autouse=True)
+    def _subject(self, base, name):
+        self.base, self.name = base, name
+        self.action_space = OBSERVATION if name == "Same" else ACTION
+        torch.save(module(base, name).state_dict(), base / "m.pt")
+
+    def make(self):
+        return load(self.base, module=f"nets.py:{self.name}", action=self.action_space, **LAWS[self.name])
+
+
+def test_a_module_that_mixes_rows_is_found_out(base):
+    from proctor.plan.trial import Trial
+    from proctor.policies.rows import row_dependence, sample_batch
+
+    torch.save(module(base, "Mixing").state_dict(), base / "m.pt")
+    policy = load(base, module="nets.py:Mixing")
+    batch = sample_batch(policy, OBSERVATION, [Trial("a", "task", i, i) for i in range(16)])
+    assert "depends on" in (row_dependence(policy, batch) or "")

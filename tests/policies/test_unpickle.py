@@ -1,0 +1,128 @@
+"""Pickles are read as data: nothing in them runs."""
+
+from __future__ import annotations
+
+import collections
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from proctor.errors import InputError
+from proctor.policies.unpickle import read_pickle, read_vec_normalize
+
+
+class Evil:
+    """Runs a command when unpickled."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return subprocess.check_call, (["touch", str(self.marker)],)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(value, protocol=4):
+        path = tmp_path / "x.pkl"
+        path.write_bytes(value if isinstance(value, bytes) else pickle.dumps(value, protocol))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_arrays_and_containers_are_read(write, protocol):
+    value = collections.OrderedDict(a=np.arange(6.0).reshape(2, 3), b=[1, "x", None, {2.5}], c=np.float32(3), d=b"\xff")
+    found = read_pickle(write(value, protocol))
+    assert np.array_equal(found["a"], value["a"])
+    assert found["a"].flags.owndata or protocol == 5
+    assert (found["b"], found["c"], found["d"]) == (value["b"], value["c"], value["d"])
+
+
+def test_fortran_order_is_kept(write):
+    array = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    assert np.array_equal(read_pickle(write(array, 5)), array)
+
+
+@pytest.mark.parametrize("read", [read_pickle, read_vec_normalize])
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_malicious_pickle_is_refused_and_does_not_run(write, tmp_path, read, protocol):
+    marker = tmp_path / "ran"
+    with pytest.raises(InputError, match=r"it names (subprocess|commands).check_call, which could run code"):
+        read(write({"a": np.zeros(2), "b": Evil(marker)}, protocol))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", [b"builtins\neval", b"os\nsystem", b"numpy\nload", b"builtins\ngetattr"])
+def test_dangerous_names_are_refused(write, name):
+    with pytest.raises(InputError, match="which could run code"):
+        read_vec_normalize(write(b"c" + name + b"\n(S'1'\ntR."))
+
+
+def test_names_of_sb3_are_never_imported_nor_called(write, tmp_path):
+    target = tmp_path / "saved.pkl"
+    code = b"cstable_baselines3.common.save_util\nsave_to_pkl\n(S'" + str(target).encode() + b"'\nI1\ntR."
+    with pytest.raises(InputError, match="of no VecNormalize: found stable_baselines3.common.save_util.save_to_pkl"):
+        read_vec_normalize(write(code))
+    assert not target.exists()
+
+
+def test_a_damaged_file_is_reported(write):
+    with pytest.raises(InputError, match="cannot be read as a pickle of arrays"):
+        read_pickle(write(b"not a pickle"))
+
+
+def test_a_plain_array_is_no_vec_normalize(write):
+    with pytest.raises(InputError, match="of no VecNormalize: found ndarray"):
+        read_vec_normalize(write(np.zeros(3)))
+
+
+class TestVecNormalize:
+    @pytest.fixture
+    def made(self, tmp_path):
+        pytest.importorskip("stable_baselines3")
+        from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+        def make(env, **kwargs):
+            vec = VecNormalize(DummyVecEnv([lambda: env]), **kwargs)
+            vec.seed(0)
+            vec.reset()
+            for _ in range(20):
+                vec.step(np.array([vec.action_space.sample()]))
+            path = tmp_path / "vec.pkl"
+            vec.save(str(path))
+            return vec, path
+
+        return make
+
+    def test_statistics_are_those_of_sb3(self, made):
+        import gymnasium
+
+        vec, path = made(gymnasium.make("Pendulum-v1"), clip_obs=3.0, epsilon=1e-4)
+        found = read_vec_normalize(path)
+        assert set(found.moments) == {""}
+        assert np.array_equal(found.moments[""][0], vec.obs_rms.mean)
+        assert np.array_equal(found.moments[""][1], vec.obs_rms.var)
+        assert (found.epsilon, found.clip) == (1e-4, 3.0)
+
+    def test_norm_obs_false_means_nothing_to_do(self, made):
+        import gymnasium
+
+        assert read_vec_normalize(made(gymnasium.make("Pendulum-v1"), norm_obs=False)[1]).moments == {}
+
+    def test_sb3_is_not_imported_for_it(self, made):
+        import gymnasium
+
+        _, path = made(gymnasium.make("Pendulum-v1"))
+        code = (
+            "import sys; from pathlib import Path; from proctor.policies.unpickle import read_vec_normalize;"
+            f"read_vec_normalize(Path({str(path)!r}));"
+            "print([m for m in ('stable_baselines3', 'gymnasium', 'torch') if m in sys.modules])"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[]"
+
