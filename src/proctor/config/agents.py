@@ -41,7 +41,7 @@ def _resolve_entry(entry: Any, where: Path, context: Context) -> Iterator[tuple[
         validate(AgentCfg, entry, where, context.problems)
         return
     policy = _policy(entry, where, context)
-    common = {**entry, "policy": policy if policy is not None else "?"}
+    common = {"policy": "?", **entry} if policy is None else {**entry, "policy": policy}
     common["options"] = _options(entry, policy, where, context)
     for key in _misplaced_options(entry, policy, where, context):
         del common[key]
