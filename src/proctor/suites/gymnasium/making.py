@@ -126,11 +126,9 @@ def apply_wrapper(wrapper: WrapperCfg, env: gymnasium.Env[Any, Any]) -> gymnasiu
 
 def _require_rendering(spec: registration.EnvSpec) -> None:
     """Refuse an environment whose class says that it gives no frames; one that says nothing is tried."""
-    if not isinstance(spec.entry_point, str):
-        return
-    creator = registration.load_env_creator(spec.entry_point)
-    metadata = getattr(creator, "metadata", {})
-    modes = metadata.get("render_modes")
+    entry = spec.entry_point
+    creator = registration.load_env_creator(entry) if isinstance(entry, str) else entry
+    modes = getattr(creator, "metadata", {}).get("render_modes")
     if modes is not None and "rgb_array" not in modes:
         raise InputError(
             f'"{spec.id}" gives no frames: video needs the render mode rgb_array, and it has '

@@ -106,7 +106,7 @@ class VectorEnvAdapter(BatchEnv):
         by_world = dict(zip(worlds, map(int, seeds), strict=True))
         states = self._options.initial_states
         if states is None:
-            return [(by_world, {})]
+            return [(by_world, {})] if by_world else []
         return [
             ({world: by_world[world]}, initial_state(states, index))
             for world, index in zip(worlds, indices, strict=True)
