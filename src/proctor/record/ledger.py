@@ -111,12 +111,18 @@ class Ledger:
             [(fault, trial.agent, trial.task, trial.index)],
         )
 
-    def faults(self, trial: Trial) -> list[str]:
-        """What broke the earlier attempts of a trial."""
-        row = self._db.execute(
-            "SELECT faults FROM trials WHERE agent = ? AND task = ? AND idx = ?", (trial.agent, trial.task, trial.index)
-        ).fetchone()
-        return [] if row is None else json.loads(row[0])
+    def attempts(self) -> dict[str, int]:
+        """How many attempts of trials that are not done broke, by the trial's key; those without are left out."""
+        rows = self._db.execute("SELECT agent, task, idx, seed, attempts FROM trials WHERE state != 'done' AND attempts > 0")
+        return {Trial(*row[:4]).key: row[4] for row in rows}
+
+    def reopen_unscored(self) -> int:
+        """Make every unscored trial pending again, with all its attempts; how many."""
+        unscored = [outcome.value for outcome in Outcome if not outcome.scored]
+        marks = ", ".join("?" * len(unscored))
+        return self._db.execute(
+            f"UPDATE trials SET state = 'pending', attempts = 0 WHERE state = 'done' AND outcome IN ({marks})", unscored
+        ).rowcount
 
     def counts(self) -> tuple[int, int]:
         """(planned, done)."""

@@ -1,0 +1,234 @@
+"""Whole examinations: start one, go on with one, score one again.
+
+Every function here leaves a run folder that the others can work on. `progress` is called a few times a second with a
+snapshot; a `CancelToken` stops the run from any thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from proctor import metrics
+from proctor.config import EvalConfig, apply_overrides, config_from_dict
+from proctor.errors import InputError
+from proctor.plan.plan import Plan, Shard
+from proctor.plan.resume import check_resumable
+from proctor.policies import fingerprint
+from proctor.record import environment
+from proctor.record.ledger import Ledger
+from proctor.record.rundir import RunDir
+from proctor.record.video import require_video
+from proctor.report import Report, ReportContext, write_reports
+from proctor.rollout.engine import Engine
+from proctor.rollout.progress import CancelToken, Observer, Progress
+
+log = logging.getLogger("proctor")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a session on a run folder came to. `report` is None where the run was stopped before any trial."""
+
+    run: RunDir
+    progress: Progress
+    cancelled: bool
+    report: Report | None
+
+    @property
+    def complete(self) -> bool:
+        return self.progress.done >= self.progress.planned
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """How a caller follows and stops a run."""
+
+    progress: Observer | None = None
+    cancel: CancelToken | None = None
+
+
+def run_evaluation(
+    cfg: EvalConfig, *, progress: Observer | None = None, cancel: CancelToken | None = None, shard: str | None = None
+) -> RunDir:
+    """Run an examination in a new folder and write its reports. May be called from any thread."""
+    return start(cfg, Hooks(progress, cancel), None if shard is None else Shard.parse(shard)).run
+
+
+def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -> Finished:  # noqa: B008 - frozen
+    """As `run_evaluation`, saying more of how it ended."""
+    if cfg.record.level == "video":
+        require_video()
+    prints = {agent.name: fingerprint(agent) for agent in cfg.agents}
+    run = RunDir.create(cfg, datetime.now())
+    with run.locked():
+        with run.ledger() as ledger:
+            ledger.set_meta("shard", str(shard or Shard()))
+            ledger.set_meta("fingerprints", prints)
+            ledger.add(Plan(cfg, shard).placed())
+        return _work(run, cfg, hooks)
+
+
+def resume(
+    path: str | Path, overrides: Sequence[str] = (), hooks: Hooks = Hooks(), *, retry_unscored: bool = False  # noqa: B008
+) -> Finished:  # fmt: skip
+    """Run what is missing. Does nothing but rewrite the reports on a finished run."""
+    run = RunDir.open(path)
+    old = run.config()
+    cfg = _overridden(old, overrides)
+    check_resumable(old, cfg)
+    with run.locked():
+        with run.ledger() as ledger:
+            _check_fingerprints(cfg, ledger)
+            shard = Shard.parse(ledger.get_meta("shard", "1/1"))
+            if shard.count > 1 and cfg.n_trials != old.n_trials:
+                raise InputError(f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume")
+            if retry_unscored:
+                ledger.reopen_unscored()
+            ledger.add(Plan(cfg, shard).placed())
+        run.write_config(cfg)
+        return _work(run, cfg, hooks)
+
+
+def _overridden(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:
+    if not overrides:
+        return cfg
+    return config_from_dict(apply_overrides(cfg.model_dump(mode="json"), overrides))
+
+
+def _check_fingerprints(cfg: EvalConfig, ledger: Ledger) -> None:
+    known = ledger.get_meta("fingerprints", {})
+    changed = [a.name for a in cfg.agents if a.name in known and known[a.name] != fingerprint(a)]
+    if changed:
+        raise InputError(
+            f"the files of agent{'s' if len(changed) > 1 else ''} {', '.join(changed)} have changed since this run began; its "
+            "finished trials belong to the old ones. Put the old files back, or start a new run."
+        )
+
+
+def _work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> Finished:
+    """One session: the engine, then the reports. The folder is locked."""
+    began = time.monotonic()
+    session = _note_session(run)
+    with run.ledger() as ledger, _logging_to(run.path / "run.log"):
+        shard = Shard.parse(ledger.get_meta("shard", "1/1"))
+        engine = Engine(cfg, Plan(cfg, shard), run.path, ledger)
+        engine.observer = hooks.progress
+        engine.cancel = hooks.cancel or engine.cancel
+        log.info("session begins: %d planned, %d done", *ledger.counts())
+        try:
+            progress = engine.run()
+        finally:
+            _add_duration(ledger, time.monotonic() - began)
+            _add_batching(ledger, engine)
+        log.info("session ends: %d of %d done, %d unscored", progress.done, progress.planned, progress.unscored)
+    session["seconds"] = round(time.monotonic() - began, 3)
+    _end_session(run, session)
+    report = write_report(run) if progress.done else None
+    return Finished(run, progress, engine.cancel.cancelled, report)
+
+
+# Reports --------------------------------------------------------------------------------------------------------------
+
+
+def write_report(run: RunDir) -> Report:
+    """Write every report file from what is in the ledger."""
+    with run.ledger() as ledger:
+        planned, _ = ledger.counts()
+        env = run.read_json("environment.json", {})
+        shard = Shard.parse(ledger.get_meta("shard", "1/1"))
+        context = ReportContext(
+            generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            environment={**env.get("current", {}), "models": ledger.get_meta("fingerprints", {})},
+            planned=planned,
+            duration_s=ledger.get_meta("seconds"),
+            batch=ledger.get_meta("batching"),
+            notes=(f"This is shard {shard} of the run.",) if shard.count > 1 else (),
+        )
+        return write_reports(run.path, run.config(), ledger.results, context)
+
+
+def score(path: str | Path, overrides: Sequence[str] = ()) -> Report:
+    """Compute metrics, scores and reports again from the records alone. Overrides may change `scoring` only."""
+    run = RunDir.open(path)
+    old = run.config()
+    cfg = _overridden(old, overrides)
+    if cfg.model_copy(update={"scoring": old.scoring}) != old:
+        raise InputError("proctor score changes the scoring only: --set scoring.KEY=VALUE")
+    with run.locked():
+        with run.ledger() as ledger:
+            ledger.set_metrics((r.trial, _recomputed(run, r, cfg)) for r in ledger.results() if r.npz is not None)
+        run.write_config(cfg)
+        return write_report(run)
+
+
+def _recomputed(run: RunDir, result: Any, cfg: EvalConfig) -> dict[str, float | None]:
+    episode = run.episode(result)
+    if result.digest is not None and episode.digest() != result.digest:
+        raise InputError(f"the record {run.path / result.npz} has been changed since it was written; restore it, or run again")
+    return metrics.compute(episode, cfg.scoring.metrics)
+
+
+# Sessions -------------------------------------------------------------------------------------------------------------
+
+
+def _note_session(run: RunDir) -> dict[str, Any]:
+    """Describe this session in environment.json, and warn where decisive versions differ from the first session's."""
+    known = run.read_json("environment.json", {"sessions": []})
+    session = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), **environment.describe()}
+    if known["sessions"]:
+        before = known["sessions"][0]["versions"]
+        for name in environment.DECISIVE:
+            if before.get(name) != session["versions"].get(name):
+                text = f"{name} was {before.get(name)} when this run began and is {session['versions'].get(name)} now"
+                session.setdefault("warnings", []).append(text)
+                log.warning("%s; trials of the two sessions may differ", text)
+    known["sessions"].append(session)
+    known["current"] = session
+    run.write_json("environment.json", known)
+    return session
+
+
+def _end_session(run: RunDir, session: dict[str, Any]) -> None:
+    known = run.read_json("environment.json")
+    known["sessions"][-1] = known["current"] = session
+    run.write_json("environment.json", known)
+
+
+def _add_duration(ledger: Ledger, seconds: float) -> None:
+    ledger.set_meta("seconds", round(ledger.get_meta("seconds", 0.0) + seconds, 3))
+
+
+def _add_batching(ledger: Ledger, engine: Engine) -> None:
+    """Forwards, rows and seconds per agent and stage, added up over sessions."""
+    known = ledger.get_meta("batching", {})
+    for agent, stages in engine.batching.items():
+        for stage, stats in stages.items():
+            before = known.setdefault(agent, {}).setdefault(stage, {"forwards": 0, "rows": 0, "seconds": 0.0})
+            before["forwards"] += stats.forwards
+            before["rows"] += stats.rows
+            before["seconds"] = round(before["seconds"] + stats.seconds, 3)
+    ledger.set_meta("batching", known)
+
+
+@contextlib.contextmanager
+def _logging_to(path: Path) -> Iterator[None]:
+    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    level, propagate = log.level, log.propagate
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        handler.close()
+        log.setLevel(level)
+        log.propagate = propagate

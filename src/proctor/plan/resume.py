@@ -1,0 +1,44 @@
+"""What may change when a run goes on, and what would alter trials that are finished."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from proctor.config.models import EvalConfig
+from proctor.errors import InputError
+
+FREE = frozenset({"num_parallel", "workers", "limits", "output_root"})
+"""Keys that change how trials run, never what they are."""
+
+
+def check_resumable(old: EvalConfig, new: EvalConfig) -> None:
+    """Raise InputError, naming every key, if the new config would alter finished trials."""
+    refused = [
+        f"{path}: {_short(before)} -> {_short(after)}"
+        for path, before, after in differences(old.model_dump(mode="json"), new.model_dump(mode="json"))
+        if path.split(".", 1)[0] not in FREE and not (path == "n_trials" and after >= before)
+    ]
+    if refused:
+        raise InputError(
+            "a resumed run must leave its finished trials as they are; these changes would alter them:\n  "
+            + "\n  ".join(refused)
+            + "\nn_trials may grow; num_parallel, workers and limits may change. For another scoring: proctor score RUN --set "
+            "scoring.…; for anything else start a new run."
+        )
+
+
+def differences(old: Any, new: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+    """(dotted key, before, after) of every leaf that differs."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        found = []
+        for key in [*old, *(k for k in new if k not in old)]:
+            found += differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
+        return found
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [d for i, (a, b) in enumerate(zip(old, new, strict=True)) for d in differences(a, b, f"{path}.{i}")]
+    return [] if old == new else [(path, old, new)]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

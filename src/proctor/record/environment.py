@@ -1,0 +1,66 @@
+"""The environment a run took place in: versions, host, git state. Written to `environment.json`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "proctor", "numpy", "scipy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "pydantic", "duckdb",
+)  # fmt: skip
+DECISIVE = ("numpy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3")
+"""A trial's bytes may change with these."""
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of what a trial may depend on; absent packages are left out."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def describe() -> dict[str, Any]:
+    """Everything about this machine and process that a reader of the report may want."""
+    return {
+        "versions": versions(),
+        "host": socket.gethostname(),
+        "platform": platform.platform(),
+        "cpu": _cpu_name(),
+        "cpu_count": os.cpu_count(),
+        "command": " ".join(sys.argv),
+        "git": git_state(Path.cwd()),
+    }
+
+
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """Commit and whether the working tree differs from it; None outside a repository."""
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        return {"commit": commit, "dirty": bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10, check=True, stdin=subprocess.DEVNULL
+    )
+    return done.stdout.strip()
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())

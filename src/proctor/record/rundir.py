@@ -1,0 +1,146 @@
+"""The run folder: everything about one examination.
+
+    config.json       the resolved config
+    ledger.sqlite     the state of every trial
+    environment.json  versions, host, git state, model hashes; one entry per session that worked on it
+    trials/*.npz      per-trial arrays            videos/*.mp4
+    summary.csv  trials.parquet  report.{json,csv,md,html}  run.log
+
+A folder is worked on by one process at a time; the lock goes with the process, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from proctor.config.models import EvalConfig
+from proctor.errors import InputError, RunError
+from proctor.record.episode import Episode
+from proctor.record.ledger import Ledger
+from proctor.record.npz import read_npz, write_synced
+from proctor.record.result import TrialResult
+
+
+class RunDir:
+    """A run folder on disk. `path` is what to show a user; everything else reads from it."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"RunDir({str(self.path)!r})"
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    @classmethod
+    def create(cls, cfg: EvalConfig, now: datetime) -> RunDir:
+        """A new folder `<timestamp>_<name>` under the config's output root; never one that exists."""
+        name = re.sub(r"[^A-Za-z0-9._+-]+", "_", cfg.name).strip("._") or "run"
+        root = Path(cfg.output_root)
+        stem = f"{now:%Y%m%d-%H%M%S}_{name}"
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            for n in range(1, 1000):
+                path = root / (stem if n == 1 else f"{stem}-{n}")
+                with contextlib.suppress(FileExistsError):
+                    path.mkdir()
+                    break
+            else:
+                raise RunError(f"no free folder name like {root / stem}")
+            (path / "trials").mkdir()
+        except OSError as error:
+            raise InputError(f"cannot make a run folder under output_root {root}: {error}") from None
+        run = cls(path)
+        run.write_config(cfg)
+        Ledger.create(path / "ledger.sqlite").close()
+        return run
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunDir:
+        run = cls(Path(path))
+        if not run.path.is_dir():
+            raise InputError(f"no run folder {path}")
+        if not (run.path / "ledger.sqlite").is_file():
+            raise InputError(f"{path} is not a run folder: it has no ledger.sqlite")
+        return run
+
+    # Config and metadata ---------------------------------------------------------------------------------------------
+
+    def config(self) -> EvalConfig:
+        path = self.path / "config.json"
+        try:
+            return EvalConfig.model_validate_json(path.read_text())
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} cannot be read as a config of this version: {error}") from None
+
+    def write_config(self, cfg: EvalConfig) -> None:
+        self.write_json("config.json", cfg.model_dump(mode="json"))
+
+    def write_json(self, name: str, value: Any) -> None:
+        write_synced(self.path / name, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
+
+    def read_json(self, name: str, default: Any = None) -> Any:
+        try:
+            return json.loads((self.path / name).read_text())
+        except FileNotFoundError:
+            return default
+
+    def ledger(self) -> Ledger:
+        return Ledger.open(self.path / "ledger.sqlite")
+
+    # What came of it -------------------------------------------------------------------------------------------------
+
+    def results(self) -> Iterator[TrialResult]:
+        """Finished trials: by agent, task, index."""
+        with self.ledger() as ledger:
+            yield from ledger.results()
+
+    def report(self) -> dict[str, Any]:
+        """The contents of `report.json`."""
+        found = self.read_json("report.json")
+        if found is None:
+            raise InputError(f"{self.path} has no report.json yet; `proctor report {self.path}` writes it")
+        return found
+
+    def episode(self, result: TrialResult) -> Episode:
+        """The recorded arrays of a trial."""
+        if result.npz is None:
+            raise InputError(f"trial {result.trial.key} has no recorded arrays (`record: summary`, or it was not scored)")
+        path = self.path / result.npz
+        try:
+            arrays = read_npz(path)
+        except (OSError, ValueError) as error:
+            raise InputError(f"the record of trial {result.trial.key} cannot be read: {path}: {error}") from None
+        return Episode(arrays, result.outcome, result.max_steps, result.trial.task)
+
+    # One process at a time -------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder. Raises RunError if another process does."""
+        path = self.path / "lock"
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                holder = os.read(fd, 200).decode(errors="replace").strip() or "another process"
+                raise RunError(
+                    f"{self.path} is in use by {holder}; wait for it to end, or stop it and then: proctor resume {self.path}"
+                ) from None
+            os.ftruncate(fd, 0)
+            os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode())
+            yield
+            os.ftruncate(fd, 0)
+        finally:
+            os.close(fd)

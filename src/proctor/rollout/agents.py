@@ -1,0 +1,119 @@
+"""An agent at work: its loaded policy, one lane per stage, and what happens when the policy hangs.
+
+A forward that outlasts its limit cannot be interrupted, only left behind: the policy is loaded afresh on new threads, and
+the trials of that batch are asked again one by one, so the one that hangs is found and the others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from proctor.policies.options import PolicyOptions
+from proctor.policies.protocol import AnyPolicy
+from proctor.rollout.batching import Lane, LaneStats
+from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
+
+MAX_HANGS = 8
+"""After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""
+
+log = logging.getLogger("proctor")
+
+
+class AgentRuntime:
+    """`load` makes a fresh policy; `deliver` is called from lane threads."""
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], AnyPolicy],
+        options: PolicyOptions,
+        slots: int,
+        deliver: Callable[[Lane, list[Answer]], None],
+    ):
+        self.name, self._load, self._options, self._deliver = name, load, options, deliver
+        self._max_batch = options.max_batch or options.pad_to or slots
+        self._stats: dict[str, LaneStats] = {}
+        self._hangs = 0
+        self.given_up: str | None = None
+        self.lanes: dict[str, Lane] = {}
+        self._open()
+
+    def _open(self) -> None:
+        self.runner = PolicyRunner(self._load(), self._options.pad_to)
+        for stage in self.runner.stages:
+            if stage.max_wait_s is None and self._options.max_wait_s is not None:
+                stage = replace(stage, max_wait_s=self._options.max_wait_s)
+            lane = Lane(self.runner, stage, self._max_batch, self._deliver)
+            lane.stats = self._stats.setdefault(stage.name, lane.stats)
+            self.lanes[stage.name] = lane
+
+    @property
+    def first_stage(self) -> str:
+        return self.runner.first_stage
+
+    @property
+    def stats(self) -> dict[str, LaneStats]:
+        return self._stats
+
+    def put(self, request: Request, stage: str) -> None:
+        self.lanes[stage].put(request)
+
+    def drop(self, slot: Any) -> None:
+        for lane in self.lanes.values():
+            lane.drop(slot)
+
+    def dispatch(self, now: float, live: dict[Any, int]) -> float | None:
+        """Start what is due; when to look again."""
+        times = [t for lane in self.lanes.values() if (t := lane.dispatch(now, live)) is not None]
+        return min(times) if times else None
+
+    def overdue(self, now: float, limit_s: float | None) -> list[Answer]:
+        """Deal with a forward that outlasts the limit; the answers of trials that are thereby lost."""
+        if limit_s is None:
+            return []
+        hung = [x for x in self.lanes.values() if x.started_at is not None and now - x.started_at > limit_s]
+        return [answer for lane in hung for answer in self._hang(lane, limit_s)]
+
+    def _hang(self, lane: Lane, limit_s: float) -> list[Answer]:
+        self._hangs += 1
+        reason = f"TimeoutError: the policy's {lane.stage.name} took longer than {limit_s:g} s"
+        log.warning("agent %s: %s (%d requests)", self.name, reason, len(lane.in_flight))
+        suspects, old = lane.in_flight, dict(self.lanes)
+        if self._hangs >= MAX_HANGS:
+            self.given_up = f"{reason}; after {MAX_HANGS} hangs the agent was given up"
+        else:
+            try:
+                self._open()
+            except Exception as problem:
+                self.given_up = f"{reason}, and it could not be loaded again: {blame(problem)}"
+        if self.given_up is not None:
+            lane.in_flight, lane.started_at = [], None
+            return [Answer(r, None, error=self.given_up) for r in suspects]
+        self._move(old, lane)
+        if len(suspects) == 1:
+            return [Answer(suspects[0], None, error=reason)]
+        for request in suspects:
+            self.lanes[lane.stage.name].put_alone(request)
+        return []
+
+    def _move(self, old: dict[str, Lane], hung: Lane) -> None:
+        """Hand what waits in the old lanes to the new ones. Other forwards in flight are asked again: the same answer."""
+        for name, lane in old.items():
+            lane.close()
+            again = [r for requests in lane.waiting.values() for r in requests] + lane.take_alone()
+            for request in again + ([] if lane is hung else lane.in_flight):
+                self.lanes[name].put(request)
+            lane.retired = True
+
+    def close(self) -> None:
+        for lane in self.lanes.values():
+            lane.close()
+        for lane in self.lanes.values():
+            lane.join(2.0)
+        try:
+            self.runner.policy.close()
+        except Exception as problem:
+            log.warning("agent %s: close raised %s", self.name, blame(problem))

@@ -1,0 +1,121 @@
+"""Lanes: one queue and one thread for each (agent, stage).
+
+A forward starts when `max_batch` requests wait, or when no running slot could still join, or when the oldest has waited
+`max_wait`. While it runs, environments go on stepping and requests gather for the next one. Requests that cannot share a
+batch (other observation or action shapes) wait in separate rows of the same lane. Nothing of this changes a trial, only
+how long it takes.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from proctor.policies.protocol import Stage
+from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
+
+MIN_WAIT_S, MAX_WAIT_S = 0.001, 0.05
+
+
+@dataclass
+class LaneStats:
+    """How well a lane batched: forwards, rows, seconds inside the policy."""
+
+    forwards: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+
+
+class Lane:
+    """Call from the engine's thread only; `deliver` is called on the lane's thread with (lane, answers)."""
+
+    def __init__(self, runner: PolicyRunner, stage: Stage, max_batch: int, deliver: Callable[[Lane, list[Answer]], None]):
+        self.runner, self.stage, self.max_batch = runner, stage, stage.max_batch or max_batch
+        self.stats = LaneStats()
+        self.waiting: dict[Any, deque[Request]] = {}
+        self.in_flight: list[Request] = []
+        self.started_at: float | None = None
+        self.retired = False
+        """Replaced by another lane: what it still delivers is not wanted."""
+        self._alone: deque[Request] = deque()
+        self._deliver = deliver
+        self._recent_s = 0.0
+        self._work: queue.SimpleQueue[list[Request] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name=f"proctor-{stage.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def max_wait_s(self) -> float:
+        """As configured; else about as long as a forward takes: waiting longer would cost more than another forward."""
+        if self.stage.max_wait_s is not None:
+            return self.stage.max_wait_s
+        return min(max(self._recent_s, MIN_WAIT_S), MAX_WAIT_S)
+
+    def put(self, request: Request) -> None:
+        self.waiting.setdefault(request.task.key, deque()).append(request)
+
+    def put_alone(self, request: Request) -> None:
+        """For a forward of its own: the search for a request that makes the policy hang."""
+        self._alone.append(request)
+
+    def take_alone(self) -> list[Request]:
+        taken, self._alone = list(self._alone), deque()
+        return taken
+
+    def drop(self, slot: Any) -> None:
+        """Forget what a slot asked for."""
+        for requests in self.waiting.values():
+            for request in [r for r in requests if r.slot is slot]:
+                requests.remove(request)
+        self._alone = deque(r for r in self._alone if r.slot is not slot)
+
+    def dispatch(self, now: float, live: dict[Any, int]) -> float | None:
+        """Start a forward if it is time. `live` counts the running slots per request key. Otherwise, when to look again."""
+        if self.in_flight:
+            return None
+        if self._alone:
+            self._start([self._alone.popleft()], now)
+            return None
+        soonest = None
+        for key, requests in self.waiting.items():
+            if not requests:
+                continue
+            due = requests[0].since + self.max_wait_s
+            if len(requests) >= self.max_batch or len(requests) >= live.get(key, 0) or due <= now:
+                self._start([requests.popleft() for _ in range(min(len(requests), self.max_batch))], now)
+                return None
+            soonest = due if soonest is None else min(soonest, due)
+        return soonest
+
+    def _start(self, requests: list[Request], now: float) -> None:
+        self.in_flight, self.started_at = requests, now
+        self._work.put(requests)
+
+    def landed(self, seconds: float) -> None:
+        """The forward in flight has come back."""
+        self.stats.forwards += 1
+        self.stats.rows += len(self.in_flight)
+        self.stats.seconds += seconds
+        self._recent_s = seconds if self._recent_s == 0.0 else 0.7 * self._recent_s + 0.3 * seconds
+        self.in_flight, self.started_at = [], None
+
+    def close(self) -> None:
+        """No more forwards. A thread that is stuck in the policy is left behind."""
+        self._work.put(None)
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def _serve(self) -> None:
+        while (requests := self._work.get()) is not None:
+            try:
+                answers = self.runner.run(self.stage.name, requests)
+            except BaseException as problem:
+                answers = [Answer(r, None, error=blame(problem)) for r in requests]
+            self._deliver(self, answers)
+
+

@@ -1,0 +1,131 @@
+"""The workers of a run: how many, which slots they have, and replacing those that are lost."""
+
+from __future__ import annotations
+
+import os
+import selectors
+from collections.abc import Callable, Iterator
+
+from proctor.config.models import EvalConfig
+from proctor.errors import RunError
+from proctor.plan.trial import Trial
+from proctor.rollout.layout import Layout
+from proctor.rollout.messages import Close, Event
+from proctor.rollout.slots import Slot, SlotState
+from proctor.rollout.workers.base import Lost, Worker
+from proctor.rollout.workers.inline import InlineWorker
+from proctor.rollout.workers.job import HostCfg
+from proctor.rollout.workers.process import ProcessWorker
+
+MAX_FRUITLESS_DEATHS = 5
+
+
+class Member:
+    """A worker and its slots. `unrecorded`: trials that have ended there and whose record is not yet on disk."""
+
+    def __init__(self, worker: Worker):
+        self.worker = worker
+        self.slots = [Slot(self, i) for i in range(worker.slots)]
+        self.unrecorded: dict[str, Trial] = {}
+        self.exclusive: str | None = None
+        """The task whose batch environment has the whole worker."""
+        self.fd: int | None = None
+        self.deaths = 0
+        """Lost since it last finished a trial."""
+
+    @property
+    def idle(self) -> bool:
+        return all(slot.state is SlotState.FREE for slot in self.slots)
+
+
+class Crew:
+    """Start it, wait on it, replace the lost, close it."""
+
+    def __init__(self, cfg: EvalConfig, host: HostCfg, wake: Callable[[], None]):
+        self._host = host
+        self._wake = wake
+        self._inline = cfg.workers.kind == "inline"
+        self._layouts: dict[str, Layout | None] = {}
+        self._selector = selectors.DefaultSelector()
+        self.members = [Member(self._hire(n)) for n in self._shares(cfg)]
+        for member in self.members:
+            self._register(member)
+
+    def _shares(self, cfg: EvalConfig) -> list[int]:
+        """Slots per worker."""
+        if self._inline:
+            return [cfg.num_parallel]
+        count = min(cfg.workers.count or os.cpu_count() or 1, cfg.num_parallel)
+        return [cfg.num_parallel // count + (i < cfg.num_parallel % count) for i in range(count)]
+
+    def _hire(self, slots: int) -> Worker:
+        if self._inline:
+            return InlineWorker(self._host, slots, self._wake)
+        return ProcessWorker(self._host, slots, self._layouts)
+
+    def _register(self, member: Member) -> None:
+        fd = member.worker.fileno()
+        if fd is not None:
+            self._selector.register(fd, selectors.EVENT_READ)
+            member.fd = fd
+
+    def watch(self, fd: int) -> None:
+        """Also wake up when this file is readable."""
+        self._selector.register(fd, selectors.EVENT_READ)
+
+    def slots(self) -> Iterator[Slot]:
+        for member in self.members:
+            yield from member.slots
+
+    def flush(self) -> None:
+        for member in self.members:
+            member.worker.flush()
+
+    def work(self, seconds: float) -> None:
+        for member in self.members:
+            member.worker.work(seconds)
+
+    @property
+    def busy(self) -> bool:
+        return any(member.worker.busy for member in self.members)
+
+    def wait(self, seconds: float) -> None:
+        """Until something happens, at most so long."""
+        self._selector.select(max(seconds, 0.0))
+
+    def events(self) -> Iterator[tuple[Member, Event]]:
+        for member in self.members:
+            for event in member.worker.events():
+                yield member, event
+
+    def replace(self, member: Member, lost: Lost) -> None:
+        """A fresh worker in the place of a lost one. Its slots must be free."""
+        member.deaths += 1
+        self._unregister(member)
+        if member.deaths >= MAX_FRUITLESS_DEATHS and lost.slot is None:
+            raise RunError(
+                f"worker processes keep dying before they finish a trial ({lost.reason}, {member.deaths} times); "
+                "`proctor check` with `workers: inline` shows what goes wrong"
+            )
+        member.exclusive = None
+        member.worker = self._hire(member.worker.slots)
+        self._register(member)
+
+    def _unregister(self, member: Member) -> None:
+        if member.fd is not None:
+            self._selector.unregister(member.fd)
+            member.fd = None
+
+    def close(self) -> list[Event]:
+        """Let everyone finish writing; the last events."""
+        for member in self.members:
+            member.worker.send(Close())
+            member.worker.flush()
+        last = [event for member in self.members for event in member.worker.drain()]
+        self._selector.close()
+        return last
+
+    def kill(self) -> None:
+        for member in self.members:
+            member.worker.kill()
+        self._selector.close()

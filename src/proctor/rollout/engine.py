@@ -1,0 +1,407 @@
+"""The engine: an event loop over slots. No tick, no barrier.
+
+One thread owns everything here: it hands trials to slots, observations to lanes, actions to workers and results to the
+ledger. Lanes run forwards on their own threads and workers step environments elsewhere (or, inline, between two turns of
+this loop); both only ever append to a queue and wake the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from proctor.config.models import EvalConfig
+from proctor.errors import InputError, RunError
+from proctor.plan.plan import Plan
+from proctor.plan.trial import Trial
+from proctor.policies import load_policy, options_for
+from proctor.policies.protocol import Execute, Fail, Goto, SpaceInfo
+from proctor.record.episode import Outcome
+from proctor.record.ledger import Ledger
+from proctor.record.result import TrialResult
+from proctor.rollout.agents import AgentRuntime
+from proctor.rollout.batching import Lane, LaneStats
+from proctor.rollout.crew import Crew, Member
+from proctor.rollout.forward import Answer, TaskEntry
+from proctor.rollout.layout import layout_of
+from proctor.rollout.messages import (
+    Ended,
+    Event,
+    Fatal,
+    Fault,
+    Finish,
+    Probe,
+    ProbeFailed,
+    Ready,
+    Recorded,
+    Run,
+    Start,
+    TaskInfo,
+)
+from proctor.rollout.progress import AgentProgress, CancelToken, Observer, Progress
+from proctor.rollout.scheduler import Scheduler
+from proctor.rollout.slots import Slot, SlotState
+from proctor.rollout.wake import Waker
+from proctor.rollout.workers.base import Lost
+from proctor.rollout.workers.job import HostCfg
+
+WATCH_S = 0.05
+OBSERVE_S = 0.2
+WORK_S = 0.002
+
+log = logging.getLogger("proctor")
+
+
+class Engine:
+    """Runs what is pending in the ledger. Use `run` once."""
+
+    def __init__(self, cfg: EvalConfig, plan: Plan, folder: Path, ledger: Ledger):
+        self.cfg, self.plan, self.folder, self.ledger = cfg, plan, folder, ledger
+        self.progress = Progress(agents={name: AgentProgress() for name in plan.agents})
+        self.cancel = CancelToken()
+        self.observer: Observer | None = None
+        self.batching: dict[str, dict[str, LaneStats]] = {}
+        self._waker = Waker()
+        self._answers: deque[tuple[Lane, list[Answer], float]] = deque()
+        self._infos: dict[str, TaskInfo] = {}
+        self._entries: dict[str, TaskEntry] = {}
+        self._agents: dict[str, AgentRuntime] = {}
+        self._live: dict[str, dict[Any, int]] = {}
+        self._attempts: dict[str, int] = {}
+        self._results: list[TrialResult] = []
+        self._watched = self._observed = self._began = 0.0
+
+    # The run ------------------------------------------------------------------------------------------------------
+
+    def run(self) -> Progress:
+        """Run until nothing is left or the token is cancelled. Raises InputError before the first trial where a policy or
+        an environment cannot be had, RunError where the run cannot go on; finished trials are recorded in any case."""
+        self._began = time.monotonic()
+        planned, done = self.ledger.counts()
+        self.progress.planned, self.progress.done = planned, done
+        self.progress.done_before = done
+        pending = self.ledger.pending()
+        if not pending:
+            return self.progress
+        self._attempts = self.ledger.attempts()
+        self._crew = Crew(self.cfg, self._host_cfg(), self._waker.wake)
+        self._crew.watch(self._waker.fd)
+        try:
+            self._probe()
+            self._scheduler = Scheduler(self.plan, pending, self._worlds())
+            while not self.cancel.cancelled and (group := self._scheduler.next_group()) is not None:
+                self._load(group)
+                self._loop()
+                self._unload()
+        except BaseException:
+            self._stop(clean=False)
+            raise
+        self._stop(clean=True)
+        return self.progress
+
+    def _host_cfg(self) -> HostCfg:
+        tasks = {task.name: task for task in self.cfg.tasks}
+        cfg = self.cfg
+        return HostCfg(self.folder, tasks, cfg.max_episode_steps, cfg.record, cfg.limits, cfg.scoring.metrics)
+
+    def _stop(self, clean: bool) -> None:
+        """Write what has ended, whatever happened."""
+        self.progress.phase = "stopping"
+        self._unload()
+        try:
+            for event in self._crew.close():
+                if isinstance(event, Recorded):
+                    self._recorded(event.result)
+            self._commit()
+        except Exception:
+            if clean:
+                raise
+            log.exception("while stopping")
+        finally:
+            self._waker.close()
+            self._observe(force=True)
+
+    def _loop(self) -> None:
+        """Until this group of agents is through."""
+        self.progress.phase = "running"
+        crew = self._crew
+        self._refill(list(crew.slots()))
+        while not (self._through or self.cancel.cancelled):
+            self._take_answers()
+            crew.work(WORK_S)
+            for member, event in crew.events():
+                self._handle(member, event)
+            now = time.monotonic()
+            due = self._dispatch(now)
+            crew.flush()
+            self._commit()
+            if now - self._watched > WATCH_S:
+                self._watch(now)
+            if not (self._answers or crew.busy):
+                crew.wait(min(WATCH_S, due - now) if due is not None else WATCH_S)
+            self._waker.clear()
+
+    @property
+    def _through(self) -> bool:
+        """Every trial of this group has run and is on disk."""
+        return self._scheduler.exhausted and not any(member.unrecorded for member in self._crew.members)
+
+    # Before the first trial -----------------------------------------------------------------------------------------
+
+    def _probe(self) -> None:
+        """Learn every task's spaces, in the workers that will run them."""
+        self.progress.phase = "making environments"
+        waiting: dict[str, Member] = {}
+        failed: dict[str, str] = {}
+        for i, task in enumerate(self.plan.tasks):
+            member = self._crew.members[i % len(self._crew.members)]
+            waiting[task] = member
+            member.worker.send(Probe(task))
+        self._crew.flush()
+        while waiting and not self.cancel.cancelled:
+            self._crew.work(WORK_S)
+            for _, event in self._crew.events():
+                if isinstance(event, TaskInfo):
+                    self._infos[event.task] = event
+                    del waiting[event.task]
+                elif isinstance(event, ProbeFailed):
+                    failed[event.task] = event.error.split("\n", 1)[0]
+                    del waiting[event.task]
+            for member in self._crew.members:
+                if lost := member.worker.lost():
+                    lost_tasks = [t for t, m in waiting.items() if m is member]
+                    failed |= {t: lost.reason for t in lost_tasks[:1]} or {"worker": lost.reason}
+                    for task in lost_tasks:
+                        del waiting[task]
+                    self._crew.replace(member, lost)
+            if waiting and not self._crew.busy:
+                self._crew.wait(WATCH_S)
+            self._observe()
+        if failed:
+            raise InputError("\n".join(f'the environment of task "{t}" cannot be made: {e}' for t, e in failed.items()))
+        for info in self._infos.values():
+            self._entries[info.task] = TaskEntry(
+                info.task, layout_of(info.observation_space), tuple(info.action_space.shape or ())
+            )
+
+    def _worlds(self) -> dict[str, int]:
+        return {info.task: info.worlds for info in self._infos.values() if info.worlds is not None}
+
+    def spaces(self) -> SpaceInfo:
+        """What loaders are told."""
+        infos = self._infos.values()
+        return SpaceInfo(
+            {info.task: info.observation_space for info in infos}, {info.task: info.action_space for info in infos}
+        )
+
+    def _load(self, group: list[str]) -> None:
+        self.progress.phase = "loading policies"
+        spaces = self.spaces()
+        for name in group:
+            self._observe(force=True)
+            agent = self.cfg.agent(name)
+            load = partial(load_policy, agent, spaces)
+            self._agents[name] = AgentRuntime(name, load, options_for(agent), self.cfg.num_parallel, self._deliver)
+            self._live[name] = {}
+
+    def _unload(self) -> None:
+        for name, agent in self._agents.items():
+            self.batching[name] = agent.stats
+            agent.close()
+        self._agents = {}
+
+    # Slots ----------------------------------------------------------------------------------------------------------
+
+    def _refill(self, slots: list[Slot]) -> None:
+        for slot in slots:
+            if slot.state is not SlotState.FREE or (trial := self._scheduler.pick(slot)) is None:
+                continue
+            agent, entry = self._agents[trial.agent], self._entries[trial.task]
+            slot.assign(trial, entry, agent)
+            live = self._live[trial.agent]
+            live[entry.key] = live.get(entry.key, 0) + 1
+            slot.member.worker.send(Start(slot.number, trial, self.plan.stem(trial), self._films(trial)))
+            self.progress.running += 1
+
+    def _films(self, trial: Trial) -> bool:
+        record = self.cfg.record
+        if record.level != "video":
+            return False
+        return record.video.trials != "first" or trial.index < record.video.first
+
+    def _free(self, slot: Slot) -> Trial:
+        """The slot's trial runs no more; the slot is refilled at once."""
+        trial, agent, entry = slot.trial, slot.agent, slot.task
+        assert trial is not None
+        assert agent is not None
+        assert entry is not None
+        if slot.state is SlotState.NEED:
+            agent.drop(slot)
+        self._live[trial.agent][entry.key] -= 1
+        self._scheduler.ended(trial)
+        slot.release()
+        self.progress.running -= 1
+        return trial
+
+    # Events ---------------------------------------------------------------------------------------------------------
+
+    def _handle(self, member: Member, event: Event) -> None:
+        match event:
+            case Ready(number, leaves):
+                slot = member.slots[number]
+                if slot.trial is not None:
+                    slot.leaves = leaves
+                    self._ask(slot)
+            case Ended(number):
+                slot = member.slots[number]
+                trial = self._free(slot)
+                member.unrecorded[trial.key] = trial
+                self._refill(self._candidates(slot))
+            case Recorded(result):
+                member.unrecorded.pop(result.trial.key, None)
+                member.deaths = 0
+                self._recorded(result)
+            case Fault(number, outcome, error):
+                slot = member.slots[number]
+                self._charge(self._free(slot), outcome, error)
+                self._refill(self._candidates(slot))
+            case Fatal(error):
+                raise RunError(
+                    f"{error}\nFinished trials are safe. Make room or mend the folder, then: proctor resume {self.folder}"
+                )
+
+    def _candidates(self, slot: Slot) -> list[Slot]:
+        """Slots that may have something to do now that this one is free."""
+        return slot.member.slots if slot.member.idle else [slot]
+
+    def _ask(self, slot: Slot) -> None:
+        agent = slot.agent
+        assert agent is not None
+        if agent.given_up is not None:
+            slot.member.worker.send(Finish(slot.number, Outcome.POLICY_ERROR, agent.given_up))
+            slot.state = SlotState.EXECUTE
+        else:
+            agent.put(slot.request(time.monotonic()), slot.stage)
+
+    def _charge(self, trial: Trial, outcome: Outcome, error: str) -> None:
+        """An attempt broke: try again, or record the trial as unscored."""
+        first_line = error.split("\n", 1)[0]
+        self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
+        self.ledger.add_fault(trial, f"{outcome.value}: {first_line}")
+        log.warning("trial %s, attempt %d: %s: %s", trial.key, self._attempts[trial.key], outcome.value, error)
+        if self._attempts[trial.key] <= self.cfg.limits.retries:
+            self.progress.retried += 1
+            self._scheduler.retry(trial)
+        else:
+            limit = self._infos[trial.task].max_steps
+            self._recorded(TrialResult(trial, outcome, False, 0, None, None, limit, error=error), fault=True)
+
+    def _recorded(self, result: TrialResult, fault: bool = False) -> None:
+        """A result to be committed. Attempts: those that broke, and (unless it is itself a fault) the one that did not."""
+        broken = self._attempts.pop(result.trial.key, 0)
+        self._results.append(replace(result, attempts=broken + (not fault)))
+        self._count(result)
+
+    def _count(self, result: TrialResult) -> None:
+        agent = self.progress.agents[result.trial.agent]
+        self.progress.done += 1
+        if result.outcome.scored:
+            agent.scored += 1
+            agent.successes += result.success
+        else:
+            agent.unscored += 1
+            self.progress.unscored += 1
+
+    def _commit(self) -> None:
+        if self._results:
+            results, self._results = self._results, []
+            self.ledger.finish(results)
+
+    # Forwards -------------------------------------------------------------------------------------------------------
+
+    def _deliver(self, lane: Lane, answers: list[Answer]) -> None:
+        """On a lane's thread."""
+        self._answers.append((lane, answers, time.monotonic()))
+        self._waker.wake()
+
+    def _dispatch(self, now: float) -> float | None:
+        due = [t for name, agent in self._agents.items() if (t := agent.dispatch(now, self._live[name])) is not None]
+        return min(due) if due else None
+
+    def _take_answers(self) -> None:
+        while self._answers:
+            lane, answers, landed_at = self._answers.popleft()
+            if lane.retired:
+                continue
+            lane.landed(landed_at - (lane.started_at or landed_at))
+            self.progress.forwards += 1
+            self.progress.rows += len(answers)
+            for answer in answers:
+                self._answer(answer)
+
+    def _answer(self, answer: Answer) -> None:
+        slot: Slot = answer.request.slot
+        if slot.ticket != answer.request.ticket:
+            return
+        worker, decision = slot.member.worker, answer.decision
+        slot.policy_state = (answer.state,)
+        match decision:
+            case Execute(actions, then):
+                slot.stage, slot.state = then, SlotState.EXECUTE
+                self.progress.steps += len(actions) if actions.ndim else 0
+                worker.send(Run(slot.number, actions))
+            case Goto(stage):
+                slot.stage = stage
+                self._ask(slot)
+            case Fail(reason):
+                slot.state = SlotState.EXECUTE
+                worker.send(Finish(slot.number, Outcome.POLICY_ERROR, reason))
+            case None:
+                slot.state = SlotState.EXECUTE
+                error = answer.error or "the policy gave no answer"
+                log.warning("trial %s: policy error: %s", answer.request.trial.key, error)
+                worker.send(Finish(slot.number, Outcome.POLICY_ERROR, error))
+
+    # Watching -------------------------------------------------------------------------------------------------------
+
+    def _watch(self, now: float) -> None:
+        self._watched = now
+        for member in self._crew.members:
+            if lost := member.worker.lost():
+                self._lose(member, lost)
+        for agent in list(self._agents.values()):
+            for answer in agent.overdue(now, self.cfg.limits.act_s):
+                self._answer(answer)
+        self._observe()
+
+    def _lose(self, member: Member, lost: Lost) -> None:
+        """A worker is gone: the trial it was stepping pays, the others start again."""
+        log.warning("%s", lost.reason)
+        for event in member.worker.events():
+            self._handle(member, event)
+        outcome = Outcome.TIMEOUT if lost.hung else Outcome.WORKER_LOST
+        for slot in member.slots:
+            if slot.state is SlotState.FREE:
+                continue
+            trial = self._free(slot)
+            if lost.slot in (slot.number, -1):
+                self._charge(trial, outcome, lost.reason)
+            else:
+                self._scheduler.retry(trial)
+        for trial in member.unrecorded.values():
+            self._scheduler.retry(trial)
+        member.unrecorded.clear()
+        self._crew.replace(member, lost)
+        self._refill(member.slots)
+
+    def _observe(self, force: bool = False) -> None:
+        now = time.monotonic()
+        self.progress.seconds = now - self._began
+        if self.observer is not None and (force or now - self._observed > OBSERVE_S):
+            self._observed = now
+            self.observer(self.progress)

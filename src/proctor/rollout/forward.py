@@ -1,0 +1,233 @@
+"""Running a policy on requests of many trials, so that none can tell who shared its batch.
+
+Requests are split into blocks of `pad_to` rows; missing rows repeat a real one. Pad rows draw from a generator of their
+own and their answers are dropped. If a forward raises, the block is split until the guilty trials are found; a trial's
+generator is put back to where it was before the failed attempt, so the others answer as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from proctor.plan.trial import Trial
+from proctor.policies.protocol import (
+    Actions,
+    AnyPolicy,
+    Batch,
+    Decision,
+    Execute,
+    Fail,
+    Goto,
+    Stage,
+    StagedPolicy,
+    StageOutput,
+)
+from proctor.policies.tree import stack_rows, take_row
+from proctor.rollout.layout import Layout
+
+ACT = "act"
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """What a forward must know of a task. Requests with equal `key` may share a batch."""
+
+    name: str
+    layout: Layout | None
+    action_shape: tuple[int, ...]
+
+    @property
+    def key(self) -> Any:
+        return (self.layout if self.layout is not None else self.name, self.action_shape)
+
+
+class Stream:
+    """A trial's generator, made when first used, with a way back."""
+
+    __slots__ = ("_rng", "_saved", "_trial")
+
+    def __init__(self, trial: Trial):
+        self._trial = trial
+        self._rng: np.random.Generator | None = None
+        self._saved: Any = None
+
+    def take(self) -> np.random.Generator:
+        """The generator; where it stood at the first `take` of this forward is remembered."""
+        if self._rng is None:
+            self._rng = self._trial.policy_rng()
+        if self._saved is None:
+            self._saved = self._rng.bit_generator.state
+        return self._rng
+
+    def settle(self, failed: bool) -> None:
+        """End of a forward; after a failed one the generator goes back."""
+        if self._saved is not None:
+            if failed and self._rng is not None:
+                self._rng.bit_generator.state = self._saved
+            self._saved = None
+
+
+class Rngs(Sequence[np.random.Generator]):
+    """The rows' generators. Only the rows that are asked for cost anything."""
+
+    def __init__(self, streams: list[Stream], rows: int):
+        self._streams, self._rows = streams, rows
+        self._pad: np.random.Generator | None = None
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, slice):
+            return [self[i] for i in range(*row.indices(self._rows))]
+        if row < 0:
+            row += self._rows
+        if not 0 <= row < self._rows:
+            raise IndexError(row)
+        if row < len(self._streams):
+            return self._streams[row].take()
+        if self._pad is None:
+            self._pad = np.random.default_rng(0)
+        return self._pad
+
+    def settle(self, failed: bool) -> None:
+        for stream in self._streams:
+            stream.settle(failed)
+
+
+class Request:
+    """One trial's wish for one stage. `state` is None before the trial's first forward, then `(row,)`."""
+
+    __slots__ = ("leaves", "since", "slot", "state", "stream", "task", "ticket", "trial")
+
+    def __init__(self, slot: Any, ticket: int, trial: Trial, task: TaskEntry):
+        self.slot, self.ticket, self.trial, self.task = slot, ticket, trial, task
+        self.leaves: Any = None
+        self.state: Any = None
+        self.stream: Any = None
+        self.since = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a request: a decision, or the policy's error."""
+
+    request: Request
+    decision: Decision | None
+    state: Any = None
+    error: str | None = None
+
+
+class PolicyRunner:
+    """A loaded policy with its padding. Stages of one policy may run at once, each with its own buffers."""
+
+    def __init__(self, policy: AnyPolicy, pad_to: int | None):
+        self.policy, self.pad_to = policy, pad_to
+        self.stages = policy.stages if isinstance(policy, StagedPolicy) else (Stage(ACT),)
+        self._names = {stage.name for stage in self.stages}
+        self._buffers: dict[Any, list[np.ndarray]] = {}
+
+    @property
+    def first_stage(self) -> str:
+        return self.stages[0].name
+
+    def run(self, stage: str, requests: Sequence[Request]) -> list[Answer]:
+        """An answer for every request, in order."""
+        size = self.pad_to or len(requests)
+        answers: list[Answer] = []
+        for i in range(0, len(requests), size):
+            answers += self._block(stage, list(requests[i : i + size]))
+        return answers
+
+    def _block(self, stage: str, block: list[Request]) -> list[Answer]:
+        answers, block = self._begin(block)
+        if not block:
+            return answers
+        rows = self.pad_to or len(block)
+        rngs = Rngs([r.stream for r in block], rows)
+        try:
+            decisions, states = self._forward(stage, block, rngs)
+        except Exception as problem:
+            rngs.settle(failed=True)
+            if len(block) == 1:
+                return [*answers, Answer(block[0], None, error=blame(problem))]
+            half = (len(block) + 1) // 2
+            return [*answers, *self._block(stage, block[:half]), *self._block(stage, block[half:])]
+        rngs.settle(failed=False)
+        return [*answers, *(Answer(r, d, s) for r, d, s in zip(block, decisions, states, strict=True))]
+
+    def _begin(self, block: list[Request]) -> tuple[list[Answer], list[Request]]:
+        """Give new trials their initial state; those whose reset raises are answered at once."""
+        failed = []
+        for request in block:
+            if request.state is None:
+                try:
+                    state = self.policy.reset([request.trial])
+                    request.state = (None if state is None else take_row(state, 0),)
+                except Exception as problem:
+                    failed.append(Answer(request, None, error=blame(problem)))
+        broken = {id(a.request) for a in failed}
+        return failed, [r for r in block if id(r) not in broken]
+
+    def _forward(self, stage: str, block: list[Request], rngs: Rngs) -> tuple[list[Decision], list[Any]]:
+        rows, n = len(rngs), len(block)
+        padded = block + [block[0]] * (rows - n)
+        states = [r.state[0] for r in padded]
+        batch = Batch(
+            observation=self._observation(stage, block, rows),
+            state=None if states[0] is None else stack_rows(states),
+            rngs=rngs,
+            trials=[r.trial for r in padded],
+        )
+        output = self._ask(stage, batch, block[0].task)
+        if len(output.decisions) != rows:
+            raise ValueError(f"the policy answered {len(output.decisions)} rows for a batch of {rows}")
+        for decision in output.decisions[:n]:
+            self._check(decision)
+        next_states = [None] * n if output.state is None else [take_row(output.state, i) for i in range(n)]
+        return list(output.decisions[:n]), next_states
+
+    def _observation(self, stage: str, block: list[Request], rows: int) -> Any:
+        layout = block[0].task.layout
+        if layout is None:
+            objects = [r.leaves for r in block]
+            return objects + [objects[0]] * (rows - len(objects))
+        key = (stage, layout, rows)
+        buffers = self._buffers.get(key)
+        if buffers is None:
+            buffers = self._buffers[key] = layout.empty(rows)
+        for i, request in enumerate(block):
+            for buffer, leaf in zip(buffers, request.leaves, strict=True):
+                buffer[i] = leaf
+        for buffer in buffers:
+            buffer[len(block) :] = buffer[0]
+        return layout.join(buffers)
+
+    def _ask(self, stage: str, batch: Batch, task: TaskEntry) -> StageOutput:
+        if isinstance(self.policy, StagedPolicy):
+            return self.policy.forward(stage, batch)
+        answer = self.policy.act(batch)
+        actions, state = (answer.actions, answer.state) if isinstance(answer, Actions) else (answer, None)
+        rows = np.array(actions)
+        if rows.ndim == 0 or len(rows) != len(batch):
+            raise ValueError(f"act returned an array of shape {rows.shape} for a batch of {len(batch)} rows")
+        if rows.ndim != 2 + len(task.action_shape):
+            rows = rows[:, None]
+        return StageOutput([Execute(chunk, ACT) for chunk in rows], state)
+
+    def _check(self, decision: Decision) -> None:
+        stage = decision.then if isinstance(decision, Execute) else decision.stage if isinstance(decision, Goto) else None
+        if stage is None and not isinstance(decision, Fail):
+            raise TypeError(f"a stage must answer Execute, Goto or Fail for each row; found {type(decision).__name__}")
+        if stage is not None and stage not in self._names:
+            raise ValueError(f'the policy asked for stage "{stage}"; it declares {", ".join(sorted(self._names))}')
+
+
+def blame(problem: BaseException) -> str:
+    """First line: what it is. Then the policy's traceback."""
+    return f"{type(problem).__name__}: {problem}\n{''.join(traceback.format_exception(problem))}"

@@ -1,0 +1,59 @@
+"""What a run tells while it goes: a snapshot for progress displays, and a token to stop it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+class CancelToken:
+    """`cancel()` from any thread stops the run: trials that have ended are recorded, running ones are dropped."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def cancel(self) -> None:
+        self._event.set()
+
+    @property
+    def cancelled(self) -> bool:
+        return self._event.is_set()
+
+
+@dataclass
+class AgentProgress:
+    scored: int = 0
+    successes: int = 0
+    unscored: int = 0
+
+
+@dataclass
+class Progress:
+    """`done` counts finished trials, those of earlier sessions included; `steps` and `rows` are of this session."""
+
+    planned: int = 0
+    done: int = 0
+    running: int = 0
+    unscored: int = 0
+    retried: int = 0
+    steps: int = 0
+    forwards: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+    done_before: int = 0
+    phase: str = "starting"
+    agents: dict[str, AgentProgress] = field(default_factory=dict)
+
+    @property
+    def rows_per_forward(self) -> float | None:
+        return self.rows / self.forwards if self.forwards else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the rate of this session; None before anything is known."""
+        new = self.done - self.done_before
+        return self.seconds * (self.planned - self.done) / new if new else None
+
+
+Observer = Callable[[Progress], None]

@@ -1,0 +1,92 @@
+"""Which trial a free slot gets next.
+
+A slot stays with its task while that task has trials, so environments are made once per slot; then it goes to the task
+with the most work left per slot. A batch environment takes a whole worker, so such a task starts where every slot is free.
+Agents come in groups (see `plan`); a group starts when the one before it is through.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from proctor.plan.plan import Plan
+from proctor.plan.trial import Trial
+from proctor.rollout.crew import Member
+from proctor.rollout.slots import Slot
+
+
+class Scheduler:
+    """`pending` are the (agent, task, index) to run; `worlds` the tasks that are batch environments, with their size."""
+
+    def __init__(self, plan: Plan, pending: set[tuple[str, str, int]], worlds: dict[str, int]):
+        self._plan, self._pending, self._worlds = plan, pending, worlds
+        self._retries: dict[str, deque[Trial]] = {task: deque() for task in plan.tasks}
+        self._groups = deque(g for g in plan.groups() if any(key[0] in set(g) for key in pending))
+        self._source: dict[str, Iterator[Trial]] = {}
+        self._left: dict[str, int] = dict.fromkeys(plan.tasks, 0)
+        self._live: dict[str, int] = dict.fromkeys(plan.tasks, 0)
+
+    def next_group(self) -> list[str] | None:
+        """Go on to the next agents; None when there are none."""
+        if not self._groups:
+            return None
+        group = self._groups.popleft()
+        members = set(group)
+        self._left = dict.fromkeys(self._plan.tasks, 0)
+        for agent, task, _ in self._pending:
+            if agent in members:
+                self._left[task] += 1
+        self._source = {task: self._trials(group, task) for task in self._plan.tasks}
+        return [agent for agent in group if any(key[0] == agent for key in self._pending)]
+
+    def _trials(self, group: list[str], task: str) -> Iterator[Trial]:
+        cfg = self._plan.cfg
+        for index in range(cfg.n_trials):
+            for agent in group:
+                if (agent, task, index) in self._pending:
+                    self._pending.discard((agent, task, index))
+                    yield Trial(agent, task, index, cfg.base_seed + index)
+
+    @property
+    def exhausted(self) -> bool:
+        """Nothing is left to start in this group, and nothing runs that might come back."""
+        return not any(self._left.values()) and not any(self._live.values())
+
+    def pick(self, slot: Slot) -> Trial | None:
+        """A trial for a free slot; None if it must wait or nothing is left."""
+        task = self._choose(slot, slot.member)
+        if task is None:
+            return None
+        self._left[task] -= 1
+        self._live[task] += 1
+        slot.last_task = task
+        return self._retries[task].popleft() if self._retries[task] else next(self._source[task])
+
+    def ended(self, trial: Trial) -> None:
+        """A trial that was picked runs no more."""
+        self._live[trial.task] -= 1
+
+    def retry(self, trial: Trial) -> None:
+        """Run a trial again."""
+        self._retries[trial.task].append(trial)
+        self._left[trial.task] += 1
+
+    def _choose(self, slot: Slot, member: Member) -> str | None:
+        if member.exclusive is not None:
+            if self._left[member.exclusive]:
+                return member.exclusive if slot.number < self._worlds[member.exclusive] else None
+            if not member.idle:
+                return None
+            member.exclusive = None
+        open_tasks = [t for t, left in self._left.items() if left and (t not in self._worlds or member.idle)]
+        if slot.last_task in open_tasks and slot.last_task not in self._worlds:
+            return slot.last_task
+        if not open_tasks:
+            return None
+        task = max(open_tasks, key=lambda t: self._left[t] / (self._live[t] + 1))
+        if task in self._worlds:
+            if slot.number >= self._worlds[task]:
+                return None
+            member.exclusive = task
+        return task

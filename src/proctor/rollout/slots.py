@@ -1,0 +1,65 @@
+"""The engine's half of a slot: which trial it holds and what that trial waits for.
+
+    FREE -> STARTING -> NEED(stage) -> EXECUTE -> NEED(stage) | ... -> FREE
+
+Warm-up steps and the steps of a chunk happen in the worker, so here a slot is STARTING or EXECUTE until its worker asks.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+from proctor.plan.trial import Trial
+from proctor.rollout.forward import Request, Stream, TaskEntry
+
+if TYPE_CHECKING:
+    from proctor.rollout.agents import AgentRuntime
+    from proctor.rollout.crew import Member
+
+
+class SlotState(Enum):
+    FREE = auto()
+    STARTING = auto()
+    NEED = auto()
+    EXECUTE = auto()
+
+
+class Slot:
+    """`ticket` changes whenever the slot moves on, so an answer that comes too late is known as such."""
+
+    __slots__ = ("agent", "last_task", "leaves", "member", "number", "policy_state", "stage", "state", "stream", "task", "ticket", "trial")
+
+    def __init__(self, member: Member, number: int):
+        self.member, self.number = member, number
+        self.state = SlotState.FREE
+        self.ticket = 0
+        self.trial: Trial | None = None
+        self.task: TaskEntry | None = None
+        self.agent: AgentRuntime | None = None
+        self.stage = ""
+        self.policy_state: Any = None
+        self.stream: Stream | None = None
+        self.leaves: Any = None
+        self.last_task: str | None = None
+
+    def assign(self, trial: Trial, task: TaskEntry, agent: AgentRuntime) -> None:
+        self.trial, self.task, self.agent = trial, task, agent
+        self.stage, self.policy_state, self.stream = agent.first_stage, None, Stream(trial)
+        self.state = SlotState.STARTING
+        self.ticket += 1
+
+    def request(self, now: float) -> Request:
+        """Ask for the slot's stage with its freshest observation."""
+        assert self.trial is not None
+        assert self.task is not None
+        self.ticket += 1
+        self.state = SlotState.NEED
+        request = Request(self, self.ticket, self.trial, self.task)
+        request.leaves, request.state, request.stream, request.since = self.leaves, self.policy_state, self.stream, now
+        return request
+
+    def release(self) -> None:
+        self.state = SlotState.FREE
+        self.ticket += 1
+        self.trial = self.task = self.agent = self.stream = self.leaves = self.policy_state = None

@@ -1,0 +1,133 @@
+"""The control pipe between the engine and a worker process: lists of small messages over a socket, and a block of shared
+memory for what is large.
+
+The block is an unnamed file in memory, inherited by the worker: it has no name to leak and goes when the last process
+that maps it goes, however that process ends. It is sparse: only touched pages cost memory.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import socket
+import struct
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from proctor.rollout.layout import Layout
+from proctor.rollout.workers.pulse import NBYTES as PULSE_BYTES
+from proctor.rollout.workers.pulse import Pulse
+
+_HEADER = struct.Struct("<I")
+_CONTROL_BYTES = 4096
+OBSERVATION_BYTES = 32 << 20
+ACTION_BYTES = 1 << 20
+
+
+class Closed(Exception):
+    """The other side is gone."""
+
+
+class Channel:
+    """Messages in order, in lists. `send` blocks while the pipe is full; `receive` returns what has arrived."""
+
+    def __init__(self, sock: socket.socket):
+        self.sock = sock
+        self._buffer = bytearray()
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def send(self, messages: list[Any]) -> None:
+        data = pickle.dumps(messages, protocol=pickle.HIGHEST_PROTOCOL)
+        try:
+            self.sock.sendall(_HEADER.pack(len(data)) + data)
+        except OSError:
+            raise Closed from None
+
+    def receive(self, block: bool) -> list[Any]:
+        """Messages that have arrived; with `block`, at least one. Raises Closed once everything has been read."""
+        messages = self._unpack()
+        while not messages:
+            try:
+                data = self.sock.recv(1 << 18, 0 if block else socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return []
+            except OSError:
+                raise Closed from None
+            if not data:
+                raise Closed
+            self._buffer += data
+            messages = self._unpack()
+            if not block and not messages and len(data) < 1 << 18:
+                return []
+        return messages
+
+    def _unpack(self) -> list[Any]:
+        messages: list[Any] = []
+        start = 0
+        while len(self._buffer) - start >= _HEADER.size:
+            (length,) = _HEADER.unpack_from(self._buffer, start)
+            end = start + _HEADER.size + length
+            if len(self._buffer) < end:
+                break
+            messages += pickle.loads(memoryview(self._buffer)[start + _HEADER.size : end])
+            start = end
+        if start:
+            del self._buffer[:start]
+        return messages
+
+
+class SharedBlock:
+    """The shared memory of one worker: its pulse, and per slot an observation and a chunk of actions."""
+
+    def __init__(self, fd: int, slots: int):
+        self.fd = fd
+        self._slot_bytes = OBSERVATION_BYTES + ACTION_BYTES
+        self._map = mmap.mmap(fd, _CONTROL_BYTES + slots * self._slot_bytes)
+        self.pulse = Pulse(memoryview(self._map)[:PULSE_BYTES])
+
+    @classmethod
+    def create(cls, slots: int) -> SharedBlock:
+        size = _CONTROL_BYTES + slots * (OBSERVATION_BYTES + ACTION_BYTES)
+        fd = _unnamed_file()
+        os.ftruncate(fd, size)
+        return cls(fd, slots)
+
+    def observation(self, slot: int, layout: Layout) -> list[np.ndarray] | None:
+        """Views of the slot's observation, one per leaf; None where it does not fit."""
+        if layout.nbytes > OBSERVATION_BYTES:
+            return None
+        return layout.views(self._map, _CONTROL_BYTES + slot * self._slot_bytes)
+
+    def put_actions(self, slot: int, actions: np.ndarray) -> tuple[str, tuple[int, ...]] | None:
+        """Write a chunk; what the reader needs to find it, or None where it does not fit."""
+        if actions.nbytes > ACTION_BYTES or actions.dtype.hasobject:
+            return None
+        offset = _CONTROL_BYTES + slot * self._slot_bytes + OBSERVATION_BYTES
+        view = np.frombuffer(self._map, actions.dtype, actions.size, offset).reshape(actions.shape)
+        view[...] = actions
+        return actions.dtype.str, actions.shape
+
+    def get_actions(self, slot: int, where: tuple[str, tuple[int, ...]]) -> np.ndarray:
+        """A copy of the chunk."""
+        dtype, shape = np.dtype(where[0]), where[1]
+        offset = _CONTROL_BYTES + slot * self._slot_bytes + OBSERVATION_BYTES
+        count = int(np.prod(shape, dtype=np.int64))
+        return np.frombuffer(self._map, dtype, count, offset).reshape(shape).copy()
+
+    def close(self) -> None:
+        """Give up the file; the memory goes once nobody holds a view of it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def _unnamed_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("proctor")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

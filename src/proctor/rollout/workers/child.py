@@ -1,0 +1,113 @@
+"""The program of a worker process: `python -m proctor.rollout.workers.child SOCKET_FD MEMORY_FD`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from typing import Any
+
+from proctor.rollout.messages import Close, Event, Ready, Run
+from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
+from proctor.rollout.workers.host import Host
+
+FLUSH_SECONDS = 0.0005
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
+    cfg, slots, path, parent = channel.receive(block=True)[0]
+    _die_with(parent)
+    sys.path[:] = path
+    link = Link(channel, SharedBlock(int(sys.argv[2]), slots), slots)
+    host = Host(cfg, slots, link.emit, link.block.pulse)
+    link.host = host
+    link.say(None)
+    with contextlib.suppress(Closed):
+        serve(host, link)
+
+
+def serve(host: Host, link: Link) -> None:
+    """Take commands, work, answer, until closed."""
+    while True:
+        for command in link.channel.receive(block=not host.busy):
+            if isinstance(command, Run) and isinstance(command.actions, tuple):
+                command = Run(command.slot, link.block.get_actions(command.slot, command.actions))
+            host.handle(command)
+            if isinstance(command, Close):
+                link.flush()
+                return
+        if host.busy:
+            host.turn()
+        link.flush_if_due(host.busy)
+
+
+class Link:
+    """The worker's end of the pipe: observations go to shared memory, events are gathered for half a millisecond."""
+
+    def __init__(self, channel: Channel, block: SharedBlock, slots: int):
+        self.channel, self.block = channel, block
+        self.host: Host | None = None
+        self._lock = threading.Lock()
+        self._outbox: list[Event | None] = []
+        self._last = 0.0
+        self._views: list[tuple[Any, Any]] = [(None, None)] * slots
+        self._stepping = threading.get_ident()
+
+    def emit(self, event: Event) -> None:
+        if isinstance(event, Ready):
+            event = self._share(event)
+        if threading.get_ident() == self._stepping:
+            self._outbox.append(event)
+        else:
+            self.say(event)
+
+    def say(self, event: Event | None) -> None:
+        """Send one event at once; from any thread."""
+        with self._lock, contextlib.suppress(Closed):
+            self.channel.send([event])
+
+    def flush(self) -> None:
+        if self._outbox:
+            outbox, self._outbox = self._outbox, []
+            with self._lock:
+                self.channel.send(outbox)
+            self._last = time.monotonic()
+
+    def flush_if_due(self, busy: bool) -> None:
+        if self._outbox and (not busy or time.monotonic() - self._last > FLUSH_SECONDS):
+            self.flush()
+
+    def _share(self, event: Ready) -> Ready:
+        assert self.host is not None
+        layout = self.host.runtime_of(event.slot).layout
+        if layout is None:
+            return event
+        known, views = self._views[event.slot]
+        if known is not layout:
+            views = self.block.observation(event.slot, layout)
+            self._views[event.slot] = (layout, views)
+        if views is None:
+            return event
+        for view, leaf in zip(views, event.leaves, strict=True):
+            view[...] = leaf
+        return Ready(event.slot, None)
+
+
+def _die_with(parent: int) -> None:
+    """Ask the kernel to end this process when its parent ends, so that a hung environment cannot outlive the run."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+"""A worker's inside: environments, the trials that run in them, and stepping whichever has an action.
+
+The host is the same in the caller's process and in one of its own. `handle` takes a command and returns at once; `turn`
+does one unit of work (make and reset, or one step) and reports through `emit`. A slot keeps its environment for the next
+trial of the same task and closes it before it takes another, so live environments never exceed slots.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+
+from proctor import suites
+from proctor.record.episode import Outcome
+from proctor.rollout.messages import (
+    Abandon,
+    Close,
+    Command,
+    Ended,
+    Event,
+    Fault,
+    Finish,
+    Probe,
+    ProbeFailed,
+    Ready,
+    Run,
+    Start,
+    TaskInfo,
+)
+from proctor.rollout.workers.batch import BatchGroup
+from proctor.rollout.workers.faults import BREAKS, explain
+from proctor.rollout.workers.job import HostCfg, Job, TaskRuntime
+from proctor.rollout.workers.pulse import RESETTING, STEPPING, Pulse
+from proctor.rollout.workers.writer import RecordWriter, WriterCfg
+from proctor.suites.protocol import BatchEnv, Env
+
+class Place:
+    """A slot: the environment it holds, and the trial that runs in it."""
+
+    __slots__ = ("env", "job", "renders", "start", "task")
+
+    def __init__(self) -> None:
+        self.env: Env | None = None
+        self.task: str | None = None
+        self.renders = False
+        self.start: Start | None = None
+        self.job: Job | None = None
+
+
+class Host:
+    """`slots` places, one batch environment at most."""
+
+    def __init__(self, cfg: HostCfg, slots: int, emit: Callable[[Event], None], pulse: Pulse):
+        self.cfg, self.emit, self.pulse = cfg, emit, pulse
+        self._places = [Place() for _ in range(slots)]
+        self._ready: deque[int] = deque()
+        self._probes: deque[str] = deque()
+        self._runtimes: dict[str, TaskRuntime] = {}
+        self._group: BatchGroup | None = None
+        self._is_batch = {name: suites.is_batch(task) for name, task in cfg.tasks.items()}
+        self.writer = RecordWriter(WriterCfg(cfg.folder, cfg.record.level != "summary", cfg.metrics), emit)
+
+    @property
+    def busy(self) -> bool:
+        """Whether `turn` has something to do."""
+        return bool(self._ready or self._probes) or (self._group is not None and self._group.can_go)
+
+    def runtime_of(self, slot: int) -> TaskRuntime:
+        """Of the task that runs in a slot."""
+        job = self._job(slot)
+        assert job is not None
+        return job.runtime
+
+    def handle(self, command: Command) -> None:
+        match command:
+            case Run(slot, actions):
+                job = self._job(slot)
+                if job is not None:
+                    job.execute(actions)
+                    if self._places[slot].job is not None:
+                        self._ready.append(slot)
+            case Start(slot, trial):
+                if self._is_batch[trial.task]:
+                    self._batch_for(trial.task).add(command)
+                else:
+                    self._places[slot].start = command
+                    self._ready.append(slot)
+            case Finish(slot, outcome, error):
+                job = self._job(slot)
+                if job is not None:
+                    self.finish(slot, job, outcome, error)
+            case Abandon(slot):
+                job = self._job(slot)
+                if job is not None:
+                    job.abandon()
+                    self._release(slot)
+            case Probe(task):
+                self._probes.append(task)
+            case Close():
+                self.close()
+
+    def turn(self) -> None:
+        """One unit of work. Call while `busy`."""
+        if self._ready:
+            slot = self._ready.popleft()
+            place = self._places[slot]
+            if place.start is not None:
+                self._begin(slot, place)
+            elif place.job is not None:
+                self._step(slot, place, place.job)
+        elif self._group is not None and self._group.can_go:
+            self._group.go()
+        elif self._probes:
+            self._probe(self._probes.popleft())
+
+    def close(self) -> None:
+        """Finish writing, then let go of every environment."""
+        self.writer.close()
+        for place in self._places:
+            if place.job is not None:
+                place.job.abandon()
+                place.job = None
+            self._discard(place)
+        if self._group is not None:
+            self._group.close()
+            self._group = None
+        self._ready.clear()
+
+    # What both kinds of environments need ------------------------------------------------------------------------
+
+    def runtime_for(self, task: str, env: Env | BatchEnv) -> TaskRuntime:
+        if task not in self._runtimes:
+            self._runtimes[task] = TaskRuntime(self.cfg, self.cfg.tasks[task], env)
+        return self._runtimes[task]
+
+    def finish(self, slot: int, job: Job, outcome: Outcome | None = None, error: str | None = None) -> None:
+        """End a trial and hand its record to the writer."""
+        try:
+            finished = job.finish(outcome, error)
+        except BREAKS as problem:
+            self.fault(slot, Outcome.ENV_ERROR, explain(problem))
+            return
+        self._release(slot)
+        self.emit(Ended(slot))
+        self.writer.put(finished)
+
+    def invalid(self, slot: int, job: Job) -> None:
+        """The policy's action cannot be executed; where the observation it saw was broken, the environment is to blame."""
+        leaves = job.observation if job.runtime.layout is not None else []
+        if any(leaf.dtype.kind == "f" and np.isnan(leaf).any() for leaf in leaves):
+            self.fault(slot, Outcome.ENV_ERROR, f"the observation holds NaN; the policy answered: {job.invalid}")
+        else:
+            self.finish(slot, job, Outcome.INVALID_ACTION, job.invalid)
+
+    def fault(self, slot: int, outcome: Outcome, error: str) -> None:
+        """An attempt broke: its environment is not used again."""
+        job = self._job(slot)
+        if job is not None:
+            job.abandon()
+        self._release(slot)
+        self._discard(self._places[slot])
+        self.emit(Fault(slot, outcome, error))
+
+    def overdue(self, job: Job, elapsed: float, limit: float | None) -> str | None:
+        """Add the seconds of one call, and say which limit they break."""
+        job.seconds += elapsed
+        if limit is not None and elapsed > limit:
+            return f"one call into the environment took {elapsed:.3g} s; the limit is {limit:g} s"
+        total = self.cfg.limits.trial_s
+        if total is not None and job.seconds > total:
+            return f"the trial spent {job.seconds:.3g} s in its environment; the limit is {total:g} s"
+        return None
+
+    # One world per slot -------------------------------------------------------------------------------------------
+
+    def _begin(self, slot: int, place: Place) -> None:
+        start, place.start = place.start, None
+        assert start is not None
+        self.pulse.begin(RESETTING, slot)
+        try:
+            env = self._env_for(place, start)
+            place.job = job = Job(start, self.runtime_for(start.trial.task, env), self.cfg.folder)
+            job.began(env.reset(start.trial.seed, start.trial.index))
+            if job.wants_frame():
+                job.film(env.render())
+        except BREAKS as problem:
+            self.pulse.end()
+            self.fault(slot, Outcome.ENV_ERROR, explain(problem))
+            return
+        late = self.overdue(job, self.pulse.end(), self.cfg.limits.reset_s)
+        if late:
+            self.fault(slot, Outcome.TIMEOUT, late)
+        else:
+            self._go_on(slot, job)
+
+    def _step(self, slot: int, place: Place, job: Job) -> None:
+        action = job.next_action()
+        if action is None:
+            self.invalid(slot, job)
+            return
+        env = place.env
+        assert env is not None
+        self.pulse.begin(STEPPING, slot)
+        try:
+            job.took_step(env.step(action))
+            if job.video is not None and job.wants_frame():
+                job.film(env.render())
+        except BREAKS as problem:
+            self.pulse.end()
+            self.fault(slot, Outcome.ENV_ERROR, explain(problem))
+            return
+        late = self.overdue(job, self.pulse.end(), self.cfg.limits.step_s)
+        if late:
+            self.fault(slot, Outcome.TIMEOUT, late)
+        else:
+            self._go_on(slot, job)
+
+    def _go_on(self, slot: int, job: Job) -> None:
+        if job.end is not None:
+            self.finish(slot, job)
+        elif job.has_action:
+            self._ready.append(slot)
+        else:
+            self.emit(Ready(slot, job.observation))
+
+    def _env_for(self, place: Place, start: Start) -> Env:
+        task = self.cfg.tasks[start.trial.task]
+        fits = place.env is not None and place.task == task.name and (place.renders or not start.video)
+        if not fits or not suites.suite_for(task).reusable:
+            self._discard(place)
+            env = suites.make_env(task, render=start.video, worlds=1)
+            assert isinstance(env, Env)
+            place.env, place.task, place.renders = env, task.name, start.video
+        assert place.env is not None
+        return place.env
+
+    def _discard(self, place: Place) -> None:
+        if place.env is not None:
+            with suppress(*BREAKS):
+                place.env.close()
+        place.env = place.task = None
+
+    # Slots and groups ---------------------------------------------------------------------------------------------
+
+    def _job(self, slot: int) -> Job | None:
+        if self._group is not None and slot in self._group.jobs:
+            return self._group.jobs[slot]
+        return self._places[slot].job
+
+    def _release(self, slot: int) -> None:
+        self._places[slot].job = None
+        if self._group is not None:
+            self._group.jobs.pop(slot, None)
+
+    def _batch_for(self, task: str) -> BatchGroup:
+        if self._group is None or self._group.task != task:
+            for place in self._places:
+                self._discard(place)
+            if self._group is not None:
+                self._group.close()
+            self._group = BatchGroup(self, task, len(self._places))
+        return self._group
+
+    def _probe(self, name: str) -> None:
+        task, render = self.cfg.tasks[name], self.cfg.record.level == "video"
+        self.pulse.begin(RESETTING, 0)
+        try:
+            env = suites.make_env(task, render=render, worlds=len(self._places))
+            runtime = TaskRuntime(self.cfg, task, env)
+            worlds = env.num_worlds if isinstance(env, BatchEnv) else None
+            info = TaskInfo(name, env.observation_space, env.action_space, runtime.max_steps, runtime.dt_s, worlds)
+        except BREAKS as problem:
+            self.emit(ProbeFailed(name, explain(problem)))
+            return
+        finally:
+            self.pulse.end()
+        self.emit(info)
+        place = self._places[0]
+        if isinstance(env, Env) and place.env is None:
+            place.env, place.task, place.renders = env, name, render
+        else:
+            with suppress(*BREAKS):
+                env.close()

@@ -1,0 +1,64 @@
+"""A worker in the caller's process: no isolation, no cost. A hang cannot be interrupted, only noticed afterwards."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from proctor.rollout.messages import Command, Event
+from proctor.rollout.workers.base import Lost, Worker
+from proctor.rollout.workers.host import Host
+from proctor.rollout.workers.job import HostCfg
+from proctor.rollout.workers.pulse import NBYTES, Pulse
+
+
+class InlineWorker(Worker):
+    def __init__(self, cfg: HostCfg, slots: int, wake: Callable[[], None]):
+        self.slots = slots
+        self._events: deque[Event] = deque()
+        self._wake = wake
+        self._owner = threading.get_ident()
+        self._host = Host(cfg, slots, self._emit, Pulse(bytearray(NBYTES)))
+
+    def _emit(self, event: Event) -> None:
+        self._events.append(event)
+        if threading.get_ident() != self._owner:
+            self._wake()
+
+    def send(self, command: Command) -> None:
+        self._host.handle(command)
+
+    def flush(self) -> None:
+        pass
+
+    def events(self) -> list[Event]:
+        events = []
+        while self._events:
+            events.append(self._events.popleft())
+        return events
+
+    def work(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        host = self._host
+        while host.busy:
+            host.turn()
+            if time.monotonic() > until:
+                break
+
+    @property
+    def busy(self) -> bool:
+        return self._host.busy or bool(self._events)
+
+    def fileno(self) -> None:
+        return None
+
+    def lost(self) -> Lost | None:
+        return None
+
+    def drain(self) -> list[Event]:
+        return self.events()
+
+    def kill(self) -> None:
+        self._host.close()

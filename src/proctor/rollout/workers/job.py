@@ -1,0 +1,179 @@
+"""One trial inside a worker: what it still has to execute, what has been recorded, how it ends.
+
+A job is the worker's half of a slot's life: `WAIT` (warm-up steps with a dummy action), `EXECUTE` (a chunk of the
+policy's actions, step by step), and the end. It knows nothing of policies and nothing of where it runs.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proctor.config.models import LimitsCfg, RecordCfg, TaskCfg
+from proctor.record.builder import EpisodeBuilder
+from proctor.record.episode import Outcome
+from proctor.record.video import VideoWriter
+from proctor.rollout.actions import ActionChecker, Chunk
+from proctor.rollout.layout import Layout, layout_of
+from proctor.rollout.messages import Start
+from proctor.rollout.workers.writer import Finished
+from proctor.suites.protocol import BatchEnv, Env, Step
+
+DEFAULT_MAX_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class HostCfg:
+    """What a worker needs to know of a run."""
+
+    folder: Path
+    tasks: dict[str, TaskCfg]
+    max_episode_steps: int | None
+    record: RecordCfg
+    limits: LimitsCfg
+    metrics: tuple[str, ...]
+
+
+class TaskRuntime:
+    """What holds for every trial of a task, once its environment has been seen."""
+
+    def __init__(self, cfg: HostCfg, task: TaskCfg, env: Env | BatchEnv):
+        self.task = task
+        self.layout: Layout | None = layout_of(env.observation_space)
+        self.checker = ActionChecker(env.action_space, clip=task.out_of_range == "clip")
+        self.max_steps = task.max_episode_steps or cfg.max_episode_steps or env.max_steps or DEFAULT_MAX_STEPS
+        self.dt_s = env.action_dt_s
+        keep = cfg.record.observations and self.layout is not None
+        self.labels = tuple(leaf.label for leaf in self.layout.leaves) if keep and self.layout else ()
+        self.dummy = env.dummy_action() if task.wait_steps else None
+        self.video = cfg.record.video
+
+    def leaves(self, observation: Any) -> Any:
+        """The observation as it is handed on: its leaves, or the object itself."""
+        return observation if self.layout is None else self.layout.split(observation)
+
+
+class Job:
+    """A running trial. `next_action` and `took_step` alternate; `ended` says when it is over."""
+
+    __slots__ = (
+        "action", "builder", "chunk", "clipped_steps", "cursor", "end", "invalid", "observation", "runtime", "seconds",
+        "start", "started", "video", "waits",
+    )  # fmt: skip
+
+    def __init__(self, start: Start, runtime: TaskRuntime, folder: Path):
+        self.start, self.runtime = start, runtime
+        checker = runtime.checker
+        self.builder = EpisodeBuilder(checker.shape, checker.dtype, runtime.dt_s, runtime.labels)
+        self.waits = runtime.task.wait_steps
+        self.chunk: Chunk | None = None
+        self.cursor = 0
+        self.clipped_steps = 0
+        self.end: tuple[bool, bool] | None = None
+        self.invalid: str | None = None
+        self.observation: Any = None
+        self.action: Any = None
+        self.seconds = 0.0
+        self.started = time.perf_counter()
+        self.video = VideoWriter(folder / "videos" / f"{start.stem}.mp4", self._fps()) if start.video else None
+
+    def _fps(self) -> float:
+        video, dt = self.runtime.video, self.runtime.dt_s
+        return video.fps or (1.0 / (dt * video.every) if dt else 30.0 / video.every)
+
+    def began(self, observation: Any) -> None:
+        """The environment was reset."""
+        self.observation = self.runtime.leaves(observation)
+        if self.runtime.labels and self.waits == 0:
+            self.builder.observe(self.observation)
+
+    def execute(self, actions: Any) -> None:
+        """Take a chunk from the policy."""
+        self.chunk, self.cursor = self.runtime.checker.check(actions), 0
+
+    @property
+    def has_action(self) -> bool:
+        return self.waits > 0 or self.chunk is not None
+
+    def next_action(self) -> Any:
+        """The action to step with; None when the policy's action is invalid (then `invalid` says why)."""
+        if self.waits > 0:
+            return self.runtime.dummy
+        chunk = self.chunk
+        assert chunk is not None
+        if self.cursor >= chunk.valid:
+            self.invalid = chunk.reason
+            return None
+        self.action = chunk.actions[self.cursor]
+        return self.action.copy() if type(self.action) is np.ndarray else self.action
+
+    def took_step(self, step: Step) -> None:
+        """Digest a step. Raises ValueError where the environment broke its contract."""
+        observation, reward, terminated, truncated, success, signals = step
+        self.observation = self.runtime.leaves(observation)
+        if self.waits > 0:
+            self._waited(terminated or truncated)
+            return
+        if not math.isfinite(reward):
+            raise ValueError(f"the environment gave reward {reward}")
+        self.builder.add(self.action, float(reward), bool(success), signals)
+        if self.runtime.labels:
+            self.builder.observe(self.observation)
+        chunk = self.chunk
+        assert chunk is not None
+        if chunk.clipped is not None and chunk.clipped[self.cursor]:
+            self.clipped_steps += 1
+        self.cursor += 1
+        if self.cursor >= len(chunk.actions):
+            self.chunk = None
+        out_of_steps = len(self.builder) >= self.runtime.max_steps
+        if terminated or truncated or out_of_steps or (success and self.runtime.task.stop_on_success):
+            self.end = (bool(terminated), bool(truncated) or (out_of_steps and not terminated))
+
+    def _waited(self, ended: bool) -> None:
+        if ended:
+            raise ValueError("the environment ended the episode during the warm-up steps")
+        self.waits -= 1
+        if self.runtime.labels and self.waits == 0:
+            self.builder.observe(self.observation)
+
+    def wants_frame(self) -> bool:
+        return self.video is not None and self.waits == 0 and len(self.builder) % self.runtime.video.every == 0
+
+    def film(self, frame: np.ndarray) -> None:
+        if self.video is not None:
+            self.video.add(frame)
+
+    def finish(self, outcome: Outcome | None = None, error: str | None = None) -> Finished:
+        """The finished trial. `outcome` is given where the policy broke it; else the episode says."""
+        success = outcome is None and self._succeeded()
+        ended = self.end or (False, False)
+        if outcome is None:
+            only_truncated = ended[1] and not ended[0]
+            outcome = Outcome.SUCCESS if success else Outcome.TRUNCATED if only_truncated else Outcome.FAILURE
+        episode = self.builder.finish(outcome, ended, self.runtime.max_steps, self.runtime.task.name)
+        video = self._close_video(keep=self.runtime.video.trials != "failures" or not success)
+        return Finished(
+            self.start.trial, self.start.stem, episode, success, time.perf_counter() - self.started, self.clipped_steps, error, video
+        )
+
+    def _succeeded(self) -> bool:
+        ever = self.runtime.task.success_rule == "ever"
+        return self.builder.ever_succeeded if ever else self.builder.succeeded_last
+
+    def _close_video(self, keep: bool) -> str | None:
+        if self.video is None:
+            return None
+        if keep and self.video.close():
+            return f"videos/{self.video.path.name}"
+        self.video.discard()
+        return None
+
+    def abandon(self) -> None:
+        if self.video is not None:
+            self.video.discard()

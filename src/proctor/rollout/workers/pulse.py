@@ -1,0 +1,38 @@
+"""A worker's pulse: which slot its environment code is running for, and since when.
+
+The worker writes it around every call into an environment; whoever watches reads it, also after the worker has died. So
+a hang or a crash is blamed on the trial that was being stepped, and on no other.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+NBYTES = 64
+IDLE, STEPPING, RESETTING = 0, 1, 2
+
+
+class Pulse:
+    """Over a buffer of 64 bytes: what is running, for which slot, since when (monotonic seconds of the machine)."""
+
+    def __init__(self, buffer: Any):
+        self._cells = np.frombuffer(buffer, np.float64, count=3)
+
+    def begin(self, what: int, slot: int) -> None:
+        cells = self._cells
+        cells[1] = slot
+        cells[2] = time.monotonic()
+        cells[0] = what
+
+    def end(self) -> float:
+        """Seconds since `begin`."""
+        self._cells[0] = IDLE
+        return time.monotonic() - float(self._cells[2])
+
+    def read(self) -> tuple[int, int, float]:
+        """(what, slot, since)."""
+        what, slot, since = self._cells.tolist()
+        return int(what), int(slot), since
