@@ -26,8 +26,8 @@ def neutral_action(space: Any) -> Any:
 
 
 def random_action(space: Any, rng: np.random.Generator) -> Any:
-    """One action, uniform in the space. A Box that is unbounded on both sides gives a standard normal there, on one
-    side a unit exponential from its bound. The space's own generator is not touched."""
+    """One action, uniform in the space. A Box that is unbounded on both sides gives a standard normal there,
+    on one side a unit exponential from its bound. The space's own generator is not touched."""
     from gymnasium import spaces
 
     if isinstance(space, spaces.Box):

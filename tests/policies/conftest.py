@@ -15,7 +15,8 @@ MakeBatch = Callable[..., Batch]
 
 @pytest.fixture
 def make_batch() -> MakeBatch:
-    """A batch of the given observation rows, one trial per row; all of the task "task" unless `tasks` says otherwise."""
+    """A batch of the given observation rows, one trial per row; all of the task "task" unless `tasks` says
+    otherwise."""
 
     def make(observation: Any, state: Any = None, tasks: list[str] | None = None, first: int = 0) -> Batch:
         rows = len(next(iter(observation.values())) if isinstance(observation, dict) else observation)
@@ -30,7 +31,9 @@ def info() -> Callable[..., SpaceInfo]:
     """SpaceInfo of one task called "task"."""
 
     def make(observation: Any, action: Any) -> SpaceInfo:
-        observation = spaces.Box(-np.inf, np.inf, (observation,)) if isinstance(observation, int) else observation
+        observation = (
+            spaces.Box(-np.inf, np.inf, (observation,)) if isinstance(observation, int) else observation
+        )
         return SpaceInfo({"task": observation}, {"task": action})
 
     return make

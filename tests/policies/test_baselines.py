@@ -77,5 +77,5 @@ def test_tasks_with_other_action_spaces_share_a_batch(make_batch):
 
 
 def test_unknown_spaces_are_refused():
-    with pytest.raises(InputError, match='the random agent knows Box, .* task "task" has Text'):
+    with pytest.raises(InputError, match=r'the random agent knows Box, .* task "task" has Text'):
         load("random", task=spaces.Text(3))

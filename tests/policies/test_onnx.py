@@ -100,13 +100,19 @@ def test_dict_observations_go_to_inputs_of_the_same_name(tmp_path, make_batch):
     save(tmp_path / "m.onnx", nodes, inputs, [value("act", ["n", 2])])
     box = spaces.Box(-9, 9, (2,))
     space = spaces.Dict({"arm": spaces.Dict({"position": box}), "goal": box, "unused": box})
-    observation = {"arm": {"position": np.ones((2, 2))}, "goal": np.full((2, 2), 3.0), "unused": np.zeros((2, 2))}
+    observation = {
+        "arm": {"position": np.ones((2, 2))},
+        "goal": np.full((2, 2), 3.0),
+        "unused": np.zeros((2, 2)),
+    }
     batch = make_batch({"goal": observation["goal"]})
     batch.observation = observation
     assert (load(tmp_path, space, box).act(batch).actions == 2).all()
     swapped = load(tmp_path, space, box, inputs={"goal": "unused"})
     assert (swapped.act(batch).actions == -1).all()
-    with pytest.raises(InputError, match='finds no entry "goal" in the observation of task "task" .*options.inputs'):
+    with pytest.raises(
+        InputError, match=r'finds no entry "goal" in the observation of task "task" .*options.inputs'
+    ):
         load(tmp_path, spaces.Dict({"arm": spaces.Dict({"position": box})}), box)
 
 
@@ -156,8 +162,18 @@ class TestLinearLaws(PolicyConformance):
 @pytest.mark.parametrize(
     ("observation", "action", "options", "message"),
     [
-        (spaces.Box(-1, 1, (5,)), ACTION, {}, r'wants input "obs" \(rows, 4\) float32; task "task" gives .*\(rows, 5\)'),
-        (OBSERVATION, spaces.Box(-1, 1, (2,)), {}, r'output "act" gives \(rows, 3\), but task "task" has .*Box'),
+        (
+            spaces.Box(-1, 1, (5,)),
+            ACTION,
+            {},
+            r'wants input "obs" \(rows, 4\) float32; task "task" gives .*\(rows, 5\)',
+        ),
+        (
+            OBSERVATION,
+            spaces.Box(-1, 1, (2,)),
+            {},
+            r'output "act" gives \(rows, 3\), but task "task" has .*Box',
+        ),
         (OBSERVATION, spaces.Discrete(4), {}, r"gives \(rows, 3\).*Discrete\(4\)"),
         (OBSERVATION, ACTION, {"input": "ob"}, r'the model has no input "ob" \(it has obs\)'),
         (OBSERVATION, ACTION, {"output": "acts"}, r'no output "acts" \(it has act\)'),

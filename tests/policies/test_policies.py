@@ -65,7 +65,13 @@ def test_unknown_loader_suggests_the_nearest():
 
 @pytest.mark.parametrize(
     ("name", "loader"),
-    [("a/b.onnx", "onnx"), ("m.zip", "sb3"), ("m.PT", "torch"), ("m.pth", "torch"), ("m.safetensors", "torch")],
+    [
+        ("a/b.onnx", "onnx"),
+        ("m.zip", "sb3"),
+        ("m.PT", "torch"),
+        ("m.pth", "torch"),
+        ("m.safetensors", "torch"),
+    ],
 )
 def test_loader_is_inferred_from_the_ending(name, loader):
     assert infer_loader(name) == loader
@@ -117,9 +123,18 @@ def test_python_loader_hands_over_what_the_signature_names(base, info):
         ({"policy": "mine.py:wrong"}, "gave a int; expected a Policy or StagedPolicy"),
         ({"policy": "mine.py:number"}, "is a int; expected a Policy class or a factory"),
         ({"policy": "mine.py:Constan"}, 'has no "Constan"; did you mean "Constant"'),
-        ({"policy": "mine.py:plain", "options": {"kwargs": {"valu": 1}}}, "unexpected keyword argument 'valu'"),
-        ({"policy": "mine.py:plain", "checkpoint": "weights.bin"}, "takes none; give it a parameter `checkpoint`"),
-        ({"policy": "mine.py:Constant", "checkpoint": "weight.bin"}, 'no file .*; did you mean "weights.bin"'),
+        (
+            {"policy": "mine.py:plain", "options": {"kwargs": {"valu": 1}}},
+            "unexpected keyword argument 'valu'",
+        ),
+        (
+            {"policy": "mine.py:plain", "checkpoint": "weights.bin"},
+            "takes none; give it a parameter `checkpoint`",
+        ),
+        (
+            {"policy": "mine.py:Constant", "checkpoint": "weight.bin"},
+            'no file .*; did you mean "weights.bin"',
+        ),
         ({"policy": "onnx"}, r"the onnx loader needs a checkpoint \(.onnx\)"),
     ],
 )

@@ -48,10 +48,20 @@ class Toy(gymnasium.Env):
 CASES = {
     "ppo": ("PPO", BOX, spaces.Discrete(3), {"n_steps": 16, "batch_size": 16, "n_epochs": 1}),
     "ppo_box": ("PPO", BOX, SKEWED, {"policy_kwargs": {"activation_fn": torch.nn.ReLU, "net_arch": [8]}}),
-    "ppo_net": ("PPO", BOX, spaces.MultiDiscrete([2, 3]), {"policy_kwargs": {"net_arch": {"pi": [5], "vf": [7, 7]}}}),
+    "ppo_net": (
+        "PPO",
+        BOX,
+        spaces.MultiDiscrete([2, 3]),
+        {"policy_kwargs": {"net_arch": {"pi": [5], "vf": [7, 7]}}},
+    ),
     "ppo_discrete_obs": ("PPO", spaces.Discrete(5), spaces.MultiBinary(3), {}),
     "ppo_image": ("PPO", IMAGE, spaces.Discrete(2), {}),
-    "ppo_dict": ("PPO", DICT, spaces.Discrete(2), {"policy_kwargs": {"features_extractor_kwargs": {"cnn_output_dim": 8}}}),
+    "ppo_dict": (
+        "PPO",
+        DICT,
+        spaces.Discrete(2),
+        {"policy_kwargs": {"features_extractor_kwargs": {"cnn_output_dim": 8}}},
+    ),
     "ppo_sde": ("PPO", BOX, SKEWED, {"use_sde": True, "policy_kwargs": {"log_std_init": -1.0}}),
     "a2c": ("A2C", BOX, PENDULUM, {"n_steps": 4}),
     "dqn": ("DQN", BOX, spaces.Discrete(3), {"learning_starts": 4}),
@@ -66,7 +76,9 @@ SAMPLED = ["ppo", "ppo_box", "ppo_net", "ppo_discrete_obs", "a2c", "sac", "dqn",
 
 def make_model(case):
     algorithm, observation, action, kwargs = CASES[case]
-    kind = {spaces.Dict: "MultiInputPolicy"}.get(type(observation), "CnnPolicy" if observation is IMAGE else "MlpPolicy")
+    kind = {spaces.Dict: "MultiInputPolicy"}.get(
+        type(observation), "CnnPolicy" if observation is IMAGE else "MlpPolicy"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = getattr(sb3, algorithm)(kind, Toy(observation, action), seed=0, device="cpu", **kwargs)
@@ -180,9 +192,17 @@ def test_vec_normalize_is_applied(zoo, tmp_path, make_batch):
 @pytest.mark.parametrize(
     ("observation", "action", "message"),
     [
-        (spaces.Box(-1, 1, (4,)), SKEWED, r"trained with the observation space Box of shape \(3,\); the task has Box"),
+        (
+            spaces.Box(-1, 1, (4,)),
+            SKEWED,
+            r"trained with the observation space Box of shape \(3,\); the task has Box",
+        ),
         (BOX, spaces.Discrete(3), "trained with the action space Box; the task has Discrete"),
-        (BOX, spaces.Box(-1, 1, (2,)), r"trained with action bounds \[-1.  0.\] to \[1. 5.\]; .*options.action_scale"),
+        (
+            BOX,
+            spaces.Box(-1, 1, (2,)),
+            r"trained with action bounds \[-1.  0.\] to \[1. 5.\]; .*options.action_scale",
+        ),
         (DICT, SKEWED, "the task has Dict"),
     ],
 )
@@ -202,7 +222,9 @@ def test_action_scale_allows_other_bounds(zoo, make_batch):
     model, folder = zoo("sac")
     policy = load(folder, BOX, spaces.Box(-100, 100, (2,)), action_scale={"scale": 10.0})
     x = np.random.default_rng(0).uniform(-1, 1, (16, 3)).astype(np.float32)
-    assert policy.act(make_batch(x)).actions == pytest.approx(10 * model.predict(x, deterministic=True)[0], rel=1e-6)
+    assert policy.act(make_batch(x)).actions == pytest.approx(
+        10 * model.predict(x, deterministic=True)[0], rel=1e-6
+    )
 
 
 def test_tasks_must_share_their_spaces(zoo):
@@ -261,8 +283,12 @@ def test_what_cannot_be_rebuilt_says_so_and_names_trust(zoo, tmp_path, change, m
 
 
 def test_another_architecture_is_named(zoo, tmp_path):
-    rewrite(zoo("ppo_box")[1] / "m.zip", tmp_path / "m.zip", lambda d: d.update(policy_kwargs={"net_arch": [9]}))
-    with pytest.raises(InputError, match="checkpoint of another architecture than ActorCriticPolicy: other shape"):
+    rewrite(
+        zoo("ppo_box")[1] / "m.zip", tmp_path / "m.zip", lambda d: d.update(policy_kwargs={"net_arch": [9]})
+    )
+    with pytest.raises(
+        InputError, match="checkpoint of another architecture than ActorCriticPolicy: other shape"
+    ):
         load(tmp_path, BOX, SKEWED)
 
 

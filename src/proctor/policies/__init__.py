@@ -1,7 +1,7 @@
 """From an agent's config to a policy.
 
-`load_policy` is the way in: it finds the loader, checks the options, loads the model and puts the pipeline (frame
-stack, normalisation, action scaling) around it. Importing this package imports no model library.
+`load_policy` is the way in: it finds the loader, checks the options, loads the model and puts the pipeline
+(frame stack, normalisation, action scaling) around it. Importing this package imports no model library.
 """
 
 from __future__ import annotations
@@ -37,21 +37,23 @@ def loader_for(policy: str) -> Loader:
 
 
 def options_for(agent: AgentCfg) -> PolicyOptions:
-    """The agent's options, complete and checked. Raises pydantic's ValidationError, whose locations are paths within
-    `agent.options`. An import string in `agent.policy` appears as the option `target`."""
+    """The agent's options, complete and checked. Raises pydantic's ValidationError, whose locations are paths
+    within `agent.options`. An import string in `agent.policy` appears as the option `target`."""
     loader = loader_for(agent.policy)
     if ":" not in agent.policy:
         return loader.Options.model_validate(agent.options)
     if agent.options.get("target", agent.policy) != agent.policy:
         raise InputError(
-            f'agent "{agent.name}": policy is {agent.policy} and options.target is {agent.options["target"]}; keep one'
+            f'agent "{agent.name}": policy is {agent.policy} and options.target is '
+            f"{agent.options['target']}; keep one"
         )
     return loader.Options.model_validate({**agent.options, "target": agent.policy})
 
 
 def load_policy(agent: AgentCfg, spaces: SpaceInfo, base: Path | None = None) -> AnyPolicy:
-    """Load an agent for the tasks in `spaces`. Relative paths start from `base`. Raises InputError for what the user
-    can mend: a missing file, a checkpoint of another architecture, shapes that do not fit the task."""
+    """Load an agent for the tasks in `spaces`. Relative paths start from `base`. Raises InputError for what
+    the user can mend: a missing file, a checkpoint of another architecture, shapes that do not fit the
+    task."""
     options = options_for(agent)
     pipeline = Pipeline(options, spaces, base)
     inner = loader_for(agent.policy).load(agent, options, pipeline.model_spaces, base)
@@ -59,8 +61,9 @@ def load_policy(agent: AgentCfg, spaces: SpaceInfo, base: Path | None = None) ->
 
 
 def fingerprint(agent: AgentCfg, base: Path | None = None) -> dict[str, str]:
-    """SHA-256 of everything outside the config that decides how the agent acts: checkpoint, normalisation file, the
-    source file of a Python target. Keys name the role, so the dict is equal wherever the files lie."""
+    """SHA-256 of everything outside the config that decides how the agent acts: checkpoint, normalisation
+    file, the source file of a Python target. Keys name the role, so the dict is equal wherever the files
+    lie."""
     options = options_for(agent)
     files = loader_for(agent.policy).files(agent, options, base)
     if options.normalize is not None and options.normalize.file is not None:

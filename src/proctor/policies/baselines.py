@@ -61,6 +61,7 @@ def _check(loader: str, agent: AgentCfg, spaces: SpaceInfo) -> None:
     for task, space in spaces.action.items():
         if not isinstance(space, gs.Box | gs.Discrete | gs.MultiDiscrete | gs.MultiBinary):
             raise InputError(
-                f'agent "{agent.name}": the {loader} agent knows Box, Discrete, MultiDiscrete and MultiBinary actions; task '
+                f'agent "{agent.name}": the {loader} agent knows Box, Discrete, MultiDiscrete and '
+                "MultiBinary actions; task "
                 f'"{task}" has {space}'
             )

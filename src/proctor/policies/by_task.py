@@ -10,8 +10,9 @@ from proctor.plan.trial import Trial
 
 
 def by_task(trials: Sequence[Trial], compute: Callable[[str, np.ndarray], np.ndarray]) -> np.ndarray:
-    """`compute(task, rows)` for each task of the batch, with the indices of its rows; the answers, one item per row, in
-    batch order. Where the tasks' answers differ in shape or dtype, the result is an object array with one item per row."""
+    """`compute(task, rows)` for each task of the batch, with the indices of its rows; the answers, one item
+    per row, in batch order. Where the tasks' answers differ in shape or dtype, the result is an object array
+    with one item per row."""
     rows_of: dict[str, list[int]] = {}
     for row, trial in enumerate(trials):
         rows_of.setdefault(trial.task, []).append(row)

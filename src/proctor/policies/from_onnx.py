@@ -1,7 +1,8 @@
 """The `onnx` loader: models run by onnxruntime.
 
-A model takes one input for a plain observation, or one input per entry of a dict observation; inputs of recurrent state
-(`state`) and of noise (`noise`) come beside them. A model exported with a fixed number of rows is run in blocks of it.
+A model takes one input for a plain observation, or one input per entry of a dict observation; inputs of
+recurrent state (`state`) and of noise (`noise`) come beside them. A model exported with a fixed number of
+rows is run in blocks of it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class OnnxOptions(ModelOptions):
 
 @dataclass(frozen=True)
 class Port:
-    """An input of the model: dims after the row axis, with None where any size will do; `rows` where it is fixed."""
+    """An input of the model: dims after the row axis, with None where any size will do; `rows` where it is
+    fixed."""
 
     name: str
     dtype: Any
@@ -173,8 +175,8 @@ def _providers(runtime: Any, device: str) -> list[Any]:
 
 
 def make_plan(session: Any, options: OnnxOptions, spaces: SpaceInfo) -> OnnxPlan:
-    """Match the model's inputs and outputs to the options and to the tasks' observations. Raises InputError where they
-    do not fit."""
+    """Match the model's inputs and outputs to the options and to the tasks' observations. Raises InputError
+    where they do not fit."""
     inputs, outputs = {i.name: i for i in session.get_inputs()}, [o.name for o in session.get_outputs()]
     for name in (*options.state, *options.inputs, *filter(None, (options.noise, options.input))):
         _known(name, list(inputs), "input")
@@ -213,7 +215,8 @@ def _observed(rest: list[str], options: OnnxOptions, spaces: SpaceInfo) -> list[
     )
     if plain and len(rest) != 1 and not options.inputs:
         raise InputError(
-            f"the model has the inputs {', '.join(rest)}, but the observation is one array; name its input with "
+            f"the model has the inputs {', '.join(rest)}, but the observation is one array; name its input "
+            "with "
             "options.input, recurrent ones with options.state, a noise input with options.noise"
         )
     return rest
@@ -240,7 +243,8 @@ def _match(port: Port, name: str, options: OnnxOptions, spaces: SpaceInfo) -> tu
         chosen = "" if "" in leaves else wanted
         if chosen not in leaves:
             raise InputError(
-                f'{port} finds no entry "{wanted}" in the observation of task "{task}" (it has {", ".join(leaves)}); map it '
+                f'{port} finds no entry "{wanted}" in the observation of task "{task}" (it has '
+                f"{', '.join(leaves)}); map it "
                 "with options.inputs"
             )
         _check_leaf(port, leaves[chosen], task, chosen)

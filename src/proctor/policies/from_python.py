@@ -22,8 +22,8 @@ class PythonLoader(Loader):
     def load(
         self, agent: AgentCfg, options: PythonOptions, spaces: SpaceInfo, base: Path | None
     ) -> AnyPolicy:
-        """Call the target with `kwargs`, and with `checkpoint` (a path), `device` and `spaces` where its signature
-        names them."""
+        """Call the target with `kwargs`, and with `checkpoint` (a path), `device` and `spaces` where its
+        signature names them."""
         target = import_object(options.target, base)
         if not callable(target):
             raise InputError(
@@ -33,7 +33,8 @@ class PythonLoader(Loader):
         parameters = _parameters(target, options.target)
         if agent.checkpoint is not None and "checkpoint" not in parameters:
             raise InputError(
-                f'agent "{agent.name}" has a checkpoint, but {options.target} takes none; give it a parameter `checkpoint`'
+                f'agent "{agent.name}" has a checkpoint, but {options.target} takes none; give it a '
+                "parameter `checkpoint`"
             )
         arguments = {**{name: value for name, value in given.items() if name in parameters}, **options.kwargs}
         try:
@@ -65,7 +66,8 @@ def _checked(made: Any, name: str) -> AnyPolicy:
     if isinstance(made, Policy | StagedPolicy):
         return made
     raise InputError(
-        f"{name} gave a {type(made).__name__}; expected a Policy or StagedPolicy (subclass proctor.policies.protocol.Policy)"
+        f"{name} gave a {type(made).__name__}; expected a Policy or StagedPolicy (subclass "
+        "proctor.policies.protocol.Policy)"
     )
 
 

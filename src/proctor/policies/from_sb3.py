@@ -1,8 +1,8 @@
 """The `sb3` loader: Stable-Baselines3 zips, rebuilt from their plain fields and weights without unpickling.
 
-Rebuilt are PPO and A2C (MlpPolicy, CnnPolicy, MultiInputPolicy), DQN, SAC, TD3 and DDPG. Actions are clipped or
-rescaled as SB3's `predict` does. With `deterministic: false` actions are sampled from the policy's distribution, with
-noise from the trials' own generators, never from torch's.
+Rebuilt are PPO and A2C (MlpPolicy, CnnPolicy, MultiInputPolicy), DQN, SAC, TD3 and DDPG. Actions are clipped
+or rescaled as SB3's `predict` does. With `deterministic: false` actions are sampled from the policy's
+distribution, with noise from the trials' own generators, never from torch's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ from proctor.policies.sb3_policy import Sb3Policy
 from proctor.policies.torch_tools import fill_module, read_weights, torch_device
 from proctor.registry import import_object
 
-_ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU", "gelu": "GELU", "silu": "SiLU", "leaky_relu": "LeakyReLU"}
+_ACTIVATIONS = {
+    "tanh": "Tanh",
+    "relu": "ReLU",
+    "elu": "ELU",
+    "gelu": "GELU",
+    "silu": "SiLU",
+    "leaky_relu": "LeakyReLU",
+}
 
 
 class Sb3Options(PolicyOptions):
@@ -74,7 +81,8 @@ def _one_space(spaces: SpaceInfo, agent: str) -> tuple[Any, Any]:
     for task in spaces.action:
         if spaces.action[task] != action or spaces.observation[task] != observation:
             raise InputError(
-                f'agent "{agent}": an SB3 model has one observation and one action space, but tasks "{first}" and "{task}" '
+                f'agent "{agent}": an SB3 model has one observation and one action space, but tasks '
+                f'"{first}" and "{task}" '
                 "differ; give the agent only tasks that it was trained for"
             )
     return observation, action
@@ -134,5 +142,3 @@ def _load_trusted(archive: Archive, options: Sb3Options, device: Any) -> Any:
         return algorithm.load(archive.path, device=device).policy
     except Exception as error:
         raise InputError(f"{archive.path} cannot be loaded by {algorithm.__name__}: {error!r}") from None
-
-

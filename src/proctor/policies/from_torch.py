@@ -1,11 +1,11 @@
 """The `torch` loader: a state dict into a module of yours, TorchScript, or (with `trust`) a pickled module.
 
-The module is called with the observation (a tensor `(rows, ...)`, or a nested dict of such), then with the state where
-`recurrent`, then with noise where `noise` asks for it. It returns actions or a chunk; a recurrent one returns
-(actions, state), where every tensor of the state has the row as its first axis.
+The module is called with the observation (a tensor `(rows, ...)`, or a nested dict of such), then with the
+state where `recurrent`, then with noise where `noise` asks for it. It returns actions or a chunk; a recurrent
+one returns (actions, state), where every tensor of the state has the row as its first axis.
 
-TorchScript archives carry code, but it runs inside the TorchScript interpreter only, which knows tensors and little
-else.
+TorchScript archives carry code, but it runs inside the TorchScript interpreter only, which knows tensors and
+little else.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class TorchOptions(ModelOptions):
     """None: look at the file."""
     recurrent: bool = False
     state_shape: list[int] | list[list[int]] | None = None
-    """Shape of a trial's initial (zero) state, or a list of shapes; None: the module's `initial_state()` says."""
+    """Shape of a trial's initial (zero) state, or a list of shapes; None: the module's `initial_state()`
+    says."""
     noise: NoiseCfg | None = None
     dtype: Literal["float32", "float64", "float16", "bfloat16"] = "float32"
     """What floating-point observations, state and noise are cast to. Integers stay as they are."""
@@ -83,7 +84,8 @@ class TorchPolicy(Policy):
                 return to_arrays(self.module.initial_state())
             except AttributeError:
                 raise InputError(
-                    f"recurrent: true, but {type(self.module).__name__} has no initial_state() that gives one trial's "
+                    f"recurrent: true, but {type(self.module).__name__} has no initial_state() that gives "
+                    "one trial's "
                     "state; write it, or set options.state_shape"
                 ) from None
         kind = {"float64": np.float64, "float16": np.float16}.get(self.options.dtype, np.float32)
@@ -113,10 +115,14 @@ class TorchPolicy(Policy):
 
         if not self.options.recurrent:
             if not isinstance(answer, torch.Tensor):
-                raise TypeError(f"the module returned a {type(answer).__name__}; expected a tensor of actions")
+                raise TypeError(
+                    f"the module returned a {type(answer).__name__}; expected a tensor of actions"
+                )
             return answer, None
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise TypeError(f"the recurrent module returned a {type(answer).__name__}; expected (actions, state)")
+            raise TypeError(
+                f"the recurrent module returned a {type(answer).__name__}; expected (actions, state)"
+            )
         return answer
 
 
@@ -175,7 +181,9 @@ def _load_torchscript(path: Path, device: Any) -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)
             return torch.jit.load(str(path), map_location=device)
     except (RuntimeError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as TorchScript: {str(error).strip().splitlines()[0]}") from None
+        raise InputError(
+            f"{path} cannot be read as TorchScript: {str(error).strip().splitlines()[0]}"
+        ) from None
 
 
 def _load_pickled(path: Path, device: Any, trust: bool) -> Any:
@@ -183,12 +191,15 @@ def _load_pickled(path: Path, device: Any, trust: bool) -> Any:
 
     if not trust:
         raise InputError(
-            f"{path} is no TorchScript archive. For a state dict or safetensors, set options.module to the import string of "
+            f"{path} is no TorchScript archive. For a state dict or safetensors, set options.module to the "
+            "import string of "
             "its nn.Module; a pickled module can run code and needs options.trust: true"
         )
     module = _unrestricted(path, device)
     if not isinstance(module, torch.nn.Module):
-        raise InputError(f"{path} holds a {type(module).__name__}, not a module; set options.module to its nn.Module")
+        raise InputError(
+            f"{path} holds a {type(module).__name__}, not a module; set options.module to its nn.Module"
+        )
     return module
 
 

@@ -1,7 +1,8 @@
-"""Normalisation statistics and where they come from: numbers in the config, `.npz`, `.json`, or a `VecNormalize` pickle.
+"""Normalisation statistics and where they come from: numbers in the config, `.npz`, `.json`, or a
+`VecNormalize` pickle.
 
-A file for a dict observation holds one pair per entry: `.npz` with `KEY.mean` and `KEY.var` (or `KEY.std`), `.json`
-with `{"KEY": {"mean": ..., "var": ...}}`.
+A file for a dict observation holds one pair per entry: `.npz` with `KEY.mean` and `KEY.var` (or `KEY.std`),
+`.json` with `{"KEY": {"mean": ..., "var": ...}}`.
 """
 
 from __future__ import annotations

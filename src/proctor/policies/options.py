@@ -1,4 +1,5 @@
-"""Options that every agent has, whatever loads it: how its rows are batched and what is done around its model.
+"""Options that every agent has, whatever loads it: how its rows are batched and what is done around its
+model.
 
 A loader extends `PolicyOptions` with its own keys. The pipeline around the model, in this order: frame stack,
 normalisation, model, action scaling.
@@ -12,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class NormalizeCfg(BaseModel):
-    """Observation normalisation: `(x - mean) / sqrt(var + epsilon)`, then clipped. Either numbers or a file: `.npz`
-    (mean, var or std), `.json`, or an SB3 `VecNormalize` pickle."""
+    """Observation normalisation: `(x - mean) / sqrt(var + epsilon)`, then clipped. Either numbers or a file:
+    `.npz` (mean, var or std), `.json`, or an SB3 `VecNormalize` pickle."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     file: str | None = None
@@ -35,7 +36,8 @@ class NormalizeCfg(BaseModel):
 
 
 class ActionScaleCfg(BaseModel):
-    """`action = offset + scale * model output`, or `to_space`: the model speaks [-1, 1] and the task's bounds decide."""
+    """`action = offset + scale * model output`, or `to_space`: the model speaks [-1, 1] and the task's bounds
+    decide."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     scale: float | list[float] = 1.0
@@ -56,8 +58,8 @@ class PolicyOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     pad_to: int | None = Field(default=16, ge=1)
-    """Rows of every forward. Null: exactly the rows that wait, faster for one trial at a time, but a trial's bytes may
-    then depend on its neighbours."""
+    """Rows of every forward. Null: exactly the rows that wait, faster for one trial at a time, but a trial's
+    bytes may then depend on its neighbours."""
     max_batch: int | None = Field(default=None, ge=1)
     max_wait_s: float | None = Field(default=None, ge=0)
     trust: bool = False
@@ -77,13 +79,13 @@ class ModelOptions(PolicyOptions):
     """Options of the loaders whose model gives raw outputs."""
 
     discrete: Literal["auto", "argmax", "none"] = "auto"
-    """For discrete actions: `argmax` over the last axis, the output as it is (`none`), or argmax where the output is one
-    float per choice (`auto`)."""
+    """For discrete actions: `argmax` over the last axis, the output as it is (`none`), or argmax where the
+    output is one float per choice (`auto`)."""
 
 
 class PythonOptions(PolicyOptions):
-    """`python` loader: `target` is an import string to a Policy class or a factory, called with `kwargs` (and with
-    `checkpoint`, `device`, `spaces` where its signature names them)."""
+    """`python` loader: `target` is an import string to a Policy class or a factory, called with `kwargs` (and
+    with `checkpoint`, `device`, `spaces` where its signature names them)."""
 
     target: str = Field(min_length=1)
     kwargs: dict[str, Any] = Field(default_factory=dict)

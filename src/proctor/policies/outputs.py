@@ -16,8 +16,8 @@ Mode = Literal["auto", "argmax", "none"]
 
 
 class ActionHead:
-    """Turns outputs `(rows, ...)` into actions of each row's task. In mode `auto`, floats whose last axis has one value
-    per choice are scores, of which the first best is taken; everything else passes through."""
+    """Turns outputs `(rows, ...)` into actions of each row's task. In mode `auto`, floats whose last axis has
+    one value per choice are scores, of which the first best is taken; everything else passes through."""
 
     def __init__(self, spaces: SpaceInfo, mode: Mode):
         self.spaces, self.mode = spaces.action, mode
@@ -46,8 +46,8 @@ def _is_scores(output: np.ndarray, space: Any) -> bool:
 
 
 def check_output_shape(shape: Sequence[Any], floats: bool, spaces: SpaceInfo, where: str) -> None:
-    """Raise InputError if a model's declared output (rows first; non-integers are unknown) cannot be an action, a chunk
-    of actions, or scores of every task."""
+    """Raise InputError if a model's declared output (rows first; non-integers are unknown) cannot be an
+    action, a chunk of actions, or scores of every task."""
     trailing = [d if isinstance(d, int) else None for d in shape[1:]]
     for task, space in spaces.action.items():
         whole, parts = _accepted(space, floats)

@@ -1,8 +1,8 @@
 """What is done around a model: frame stack, then normalisation, then the model, then action scaling.
 
-`Pipeline` is made from an agent's options and the tasks' spaces. `model_spaces` are the spaces as the model sees them;
-`around(policy)` puts the steps around a policy. Past frames belong to a trial and so travel in its state, beside the
-inner policy's own.
+`Pipeline` is made from an agent's options and the tasks' spaces. `model_spaces` are the spaces as the model
+sees them; `around(policy)` puts the steps around a policy. Past frames belong to a trial and so travel in its
+state, beside the inner policy's own.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Pipeline:
             return policy
         if isinstance(policy, StagedPolicy):
             raise InputError(
-                f"frame_stack, normalize and action_scale are for policies of one stage; {type(policy).__name__} has stages "
+                "frame_stack, normalize and action_scale are for policies of one stage; "
+                f"{type(policy).__name__} has stages "
                 f"{', '.join(s.name for s in policy.stages)} and must do these itself"
             )
         return PipelinePolicy(policy, self)
@@ -179,7 +180,8 @@ def _zeros(space: Any, count: int) -> Any:
 
 
 class Normalize:
-    """Normalisation of observations, whole or by entry. Statistics of a single frame serve stacked frames too."""
+    """Normalisation of observations, whole or by entry. Statistics of a single frame serve stacked frames
+    too."""
 
     def __init__(self, statistics: Statistics, stack: FrameStack | None, observation: dict[str, Any]):
         self.statistics = statistics
@@ -256,7 +258,8 @@ class _Affine:
 
 
 class ActionScale:
-    """Action scaling, per task where the task's bounds decide. Computed in float64, given out in the space's dtype."""
+    """Action scaling, per task where the task's bounds decide. Computed in float64, given out in the space's
+    dtype."""
 
     def __init__(self, cfg: ActionScaleCfg, action: dict[str, Any]):
         self.cfg = cfg

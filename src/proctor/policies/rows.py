@@ -1,8 +1,8 @@
 """Do a policy's rows depend on each other?
 
-Proctor's promise that a trial is a function of (agent, task, seed) rests on rows: what a policy answers for one row may
-depend on that row's observation, state and generator only. Batch statistics, attention across rows, or a kernel that
-rounds by position break it. `row_dependence` looks for that on one batch.
+Proctor's promise that a trial is a function of (agent, task, seed) rests on rows: what a policy answers for
+one row may depend on that row's observation, state and generator only. Batch statistics, attention across
+rows, or a kernel that rounds by position break it. `row_dependence` looks for that on one batch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def sample_batch(policy: AnyPolicy, space: Any, trials: Sequence[Trial], seed: i
 
 
 def stack_observations(observations: Sequence[Any]) -> Any:
-    """Single observations put into one batch: arrays stacked, dicts and tuples entry by entry, a list for objects."""
+    """Single observations put into one batch: arrays stacked, dicts and tuples entry by entry, a list for
+    objects."""
     first = observations[0]
     if isinstance(first, dict):
         return {key: stack_observations([o[key] for o in observations]) for key in first}
@@ -49,8 +50,8 @@ def pick_rows(batch: Batch, rows: Sequence[int]) -> Batch:
 
 
 def answers(policy: AnyPolicy, batch: Batch) -> list[Answer]:
-    """What the policy answers for each row, actions and next state, as values that compare equal exactly when they are
-    equal to the byte. A staged policy is asked its first stage."""
+    """What the policy answers for each row, actions and next state, as values that compare equal exactly when
+    they are equal to the byte. A staged policy is asked its first stage."""
     if isinstance(policy, Policy):
         result = policy.act(batch)
         result = result if isinstance(result, Actions) else Actions(result)
@@ -58,13 +59,16 @@ def answers(policy: AnyPolicy, batch: Batch) -> list[Answer]:
     else:
         result = policy.forward(policy.stages[0].name, batch)
         decisions = [
-            ("execute", _frozen(np.asarray(d.actions)), d.then) if isinstance(d, Execute) else d for d in result.decisions
+            ("execute", _frozen(np.asarray(d.actions)), d.then) if isinstance(d, Execute) else d
+            for d in result.decisions
         ]
     return [(decision, *_state_row(result.state, row)) for row, decision in enumerate(decisions)]
 
 
 def _state_row(state: Any, row: int) -> list[Any]:
-    return [] if state is None else [(path, _frozen(np.asarray(leaf[row]))) for path, leaf in leaves_of(state)]
+    return (
+        [] if state is None else [(path, _frozen(np.asarray(leaf[row]))) for path, leaf in leaves_of(state)]
+    )
 
 
 def _frozen(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
@@ -72,20 +76,25 @@ def _frozen(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
 
 
 def row_dependence(policy: AnyPolicy, batch: Batch) -> str | None:
-    """None if every row's answer stays equal, to the byte, when the rows change places and when the other rows are
-    replaced; else a sentence that says what mattered. The batch is not changed and its generators do not advance."""
+    """None if every row's answer stays equal, to the byte, when the rows change places and when the other
+    rows are replaced; else a sentence that says what mattered. The batch is not changed and its generators do
+    not advance."""
     rows = list(range(len(batch)))
     expected = answers(policy, pick_rows(batch, rows))
     if answers(policy, pick_rows(batch, rows)) != expected:
         return "the same batch with the same generators gives other actions the second time"
+    alone = [
+        row for row in rows if answers(policy, pick_rows(batch, [row] * len(rows)))[row] != expected[row]
+    ]
+    if alone:
+        return f"a row's answer depends on the other rows' content (rows {_listed(alone)} of {len(rows)})"
     for order in (rows[::-1], rows[1:] + rows[:1]):
         moved = answers(policy, pick_rows(batch, order))
         changed = [row for place, row in enumerate(order) if moved[place] != expected[row]]
         if changed:
-            return f"a row's answer depends on its place in the batch (rows {_listed(changed)} of {len(rows)})"
-    alone = [row for row in rows if answers(policy, pick_rows(batch, [row] * len(rows)))[row] != expected[row]]
-    if alone:
-        return f"a row's answer depends on the other rows' content (rows {_listed(alone)} of {len(rows)})"
+            return (
+                f"a row's answer depends on its place in the batch (rows {_listed(changed)} of {len(rows)})"
+            )
     return None
 
 

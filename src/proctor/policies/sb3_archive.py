@@ -1,8 +1,9 @@
 """What an SB3 zip says about itself in plain JSON.
 
-The archive's `data` entry is JSON in which everything that JSON cannot hold is stored twice: as a base64 pickle under
-`:serialized:`, never touched here, and as readable fields (attributes, or their printed form). The readable fields are
-enough for spaces, network sizes and the usual classes. What they do not tell raises InputError.
+The archive's `data` entry is JSON in which everything that JSON cannot hold is stored twice: as a base64
+pickle under `:serialized:`, never touched here, and as readable fields (attributes, or their printed form).
+The readable fields are enough for spaces, network sizes and the usual classes. What they do not tell raises
+InputError.
 """
 
 from __future__ import annotations
@@ -44,19 +45,28 @@ class Archive:
         """`actor_critic` (PPO, A2C), `dqn`, `sac` or `td3` (TD3, DDPG)."""
         module = self._fields("policy_class").get("__module__", "")
         if module not in _MODULES:
-            raise self.refuse(f"its policy class is from {module or 'an unknown module'}, not one of SB3's own")
+            raise self.refuse(
+                f"its policy class is from {module or 'an unknown module'}, not one of SB3's own"
+            )
         return _MODULES[module]
 
     @property
     def algorithm(self) -> str | None:
-        """The SB3 class that reads this archive, by the fields that only it has; None where they do not tell."""
-        signs = {"clip_range": "PPO", "exploration_schedule": "DQN", "target_policy_noise": "TD3", "use_rms_prop": "A2C"}
+        """The SB3 class that reads this archive, by the fields that only it has; None where they do not
+        tell."""
+        signs = {
+            "clip_range": "PPO",
+            "exploration_schedule": "DQN",
+            "target_policy_noise": "TD3",
+            "use_rms_prop": "A2C",
+        }
         signs |= {"ent_coef_optimizer": "SAC", "target_entropy": "SAC", "gae_lambda": "A2C"}
         return next((name for field, name in signs.items() if field in self.data), None)
 
     def refuse(self, reason: str) -> InputError:
         return InputError(
-            f"{self.path} cannot be rebuilt from its plain fields: {reason}. If you trust the file, set options.trust: true; "
+            f"{self.path} cannot be rebuilt from its plain fields: {reason}. If you trust the file, set "
+            "options.trust: true; "
             "it is then loaded by Stable-Baselines3 itself, which unpickles what it contains"
         )
 
@@ -65,8 +75,8 @@ class Archive:
         return found if isinstance(found, dict) else {}
 
     def policy_kwargs(self) -> dict[str, Any]:
-        """Keyword arguments of the policy class, with classes resolved from their printed names. What only concerns
-        training is left out."""
+        """Keyword arguments of the policy class, with classes resolved from their printed names. What only
+        concerns training is left out."""
         raw = self.data.get("policy_kwargs") or {}
         kwargs = {k: v for k, v in raw.items() if not k.startswith(":") and k not in _UNUSED_KWARGS}
         for name, value in kwargs.items():
@@ -91,8 +101,8 @@ class Archive:
         raise self.refuse(f'policy_kwargs["{name}"] is {text}')
 
     def observation_space(self, given: Any) -> Any:
-        """The space the policy was trained on: the task's, checked against the archive, with channel order and entry
-        order as the archive has them."""
+        """The space the policy was trained on: the task's, checked against the archive, with channel order
+        and entry order as the archive has them."""
         fields = self._fields("observation_space")
         kind = self._kind("observation_space")
         if kind == "Dict":
@@ -100,8 +110,8 @@ class Archive:
         return self._leaf_space(kind, fields, given, "observation")
 
     def action_space(self, given: Any, *, same_bounds: bool) -> Any:
-        """The task's action space, checked against the archive. Where `same_bounds` is false (the agent rescales
-        actions), a Box may have other bounds, and the archive's are used."""
+        """The task's action space, checked against the archive. Where `same_bounds` is false (the agent
+        rescales actions), a Box may have other bounds, and the archive's are used."""
         from gymnasium import spaces
 
         fields, kind = self._fields("action_space"), self._kind("action_space")
@@ -113,7 +123,8 @@ class Archive:
             return checked
         if same_bounds or low is None or high is None:
             raise InputError(
-                f"{self.path} was trained with action bounds {fields.get('low_repr')} to {fields.get('high_repr')}; the task "
+                f"{self.path} was trained with action bounds {fields.get('low_repr')} to "
+                f"{fields.get('high_repr')}; the task "
                 f"has {checked}. Wrap the task as in training, or set options.action_scale"
             )
         return spaces.Box(low.astype(np.float32), high.astype(np.float32), checked.shape, np.float32)
@@ -125,13 +136,16 @@ class Archive:
         return match.group(2)
 
     def _leaf_space(self, kind: str, fields: dict[str, Any], given: Any, role: str) -> Any:
-        """`given` if the archive's fields agree with it; a transposed image space where only the channels moved."""
+        """`given` if the archive's fields agree with it; a transposed image space where only the channels
+        moved."""
         if kind != type(given).__name__:
             raise self._misfit(role, kind, given)
         if kind == "Box":
             return self._box(tuple(fields.get("_shape") or fields.get("shape") or ()), given, role)
         for name in ("n", "nvec", "start"):
-            if name in fields and not np.array_equal(_numbers(str(fields[name])), np.ravel(_attribute(given, name))):
+            if name in fields and not np.array_equal(
+                _numbers(str(fields[name])), np.ravel(_attribute(given, name))
+            ):
                 raise self._misfit(role, f"{kind} with {name} {fields[name]}", given)
         return given
 
@@ -157,7 +171,9 @@ class Archive:
             name, kind = match.groups()
             tail = _BOX_TAIL.search(printed, match.start(), after) if kind == "Box" else None
             shape = [int(n) for n in re.findall(r"\d+", tail.group(1))] if tail else None
-            entries[name] = self._leaf_space(kind, {"_shape": shape}, given.spaces[name], f'observation entry "{name}"')
+            entries[name] = self._leaf_space(
+                kind, {"_shape": shape}, given.spaces[name], f'observation entry "{name}"'
+            )
         return spaces.Dict(entries)
 
     def _bound(self, fields: dict[str, Any], side: str, shape: tuple[int, ...]) -> np.ndarray | None:
@@ -178,7 +194,9 @@ def read_archive(path: Path) -> Archive:
             data = json.loads(archive.read("data"))
             archive.getinfo("policy.pth")
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise InputError(f"{path} is no SB3 model: {error} (expected a zip with data and policy.pth)") from None
+        raise InputError(
+            f"{path} is no SB3 model: {error} (expected a zip with data and policy.pth)"
+        ) from None
     if not isinstance(data, dict):
         raise InputError(f"{path} is no SB3 model: its data is a {type(data).__name__}")
     return Archive(path, data)

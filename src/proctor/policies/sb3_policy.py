@@ -1,4 +1,5 @@
-"""Acting with an SB3 policy: its own forward for deterministic actions, sampling from the trials' generators else."""
+"""Acting with an SB3 policy: its own forward for deterministic actions, sampling from the trials' generators
+else."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ class Sb3Policy(Policy):
     def __init__(self, model: Any, deterministic: bool, exploration_rate: float):
         model.set_training_mode(False)
         if any("lstm" in name for name in model.state_dict()):
-            raise InputError("this is a recurrent SB3 policy, which the sb3 loader does not run; export it to ONNX")
+            raise InputError(
+                "this is a recurrent SB3 policy, which the sb3 loader does not run; export it to ONNX"
+            )
         self.model = model
         self._sample = None if deterministic else _sampler(model, exploration_rate)
 
@@ -51,7 +54,9 @@ def _sampler(model: Any, exploration_rate: float) -> Any:
     from stable_baselines3.td3.policies import TD3Policy
 
     if isinstance(model, ActorCriticPolicy | SACPolicy) and _uses_sde(model):
-        raise InputError("deterministic: false is not supported for a policy trained with use_sde; use deterministic: true")
+        raise InputError(
+            "deterministic: false is not supported for a policy trained with use_sde; use deterministic: true"
+        )
     if isinstance(model, ActorCriticPolicy):
         return lambda observation, batch: _sample_actor_critic(model, observation, batch)
     if isinstance(model, SACPolicy):
@@ -61,7 +66,8 @@ def _sampler(model: Any, exploration_rate: float) -> Any:
     if isinstance(model, TD3Policy):
         return lambda observation, batch: to_arrays(model.actor(observation))
     raise InputError(
-        f"deterministic: false is not supported for {type(model).__name__}, whose samples would come from a global generator"
+        f"deterministic: false is not supported for {type(model).__name__}, whose samples would come from a "
+        "global generator"
     )
 
 

@@ -26,7 +26,9 @@ def torch_device(name: str) -> Any:
         raise InputError(f'device "{name}" is not known to torch; use cpu, cuda or cuda:N') from None
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device.type == "cuda" and (device.index or 0) >= count:
-        raise InputError(f'device "{name}" is not available here ({count} CUDA devices found); use device: cpu')
+        raise InputError(
+            f'device "{name}" is not available here ({count} CUDA devices found); use device: cpu'
+        )
     return device
 
 
@@ -39,7 +41,8 @@ def read_weights(source: Any, where: str, device: Any) -> Any:
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise InputError(
-            f"{where} is not read as weights: it is damaged, or holds more than tensors and plain containers, which "
+            f"{where} is not read as weights: it is damaged, or holds more than tensors and plain "
+            "containers, which "
             f"could run code ({reason}). If you trust the file, set options.trust: true"
         ) from None
 
@@ -49,22 +52,24 @@ def find_state_dict(found: Any, key: str | None, where: str) -> dict[str, Any]:
     for part in key.split(".") if key else ():
         if not isinstance(found, Mapping) or part not in found:
             has = ", ".join(map(str, found)) if isinstance(found, Mapping) else type(found).__name__
-            raise InputError(f'{where}: options.state_dict_key is "{key}", but there is no "{part}" (found {has})')
+            raise InputError(
+                f'{where}: options.state_dict_key is "{key}", but there is no "{part}" (found {has})'
+            )
         found = found[part]
     if not isinstance(found, Mapping):
         raise InputError(f"{where}: expected a state dict, found a {type(found).__name__}")
     nested = [str(name) for name, value in found.items() if isinstance(value, Mapping)]
     if nested:
         raise InputError(
-            f"{where}: the state dict is inside another dict; say where with options.state_dict_key, probably one of "
-            + ", ".join(nested)
+            f"{where}: the state dict is inside another dict; say where with options.state_dict_key, "
+            "probably one of " + ", ".join(nested)
         )
     return dict(found)
 
 
 def fill_module(module: Any, state: Mapping[str, Any], where: str, *, strict: bool = True) -> None:
-    """Put weights into a module. A tensor of another shape always raises InputError; missing and unexpected ones do
-    where `strict`."""
+    """Put weights into a module. A tensor of another shape always raises InputError; missing and unexpected
+    ones do where `strict`."""
     own = module.state_dict()
     missing = [name for name in own if name not in state]
     unexpected = [name for name in state if name not in own]
@@ -78,7 +83,9 @@ def fill_module(module: Any, state: Mapping[str, Any], where: str, *, strict: bo
         problems |= {"missing": missing, "unexpected": unexpected}
     if any(problems.values()):
         listed = "; ".join(f"{kind}: {_some(names)}" for kind, names in problems.items() if names)
-        raise InputError(f"{where} is a checkpoint of another architecture than {type(module).__name__}: {listed}")
+        raise InputError(
+            f"{where} is a checkpoint of another architecture than {type(module).__name__}: {listed}"
+        )
     module.load_state_dict(state, strict=strict)
 
 

@@ -1,9 +1,9 @@
 """Reading pickles without running them.
 
-A pickle may name any callable and have it called. The readers here resolve a short list of names only: what rebuilds
-numpy arrays and plain containers. `read_vec_normalize` also accepts the classes that an SB3 `VecNormalize` file
-mentions, but puts an inert stand-in, made for this one file, in the place of each: nothing of Stable-Baselines3 or
-Gymnasium is imported or called.
+A pickle may name any callable and have it called. The readers here resolve a short list of names only: what
+rebuilds numpy arrays and plain containers. `read_vec_normalize` also accepts the classes that an SB3
+`VecNormalize` file mentions, but puts an inert stand-in, made for this one file, in the place of each:
+nothing of Stable-Baselines3 or Gymnasium is imported or called.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def _stand_in(module: str, name: str) -> type:
 
 @dataclass(frozen=True)
 class VecNormalizeStats:
-    """What a `VecNormalize` does to observations: (mean, var) by observation key, `""` for one that is no dict; empty
-    where it leaves observations alone."""
+    """What a `VecNormalize` does to observations: (mean, var) by observation key, `""` for one that is no
+    dict; empty where it leaves observations alone."""
 
     moments: dict[str, tuple[np.ndarray, np.ndarray]]
     epsilon: float
@@ -148,7 +148,8 @@ def _read(path: Path, unpickler: type[pickle.Unpickler], expected: str) -> Any:
             return unpickler(file).load()
     except Forbidden as error:
         raise InputError(
-            f"{path} is not read: {error}, which could run code. Expected {expected}; save the numbers as .npz or .json"
+            f"{path} is not read: {error}, which could run code. Expected {expected}; save the numbers as "
+            ".npz or .json"
         ) from None
     except Exception as error:
         raise InputError(f"{path} cannot be read as a pickle of {expected}: {error!r}") from None

@@ -1,4 +1,5 @@
-"""Conformance suites: full contract tests for a Policy, an Env, a BatchEnv or a Metric of your own, in a few lines.
+"""Conformance suites: full contract tests for a Policy, an Env, a BatchEnv or a Metric of your own, in a few
+lines.
 
     from proctor.testing import PolicyConformance
 
@@ -9,8 +10,8 @@
         def make(self):
             return MyPolicy()
 
-Each suite is a plain class whose `test_` methods are the laws; pytest finds them in your subclass. A law that does not
-hold raises AssertionError with a sentence that says what was found.
+Each suite is a plain class whose `test_` methods are the laws; pytest finds them in your subclass. A law that
+does not hold raises AssertionError with a sentence that says what was found.
 """
 
 from proctor.testing.batch_env import BatchEnvConformance

@@ -14,8 +14,8 @@ from proctor.testing.common import frozen, global_generators, global_seed
 
 
 class PolicyConformance:
-    """Subclass, name it `Test...`, set the two spaces and write `make`. A policy of several stages is examined at its
-    first stage."""
+    """Subclass, name it `Test...`, set the two spaces and write `make`. A policy of several stages is
+    examined at its first stage."""
 
     observation_space: ClassVar[Any]
     action_space: ClassVar[Any]
@@ -42,9 +42,13 @@ class PolicyConformance:
                 numbers = np.asarray(action)
                 assert np.isfinite(numbers).all(), f"row {row}: action {numbers} is not finite"
                 cast = numbers.astype(self.action_space.dtype)
-                assert (cast == numbers).all() or self.action_space.dtype.kind == "f", f"row {row}: {numbers} is not whole"
+                assert (cast == numbers).all() or self.action_space.dtype.kind == "f", (
+                    f"row {row}: {numbers} is not whole"
+                )
                 value = cast if cast.ndim else cast[()]
-                assert self.action_space.contains(value), f"row {row}: action {numbers} is not in {self.action_space}"
+                assert self.action_space.contains(value), (
+                    f"row {row}: action {numbers} is not in {self.action_space}"
+                )
 
     def test_rows_do_not_depend_on_each_other(self) -> None:
         policy = self.make()
@@ -54,7 +58,9 @@ class PolicyConformance:
     def test_two_instances_act_alike(self) -> None:
         first, second = self.make(), self.make()
         same = answers(first, self._batch(first)) == answers(second, self._batch(second))
-        assert same, "two policies made alike give different actions: something random happens when one is made"
+        assert same, (
+            "two policies made alike give different actions: something random happens when one is made"
+        )
 
     def test_initial_state_is_each_trial_s_own(self) -> None:
         policy, trials = self.make(), self._trials()
@@ -82,7 +88,9 @@ class PolicyConformance:
                 found.append(answers(policy, self._batch(policy)))
                 after = global_generators()
             changed = [name for name in before if before[name] != after[name]]
-            assert not changed, f"acting draws from the global generator of {', '.join(changed)}: use batch.rngs"
+            assert not changed, (
+                f"acting draws from the global generator of {', '.join(changed)}: use batch.rngs"
+            )
         assert found[0] == found[1], "actions depend on a global generator: use batch.rngs"
 
     def test_observations_are_not_changed(self) -> None:
@@ -97,7 +105,8 @@ class PolicyConformance:
         first = self._batch(policy)
         expected = self._second_step(policy, first, spoil=False)
         assert self._second_step(policy, first, spoil=True) == expected, (
-            "actions or state refer to the observation buffer, which is valid during the call only: copy what you keep"
+            "actions or state refer to the observation buffer, which is valid during the call only: copy "
+            "what you keep"
         )
 
     def _trials(self) -> list[Trial]:
@@ -115,7 +124,8 @@ class PolicyConformance:
         return list(result) if chunked else [[action] for action in result]
 
     def _episode(self, policy: AnyPolicy, rows: list[int]) -> list[Any]:
-        """The answers of these trials (one may be there several times) over a few steps of fixed observations."""
+        """The answers of these trials (one may be there several times) over a few steps of fixed
+        observations."""
         trace = []
         batch = pick_rows(self._batch(policy), rows)
         for step in range(self.steps):
@@ -123,7 +133,9 @@ class PolicyConformance:
             state_before, copies = batch.state, pick_rows(batch, list(range(len(rows))))
             trace.append(answers(policy, copies))
             _, batch.state = _forward(policy, batch)
-            assert (batch.state is None) == (state_before is None), "state appears or vanishes between reset and act"
+            assert (batch.state is None) == (state_before is None), (
+                "state appears or vanishes between reset and act"
+            )
         return trace
 
     def _second_step(self, policy: AnyPolicy, first: Batch, spoil: bool) -> Any:
