@@ -15,7 +15,7 @@ from proctor.record.result import TrialResult
 from proctor.report import ReportContext
 
 ERRORS = {
-    Outcome.POLICY_ERROR: "ValueError: stack of 3 frames expected, got 2\nTraceback (most recent call last): ...",
+    Outcome.POLICY_ERROR: "ValueError: stack of 3 frames expected, got 2\nTraceback: ...",
     Outcome.INVALID_ACTION: "action has NaN in entries 0, 2 at step 41",
     Outcome.ENV_ERROR: "FatalError: simulation unstable at 1.84 s",
     Outcome.TIMEOUT: "one step took longer than 60 s",
@@ -33,7 +33,9 @@ class Run:
 def make_config(agents: list[str], tasks: list[str], n_trials: int, **scoring: object) -> EvalConfig:
     return EvalConfig(
         name="reach and insert",
-        agents=tuple(AgentCfg(name=name, policy="onnx", checkpoint=f"models/{i}.onnx") for i, name in enumerate(agents)),
+        agents=tuple(
+            AgentCfg(name=name, policy="onnx", checkpoint=f"models/{i}.onnx") for i, name in enumerate(agents)
+        ),
         tasks=tuple(TaskCfg(suite="gymnasium", name=name) for name in tasks),
         n_trials=n_trials,
         scoring=ScoringCfg.model_validate(scoring),
@@ -46,7 +48,11 @@ def make_result(trial: Trial, skill: float, faults: float, rng: np.random.Genera
     if rng.random() < faults:
         outcome = list(ERRORS)[int(rng.integers(len(ERRORS)))]
     success = outcome is Outcome.SUCCESS
-    steps = int(rng.integers(60, 180) / (0.3 + skill)) if success else (400 if outcome is Outcome.TRUNCATED else 230)
+    steps = (
+        int(rng.integers(60, 180) / (0.3 + skill))
+        if success
+        else (400 if outcome is Outcome.TRUNCATED else 230)
+    )
     speed, force = float(rng.gamma(4, 5)), float(rng.gamma(2, 0.12))
     return TrialResult(
         trial=trial,
@@ -92,7 +98,12 @@ def make_run(
     ]
     context = ReportContext(
         generated_at="2026-01-05T12:00:00+00:00",
-        environment={"python": "3.11.9", "numpy": "2.2.1", "host": {"cpu": "8 cores", "system": "Linux"}, "git": "1f0c2aa"},
+        environment={
+            "python": "3.11.9",
+            "numpy": "2.2.1",
+            "host": {"cpu": "8 cores", "system": "Linux"},
+            "git": "1f0c2aa",
+        },
         duration_s=192.4,
         batch={"mean rows per forward": 11.3, "forwards": 4211},
     )

@@ -7,6 +7,8 @@ they are not available.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from proctor.metrics.protocol import Metric
@@ -108,7 +110,7 @@ def _float_actions(episode: Episode) -> np.ndarray | None:
     actions = episode.arrays["actions"]
     if not np.issubdtype(actions.dtype, np.floating):
         return None
-    return actions.reshape(len(actions), -1).astype(np.float64)
+    return actions.reshape(len(actions), math.prod(actions.shape[1:])).astype(np.float64)
 
 
 class ActionRateMean(Metric):

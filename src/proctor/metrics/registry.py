@@ -87,8 +87,8 @@ def _value(metric: Metric, episode: Episode) -> float | None:
 
 
 def describe(extra: tuple[str, ...] = (), base: Path | None = None) -> list[MetricInfo]:
-    """Name, unit, direction, reducer and one line on every metric."""
+    """Name, unit, direction, reducer and a sentence on every metric."""
     return [
-        MetricInfo(m.name, m.unit, m.direction, m.reducer, (type(m).__doc__ or "").strip().split("\n")[0])
+        MetricInfo(m.name, m.unit, m.direction, m.reducer, " ".join((type(m).__doc__ or "").split()))
         for m in find_metrics(extra, base)
     ]

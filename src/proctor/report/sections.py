@@ -1,5 +1,5 @@
-"""The results of the HTML report, as sections. Each takes the report and returns HTML, or "" where it has nothing
-to show."""
+"""The results of the HTML report, as sections. Each takes the report and returns HTML, or "" without
+content."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _score_plot(report: Report) -> str:
     axis = svg.axis_for(points)
     rows = [(name, svg.interval_row(axis, s.mean, s.interval), text.mean(s)) for name, s in scores]
     unit = "" if report.scoring.unit == "1" else f" ({report.scoring.unit})"
-    return _forest(f"Score{unit}", rows, svg.axis_row(axis, [text.number(tick) for tick in axis.ticks]))
+    return _forest(f"Score{unit}", rows, svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks]))
 
 
 def _forest(title: str, rows: Sequence[tuple[str, str, str]], axis: str) -> str:

@@ -75,15 +75,15 @@ def _round_step(raw: float) -> float:
 def interval_row(
     axis: Axis, value: float | None, interval: Interval | None, bounds: Interval | None = None
 ) -> str:
-    """One row of an interval plot: grid, bounds as a dashed line, interval as a bar with caps, estimate as a dot.
-    It stretches to the height of its row."""
+    """One row of an interval plot: grid, bounds as a dashed line, interval as a bar with caps, estimate as a
+    dot. It stretches to the height of its row."""
     places = [axis.x(tick) for tick in axis.ticks]
     grid = "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in places)
     parts = []
     if bounds is not None:
-        parts.append(_horizontal("bounds", axis, bounds))
+        parts.append(_horizontal("bounds", axis, bounds, y=9))
     if interval is not None:
-        parts.append(_horizontal("interval", axis, interval))
+        parts.append(_horizontal("interval", axis, interval, y=0))
         ends = [axis.x(end) for end in interval]
         parts += [f'<line class="interval" x1="{x}" x2="{x}" y1="-4" y2="4"/>' for x in ends]
     if value is not None:
@@ -93,8 +93,8 @@ def interval_row(
     return f'<svg class="track" width="100%" height="100%">{grid}{drawn}</svg>'
 
 
-def _horizontal(kind: str, axis: Axis, span: Interval) -> str:
-    return f'<line class="{kind}" x1="{axis.x(span.low)}" x2="{axis.x(span.high)}" y1="0" y2="0"/>'
+def _horizontal(kind: str, axis: Axis, span: Interval, y: int) -> str:
+    return f'<line class="{kind}" x1="{axis.x(span.low)}" x2="{axis.x(span.high)}" y1="{y}" y2="{y}"/>'
 
 
 def axis_row(axis: Axis, labels: list[str]) -> str:

@@ -11,14 +11,15 @@ NONE = "–"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """At least `digits` significant digits, without an exponent between 0.001 and a million."""
+    """`digits` significant digits, more before the point; without an exponent between 0.001 and a million."""
     if value is None or not math.isfinite(value):
         return NONE
+    if value == 0:
+        return "0"
     size = abs(value)
-    if size != 0 and not 1e-3 <= size < 1e6:
+    if not 1e-3 <= size < 1e6:
         return f"{value:.{digits - 1}e}"
-    whole = max(0, math.floor(math.log10(size)) + 1) if size >= 1 else 0
-    return f"{value:.{max(0, digits - max(1, whole))}f}" if whole < digits else f"{value:,.0f}"
+    return f"{value:,.{max(0, digits - 1 - math.floor(math.log10(size)))}f}"
 
 
 def percent(value: float | None) -> str:
@@ -35,20 +36,18 @@ def percent_range(interval: Interval | None) -> str:
     return NONE if interval is None else f"{percent(interval.low)} to {percent(interval.high)}"
 
 
-def score_digits(interval: Interval | None) -> int:
-    """Decimals that an interval justifies: two digits of its width, from 0 to 4."""
-    if interval is None or not interval.high > interval.low:
-        return 3
+def _decimals(interval: Interval) -> int:
+    """Two digits of the interval's width, from 0 to 4."""
     return min(4, max(0, 1 - math.floor(math.log10(interval.high - interval.low))))
 
 
 def fixed(value: float | None, interval: Interval | None) -> str:
-    """A value with the decimals its interval justifies."""
+    """A value with the decimals its interval justifies; three digits where there is none."""
     if value is None:
         return NONE
-    if abs(value) >= 1e6:
+    if abs(value) >= 1e6 or interval is None or interval.low == interval.high:
         return number(value)
-    return f"{value:,.{score_digits(interval)}f}"
+    return f"{value:,.{_decimals(interval)}f}"
 
 
 def mean_range(estimate: MeanEstimate) -> str:

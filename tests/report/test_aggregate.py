@@ -1,0 +1,303 @@
+import dataclasses
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from proctor.config.models import AgentCfg
+from proctor.errors import InputError
+from proctor.plan.trial import Trial
+from proctor.record.episode import Outcome
+from proctor.report import ReportContext, build_report
+from proctor.report.jsonfile import to_json
+from proctor.report.model import Report
+
+
+def report_of(run) -> Report:
+    return build_report(run.cfg, iter(run.results), run.context)
+
+
+def replaced(run, change: Callable[[int, object], object], agent: str | None = None):
+    results = [
+        change(i, r) if agent is None or r.trial.agent == agent else r for i, r in enumerate(run.results)
+    ]
+    return dataclasses.replace(run, results=results)
+
+
+def agent_of(report: Report, name: str):
+    return next(agent for agent in report.agents if agent.agent == name)
+
+
+def texts(report: Report) -> str:
+    return "\n".join(f"{finding.level}: {finding.text}" for finding in report.findings)
+
+
+def test_rates_are_of_scored_trials_only(run) -> None:
+    for agent in report_of(run).agents:
+        own = [r for r in run.results if r.trial.agent == agent.agent]
+        scored = [r for r in own if r.outcome.scored]
+        rate = agent.overall.success
+        assert (agent.overall.n_trials, agent.overall.n, rate.n) == (len(own), len(scored), len(scored))
+        assert rate.rate == sum(r.success for r in scored) / len(scored)
+        assert (rate.bounds is None) == (len(own) == len(scored))
+
+
+def test_faults_never_move_a_rate_or_a_score(run) -> None:
+    clean = dataclasses.replace(run, results=[r for r in run.results if r.outcome.scored])
+    for with_faults, without in zip(report_of(run).agents, report_of(clean).agents, strict=True):
+        assert with_faults.overall.score == without.overall.score
+        assert with_faults.overall.success.rate == without.overall.success.rate
+
+
+def test_the_pooled_numbers_are_those_of_the_tasks_together(run) -> None:
+    for agent in report_of(run).agents:
+        cells = [cell.summary for cell in agent.cells]
+        assert agent.overall.success.successes == sum(c.success.successes for c in cells)
+        weighted = sum(c.score.mean * c.n for c in cells) / sum(c.n for c in cells)
+        assert agent.overall.score.mean == pytest.approx(weighted)
+
+
+def test_agents_come_in_the_order_of_their_score(run) -> None:
+    report = report_of(run)
+    means = [agent.overall.score.mean for agent in report.agents]
+    assert means == sorted(means, reverse=True)
+    assert [agent.rank for agent in report.agents] == [1, 2, 3]
+
+
+def test_the_order_of_the_config_does_not_matter_for_the_numbers(run) -> None:
+    flipped = dataclasses.replace(run, cfg=run.cfg.model_copy(update={"agents": run.cfg.agents[::-1]}))
+    results = list(run.results)
+    random.Random(0).shuffle(results)
+    results.sort(key=lambda r: (r.trial.task, r.trial.index))
+    assert report_of(dataclasses.replace(flipped, results=results)).agents == report_of(run).agents
+
+
+def test_another_agent_in_the_run_changes_no_interval(run) -> None:
+    alone = dataclasses.replace(
+        run,
+        cfg=run.cfg.model_copy(update={"agents": run.cfg.agents[:1]}),
+        results=[r for r in run.results if r.trial.agent == "expert"],
+    )
+    assert report_of(alone).agents[0] == agent_of(report_of(run), "expert")
+
+
+def test_equal_agents_share_rank_and_interval(run) -> None:
+    twin = AgentCfg(name="twin", policy="onnx", checkpoint="models/0.onnx")
+    copies = [
+        dataclasses.replace(r, trial=Trial("twin", r.trial.task, r.trial.index, r.trial.seed))
+        for r in run.results
+        if r.trial.agent == "expert"
+    ]
+    cfg = run.cfg.model_copy(update={"agents": (*run.cfg.agents, twin)})
+    report = report_of(dataclasses.replace(run, cfg=cfg, results=[*run.results, *copies]))
+    assert [a.rank for a in report.agents] == [1, 1, 3, 4]
+    assert report.agents[0].overall.score == report.agents[1].overall.score
+    assert report.verdict.endswith("twin has exactly the same score.")
+
+
+def test_std_is_that_of_a_sample_and_steps_to_success_are_of_successes(run) -> None:
+    report = report_of(dataclasses.replace(run, cfg=run.cfg.model_copy(update={"scoring": _mode("return")})))
+    own = [r for r in run.results if r.trial.agent == "student" and r.outcome.scored]
+    summary = agent_of(report, "student").overall
+    if not any(r.outcome.broken_by_policy for r in own):
+        assert summary.score.std == pytest.approx(np.std([r.episode_reward for r in own], ddof=1))
+    reached = [r.steps_to_success for r in own if r.success]
+    assert (summary.steps_to_success.mean, summary.steps_to_success.n) == (
+        pytest.approx(np.mean(reached)),
+        len(reached),
+    )
+
+
+def _mode(name: str):
+    from proctor.config.models import ScoringCfg
+
+    return ScoringCfg(mode=name)
+
+
+def test_a_policy_that_breaks_under_return_has_no_score_and_the_finding_says_what_to_set(build) -> None:
+    run = build(["a", "b"], ["t"], 5, faults=0, mode="return")
+    broken = replaced(
+        run, lambda i, r: dataclasses.replace(r, outcome=Outcome.POLICY_ERROR, success=False) if i == 2 else r
+    )
+    report = report_of(broken)
+    assert [a.agent for a in report.agents] == ["b", "a"]
+    assert (report.agents[1].rank, report.agents[1].overall.score.mean) == (None, None)
+    assert report.agents[1].overall.success.n == 5
+    assert (
+        "caution: a: no mean score, because the policy broke 1 trial and the scoring "
+        '"return" has no floor for them; set scoring.floor.' in texts(report)
+    )
+    floored = run.cfg.model_copy(update={"scoring": run.cfg.scoring.model_copy(update={"floor": -5.0})})
+    assert "no mean score" not in texts(report_of(dataclasses.replace(broken, cfg=floored)))
+
+
+def test_a_trial_without_a_score_is_counted_and_not_dropped(build) -> None:
+    run = build(["a"], ["t"], 6, faults=0, mode="return")
+    report = report_of(
+        replaced(run, lambda i, r: dataclasses.replace(r, episode_reward=None) if i == 1 else r)
+    )
+    assert report.agents[0].overall.score.n_missing == 1
+    assert "a: no mean score, because 1 of 6 scored trials gave none" in texts(report)
+
+
+def test_one_trial_has_no_interval(build) -> None:
+    report = report_of(build(["a"], ["t"], 1, faults=0))
+    summary = report.agents[0].overall
+    assert summary.score.mean is not None
+    assert (summary.score.std, summary.score.interval) == (None, None)
+    assert summary.success.interval is not None
+    assert "caution: Some agents have a single scored trial on a task" in texts(report)
+
+
+def test_equal_scores_are_said_to_be_equal(build) -> None:
+    run = build(["a"], ["t", "u"], 4, faults=0, mode="success")
+    run = replaced(run, lambda i, r: dataclasses.replace(r, outcome=Outcome.SUCCESS, success=True))
+    report = report_of(run)
+    assert report.agents[0].overall.score.interval == (1, 1)
+    assert report.agents[0].overall.success.interval.low < 0.9
+    assert "width 0 and says nothing about further trials: a on t and a on u." in texts(report)
+
+
+def test_copies_of_episodes_are_counted_within_each_task(build) -> None:
+    run = build(["a"], ["t", "u"], 4, faults=0)
+    same = replaced(run, lambda i, r: dataclasses.replace(r, digest="ab" * 32))
+    summary = report_of(same).agents[0].overall
+    assert (summary.n_recorded, summary.n_distinct) == (8, 2)
+    assert "Different episodes among those recorded: a on t 1 of 4 and a on u 1 of 4." in texts(
+        report_of(same)
+    )
+    assert "copies" not in texts(report_of(run))
+
+
+def test_unscored_trials_and_a_diverging_simulator_are_listed_against_the_agent(build) -> None:
+    run = build(["a", "b"], ["t"], 20, faults=0)
+    outcomes = {1: Outcome.ENV_ERROR, 2: Outcome.ENV_ERROR, 3: Outcome.TIMEOUT}
+    run = replaced(
+        run,
+        lambda i, r: dataclasses.replace(
+            r, outcome=outcomes.get(i, Outcome.SUCCESS), success=i < 13 and i not in outcomes
+        ),
+        agent="a",
+    )
+    report = report_of(run)
+    assert (
+        "caution: a: 3 trials unscored (2 env error, 1 timeout): success between 50 % and 65 %, whatever "
+        "they would have been. The simulator failed on every attempt, on t (2): the agent may be what "
+        "drives it there."
+    ) in texts(report)
+    assert agent_of(report, "a").overall.success.bounds == (0.5, 0.65)
+
+
+def test_clipped_steps_retries_and_messages_are_counted(build) -> None:
+    run = build(["a"], ["t"], 5, faults=0)
+    run = replaced(
+        run,
+        lambda i, r: dataclasses.replace(
+            r,
+            clipped_steps=3 if i < 2 else 0,
+            attempts=1 + (i == 4),
+            outcome=Outcome.INVALID_ACTION if i > 2 else Outcome.FAILURE,
+            success=False,
+            error="NaN in entry 0\nmore" if i > 2 else None,
+        ),
+    )
+    report = report_of(run)
+    assert "note: Actions out of range were clipped: a (6 in 2 trials)." in texts(report)
+    assert "note: 1 trial needed more than one attempt." in texts(report)
+    assert [(c.message, c.count, c.example) for c in report.causes] == [("NaN in entry 0", 2, "a/t/0003")]
+
+
+def test_an_unfinished_run_says_so(run) -> None:
+    report = report_of(dataclasses.replace(run, results=run.results[:70]))
+    assert "caution: Only 70 of 180 planned trials are finished; the numbers are of those." in texts(report)
+    assert report.agents[-1].overall.n == 0
+    assert report.agents[-1].rank is None
+
+
+def test_a_run_without_any_result_still_has_a_report(run) -> None:
+    report = report_of(dataclasses.replace(run, results=[]))
+    assert report.verdict == "No verdict: none of 0 finished trials could be scored."
+
+
+def test_verdicts(build) -> None:
+    one = build(["a"], ["t"], 20, faults=0)
+    assert report_of(one).verdict.startswith(
+        "a succeeded in 19 of 20 trials (95 %, 95 % interval 76 % to 99 %) and"
+    )
+    clear = report_of(build(["a", "b"], ["t"], 200, faults=0))
+    assert clear.verdict.endswith("Its interval lies clear of b.")
+    near = report_of(build(["a", "b"], ["t"], 4, faults=0))
+    assert near.verdict.endswith("Its interval overlaps that of a: these n do not separate them.")
+
+
+def test_a_result_of_an_unknown_agent_is_refused(run) -> None:
+    stray = dataclasses.replace(run.results[0], trial=Trial("nobody", "reach", 0, 123))
+    with pytest.raises(
+        InputError, match="trial nobody/reach/0000 belongs to no agent and task of the config"
+    ):
+        build_report(run.cfg, [stray], run.context)
+
+
+def test_metrics_follow_their_reducer_and_count_what_has_a_value(run, tmp_path) -> None:
+    source = (
+        "from proctor.metrics import Metric\n"
+        "class Worst(Metric):\n"
+        "    'Worst value.'\n"
+        "    name, unit, direction, reducer = 'worst', 'N', 'down', 'max'\n"
+        "    def __call__(self, episode):\n        return None\n"
+    )
+    (tmp_path / "own.py").write_text(source)
+    scoring = run.cfg.scoring.model_copy(update={"metrics": ("own.py:Worst",)})
+    run = replaced(run, lambda i, r: dataclasses.replace(r, metrics={"worst": None if i % 2 else float(i)}))
+    run = dataclasses.replace(run, cfg=run.cfg.model_copy(update={"scoring": scoring}))
+    context = dataclasses.replace(run.context, base=tmp_path)
+    report = build_report(run.cfg, run.results, context)
+    own = [
+        i for i, r in enumerate(run.results) if r.trial.agent == "expert" and r.outcome.scored and i % 2 == 0
+    ]
+    estimate = agent_of(report, "expert").overall.metrics["worst"]
+    assert (estimate.value, estimate.n, estimate.interval) == (max(own), len(own), None)
+    elsewhere = build_report(run.cfg, run.results, dataclasses.replace(context, base=tmp_path / "gone"))
+    assert "their recorded values are kept" in texts(elsewhere)
+    assert elsewhere.metrics[0].unit == "?"
+
+
+def test_json_has_no_nan_and_the_known_keys(run) -> None:
+    data = to_json(report_of(dataclasses.replace(run, results=run.results[:25])))
+    assert list(data)[:7] == [
+        "name",
+        "generated_at",
+        "scoring",
+        "n_trials",
+        "agents",
+        "summary_csv",
+        "trials_dir",
+    ]
+    assert list(data["agents"][0])[:11] == [
+        "agent",
+        "tool",
+        "checkpoint",
+        "n_trials",
+        "success_rate",
+        "score_mean",
+        "score_std",
+        "steps_total_mean",
+        "steps_to_success_mean",
+        "tip_speed_max_mean_mm_s",
+        "wall_force_max_mean",
+    ]
+    assert data["agents"][-1]["score_mean"] is None
+
+
+def test_the_level_widens_the_intervals(run) -> None:
+    wide = build_report(run.cfg, run.results, dataclasses.replace(run.context, level=0.99)).agents[0].overall
+    narrow = report_of(run).agents[0].overall
+    for name in ("success", "score", "steps_total"):
+        low, high = getattr(wide, name).interval
+        assert low < getattr(narrow, name).interval.low
+        assert high > getattr(narrow, name).interval.high
+
+
+def test_the_context_needs_nothing_but_a_time(run) -> None:
+    assert build_report(run.cfg, run.results, ReportContext("now")).planned == 180
