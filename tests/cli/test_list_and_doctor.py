@@ -1,0 +1,109 @@
+"""`proctor list` and `proctor doctor`: what they say, for people and for machines."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from proctor.cli import doctor, probes
+from proctor.cli.doctor import Check
+from proctor.cli.list import inventory, list_command
+
+
+def invoke(command, *arguments: str) -> str:
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_list_for_machines_is_the_inventory():
+    assert json.loads(invoke(list_command, "--json")) == inventory()
+
+
+def test_everything_listed_can_be_named_in_a_config():
+    from proctor.config import config_from_dict
+
+    parts = inventory()
+    assert [s["name"] for s in parts["suites"]] == ["gymnasium"]
+    assert {"default_v1", "ranking_v1", "success", "return"} <= {s["name"] for s in parts["scorings"]}
+    for scoring in parts["scorings"]:
+        raw = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "scoring": scoring["name"]}
+        assert config_from_dict(raw).scoring.mode == scoring["name"]
+
+
+def test_metrics_are_listed_with_unit_and_direction():
+    for metric in inventory()["metrics"]:
+        assert metric["unit"]
+        assert metric["direction"] in ("up", "down", "none")
+
+
+def test_the_list_for_people_has_a_line_for_each_part():
+    text = invoke(list_command)
+    for entries in inventory().values():
+        for entry in entries:
+            assert any(line.split()[:1] == [entry["name"]] for line in text.splitlines())
+
+
+def test_findings_as_text():
+    sections = {
+        "machine": [Check("cpu", True, "2 cores")],
+        "policies": [
+            Check("onnx", False, "needs onnxruntime", 'pip install "proctor[onnx]"'),
+            Check("sb3", True, "ok"),
+        ],
+    }
+    assert doctor.as_text(sections).splitlines() == [
+        "Machine",
+        "  ok       cpu  2 cores",
+        "",
+        "Policies",
+        "  missing  onnx  needs onnxruntime",
+        '                 pip install "proctor[onnx]"',
+        "  ok       sb3   ok",
+    ]
+    assert json.loads(doctor.as_json_text(sections))["policies"][0]["fix"] == 'pip install "proctor[onnx]"'
+
+
+def test_a_missing_package_comes_with_its_command(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else object())
+    onnx = next(check for check in probes.policies() if check.name == "onnx")
+    assert onnx == Check("onnx", False, "needs onnxruntime", 'pip install "proctor[onnx]"')
+
+
+def test_suites_and_packages_are_examined():
+    assert [check.name for check in probes.suites()] == ["gymnasium"]
+    assert {check.name: check.ok for check in probes.machine()}["shared memory"]
+    assert all(check.detail for check in probes.packages())
+
+
+@pytest.mark.parametrize(
+    ("code", "ok", "detail"),
+    [
+        ("pass", True, "works"),
+        ("raise RuntimeError('no driver')", False, "RuntimeError: no driver"),
+        ("import os; os.kill(os.getpid(), 11)", False, "the process ended with code -11"),
+        ("import os; assert os.environ['MUJOCO_GL'] == 'egl'", True, "works"),
+    ],
+)
+def test_a_probe_runs_in_a_process_of_its_own(code, ok, detail):
+    check = probes.run_probe(probes.Probe("x", code, "apt-get install y", {"MUJOCO_GL": "egl"}))
+    assert (check.ok, check.detail) == (ok, detail)
+
+
+def test_a_probe_that_hangs_is_given_up(monkeypatch):
+    monkeypatch.setattr(probes, "PROBE_TIMEOUT_S", 0.5)
+    check = probes.run_probe(probes.Probe("x", "import time; time.sleep(60)", "fix"))
+    assert check == Check("x", False, "gave no answer within 0.5 s", "fix")
+
+
+def test_the_doctor_examines_every_section(monkeypatch):
+    monkeypatch.setattr(probes, "PROBES", (probes.Probe("nothing", "pass", "fix"),))
+    sections = json.loads(invoke(doctor.doctor_command, "--json"))
+    assert list(sections) == ["machine", "packages", "suites", "policies", "rendering"]
+    assert sections["rendering"] == [{"name": "nothing", "ok": True, "detail": "works", "fix": None}]
