@@ -4,6 +4,7 @@ are used."""
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -98,16 +99,25 @@ class Import(NamedTuple):
     at_top: bool
 
 
-def imports() -> Iterator[Import]:
+def imports() -> list[Import]:
     """Every import statement of the package, with the modules it names."""
-    for path in sorted(ROOT.rglob("*.py")):
-        file = path.relative_to(ROOT).as_posix()
-        owner = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    return _imports_under(ROOT)
+
+
+@functools.cache
+def _imports_under(root: Path) -> list[Import]:
+    found: list[Import] = []
+    for path in sorted(root.rglob("*.py")):
+        file = path.relative_to(root).as_posix()
+        owner = path.relative_to(root).parts[0].removesuffix(".py")
         tree = ast.parse(path.read_text(), file)
         top = set(map(id, _top_level(tree.body)))
         for node in ast.walk(tree):
-            for module in _modules(node):
-                yield Import(file, getattr(node, "lineno", 0), owner, module, id(node) in top)
+            found += [
+                Import(file, getattr(node, "lineno", 0), owner, module, id(node) in top)
+                for module in _modules(node)
+            ]
+    return found
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

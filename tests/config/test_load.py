@@ -182,3 +182,12 @@ def test_a_config_error_is_an_input_error():
     with pytest.raises(InputError):
         config_from_dict({})
     assert issubclass(ConfigError, InputError)
+
+
+@pytest.mark.parametrize("policy", ["random", "sb3"])
+def test_a_pair_in_options_is_a_list_whatever_the_loader(tmp_path, policy):
+    (tmp_path / "model.zip").write_text("")
+    agent = {"policy": policy, "options": {"action_scale": {"clip": [-1, 1]}}}
+    agent |= {"checkpoint": "model.zip"} if policy == "sb3" else {}
+    found = config_from_dict({**MINIMAL, "agents": [agent]}, tmp_path).agents[0]
+    assert found.options["action_scale"]["clip"] == [-1, 1]
