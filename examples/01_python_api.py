@@ -5,16 +5,23 @@ python examples/01_python_api.py
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from proctor import config_from_dict, run_evaluation
 
+CHECKPOINT = Path(__file__).parent / "checkpoints" / "cartpole.onnx"
+
 config = config_from_dict(
     {
         "name": "python-api",
-        "agents": [{"name": "random", "policy": "random"}, {"name": "zero", "policy": "zero"}],
+        "agents": [
+            {"name": "random", "policy": "random"},
+            {"name": "network", "policy": "onnx", "checkpoint": str(CHECKPOINT)},
+        ],
         "tasks": [
-            {"suite": "gymnasium", "options": {"id": "CartPole-v1", "success": {"return_at_least": 30}}}
+            {"suite": "gymnasium", "options": {"id": "CartPole-v1", "success": {"return_at_least": 475}}}
         ],
         "n_trials": 10,
         "workers": "inline",

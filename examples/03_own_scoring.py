@@ -27,9 +27,10 @@ class TorqueSwitches(Metric):
     needs: ClassVar[tuple[str, ...]] = ("actions",)
 
     def __call__(self, episode: Episode) -> float | None:
-        if episode.n_steps < 2:
+        actions = episode.arrays.get("actions")
+        if actions is None or len(actions) < 2:
             return None
-        signs = np.sign(episode.arrays["actions"][:, 0])
+        signs = np.sign(actions[:, 0])
         return float(np.mean(signs[1:] != signs[:-1]))
 
 

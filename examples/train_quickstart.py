@@ -2,15 +2,17 @@
 
     python examples/train_quickstart.py
 
-One small network per task, trained with PPO on one core in a few minutes. Two files come out, each with all
-tasks in it (see `stacked_graph`): `checkpoints/network.onnx`, the trained networks, and
-`checkpoints/network_early.onnx`, the same after a tenth of the training. What they reach is printed, over
-episodes that the quickstart does not use.
+One small network per task, trained with PPO on one core in a few minutes. Two files come out with all
+tasks in it (see `stacked_model`): `checkpoints/network.onnx`, the trained networks, and
+`checkpoints/network_early.onnx`, the same after a tenth of the training. `checkpoints/cartpole.onnx` is the
+network for one task alone, as the `onnx` loader takes it. What they reach is printed, over episodes that the
+quickstart does not use.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,35 +125,55 @@ def stack(networks: list[list[Layer]]) -> list[Layer]:
     return stacked
 
 
-def stacked_graph(stacked: list[Layer], tasks: list[str]) -> onnx.ModelProto:
-    """An ONNX graph `observation (rows, widest), task (rows) -> output (rows, widest)`: each row picks the
+def stacked_model(stacked: list[Layer], tasks: list[str]) -> onnx.ModelProto:
+    """An ONNX model `observation (rows, widest), task (rows) -> output (rows, widest)`: each row picks the
     weights of its task. The task names are in the file's metadata, in the order of the index."""
     constants = {"one": np.array([1])}
     nodes = [helper.make_node("Unsqueeze", ["observation", "one"], ["x0"])]
     for i, (weight, bias) in enumerate(stacked):
         constants |= {f"weight{i}": weight, f"bias{i}": bias}
-        last = i == len(stacked) - 1
         nodes += [
             helper.make_node("Gather", [f"weight{i}", "task"], [f"w{i}"]),
             helper.make_node("Gather", [f"bias{i}", "task"], [f"b{i}"]),
             helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"y{i}"]),
             helper.make_node("Add", [f"y{i}", f"b{i}"], [f"z{i}"]),
-            helper.make_node("Squeeze", [f"z{i}", "one"], ["output"])
-            if last
-            else helper.make_node("Tanh", [f"z{i}"], [f"x{i + 1}"]),
+            helper.make_node("Tanh", [f"z{i}"], [f"x{i + 1}"]),
         ]
-    graph = helper.make_graph(
-        nodes,
-        "stacked",
-        [
-            helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["rows", stacked[0][0].shape[1]]),
-            helper.make_tensor_value_info("task", TensorProto.INT64, ["rows"]),
-        ],
-        [helper.make_tensor_value_info("output", TensorProto.FLOAT, ["rows", stacked[-1][0].shape[2]])],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    nodes[-1] = helper.make_node("Squeeze", [f"z{len(stacked) - 1}", "one"], ["output"])
+    task = helper.make_tensor_value_info("task", TensorProto.INT64, ["rows"])
+    model = make_model(nodes, constants, (stacked[0][0].shape[1], stacked[-1][0].shape[2]), [task])
     helper.set_model_props(model, {"tasks": ",".join(tasks)})
+    return model
+
+
+def plain_model(network: list[Layer]) -> onnx.ModelProto:
+    """One network as an ONNX model `observation (rows, inputs) -> output (rows, outputs)`."""
+    constants, nodes, value = {}, [], "observation"
+    for i, (weight, bias) in enumerate(network):
+        constants |= {f"weight{i}": weight.astype(np.float32), f"bias{i}": bias.astype(np.float32)}
+        nodes += [
+            helper.make_node("Gemm", [value, f"weight{i}", f"bias{i}"], [f"z{i}"]),
+            helper.make_node("Tanh", [f"z{i}"], [f"x{i}"]),
+        ]
+        value = f"x{i}"
+    nodes[-1] = helper.make_node("Identity", [f"z{len(network) - 1}"], ["output"])
+    return make_model(nodes, constants, (network[0][0].shape[0], network[-1][0].shape[1]))
+
+
+def make_model(
+    nodes: list[onnx.NodeProto],
+    constants: dict[str, np.ndarray],
+    widths: tuple[int, int],
+    further_inputs: Sequence[onnx.ValueInfoProto] = (),
+) -> onnx.ModelProto:
+    """A checked model from `observation (rows, widths[0])` to `output (rows, widths[1])`, for any rows."""
+    observation, output = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", width])
+        for name, width in zip(("observation", "output"), widths, strict=True)
+    )
+    weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "network", [observation, *further_inputs], [output], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.checker.check_model(model)
     return model
 
@@ -183,9 +205,10 @@ def main() -> None:
     tasks = list(RECIPES)
     trained = {task: train(recipe, arguments.seed) for task, recipe in RECIPES.items()}
     arguments.out.mkdir(parents=True, exist_ok=True)
+    onnx.save(plain_model(trained["cartpole"][1]), arguments.out / "cartpole.onnx")
     for which, name in enumerate(("network_early.onnx", "network.onnx")):
         path = arguments.out / name
-        onnx.save(stacked_graph(stack([trained[task][which] for task in tasks]), tasks), path)
+        onnx.save(stacked_model(stack([trained[task][which] for task in tasks]), tasks), path)
         print(f"{path} ({path.stat().st_size / 1000:.0f} kB)")
         for task in tasks:
             totals = returns(path, task)
