@@ -62,6 +62,5 @@ def _check(loader: str, agent: AgentCfg, spaces: SpaceInfo) -> None:
         if not isinstance(space, gs.Box | gs.Discrete | gs.MultiDiscrete | gs.MultiBinary):
             raise InputError(
                 f'agent "{agent.name}": the {loader} agent knows Box, Discrete, MultiDiscrete and '
-                "MultiBinary actions; task "
-                f'"{task}" has {space}'
+                f'MultiBinary actions; task "{task}" has {space}'
             )

@@ -216,8 +216,7 @@ def _observed(rest: list[str], options: OnnxOptions, spaces: SpaceInfo) -> list[
     if plain and len(rest) != 1 and not options.inputs:
         raise InputError(
             f"the model has the inputs {', '.join(rest)}, but the observation is one array; name its input "
-            "with "
-            "options.input, recurrent ones with options.state, a noise input with options.noise"
+            "with options.input, recurrent ones with options.state, a noise input with options.noise"
         )
     return rest
 
@@ -244,8 +243,7 @@ def _match(port: Port, name: str, options: OnnxOptions, spaces: SpaceInfo) -> tu
         if chosen not in leaves:
             raise InputError(
                 f'{port} finds no entry "{wanted}" in the observation of task "{task}" (it has '
-                f"{', '.join(leaves)}); map it "
-                "with options.inputs"
+                f"{', '.join(leaves)}); map it with options.inputs"
             )
         _check_leaf(port, leaves[chosen], task, chosen)
     return port, chosen

@@ -82,8 +82,7 @@ def _one_space(spaces: SpaceInfo, agent: str) -> tuple[Any, Any]:
         if spaces.action[task] != action or spaces.observation[task] != observation:
             raise InputError(
                 f'agent "{agent}": an SB3 model has one observation and one action space, but tasks '
-                f'"{first}" and "{task}" '
-                "differ; give the agent only tasks that it was trained for"
+                f'"{first}" and "{task}" differ; give the agent only tasks that it was trained for'
             )
     return observation, action
 

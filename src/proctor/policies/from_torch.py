@@ -85,8 +85,7 @@ class TorchPolicy(Policy):
             except AttributeError:
                 raise InputError(
                     f"recurrent: true, but {type(self.module).__name__} has no initial_state() that gives "
-                    "one trial's "
-                    "state; write it, or set options.state_shape"
+                    "one trial's state; write it, or set options.state_shape"
                 ) from None
         kind = {"float64": np.float64, "float16": np.float16}.get(self.options.dtype, np.float32)
         if shapes and isinstance(shapes[0], list):
@@ -192,8 +191,7 @@ def _load_pickled(path: Path, device: Any, trust: bool) -> Any:
     if not trust:
         raise InputError(
             f"{path} is no TorchScript archive. For a state dict or safetensors, set options.module to the "
-            "import string of "
-            "its nn.Module; a pickled module can run code and needs options.trust: true"
+            "import string of its nn.Module; a pickled module can run code and needs options.trust: true"
         )
     module = _unrestricted(path, device)
     if not isinstance(module, torch.nn.Module):

@@ -51,7 +51,8 @@ class Loader(abc.ABC):
         try:
             return importlib.import_module(package)
         except ModuleNotFoundError as error:
-            extra = dict(self.needs).get(package)
-            if extra is None or error.name != package:
+            missing = (error.name or "").partition(".")[0]
+            extra = dict(self.needs).get(missing)
+            if extra is None:
                 raise
-            raise MissingExtra(f"the {self.name} loader", package, extra) from None
+            raise MissingExtra(f"the {self.name} loader", missing, extra) from None

@@ -48,8 +48,8 @@ class Pipeline:
         if isinstance(policy, StagedPolicy):
             raise InputError(
                 "frame_stack, normalize and action_scale are for policies of one stage; "
-                f"{type(policy).__name__} has stages "
-                f"{', '.join(s.name for s in policy.stages)} and must do these itself"
+                f"{type(policy).__name__} has stages {', '.join(s.name for s in policy.stages)} and must do "
+                "these itself"
             )
         return PipelinePolicy(policy, self)
 

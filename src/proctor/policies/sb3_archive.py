@@ -66,8 +66,8 @@ class Archive:
     def refuse(self, reason: str) -> InputError:
         return InputError(
             f"{self.path} cannot be rebuilt from its plain fields: {reason}. If you trust the file, set "
-            "options.trust: true; "
-            "it is then loaded by Stable-Baselines3 itself, which unpickles what it contains"
+            "options.trust: true; it is then loaded by Stable-Baselines3 itself, which unpickles what it "
+            "contains"
         )
 
     def _fields(self, name: str) -> dict[str, Any]:
@@ -124,8 +124,8 @@ class Archive:
         if same_bounds or low is None or high is None:
             raise InputError(
                 f"{self.path} was trained with action bounds {fields.get('low_repr')} to "
-                f"{fields.get('high_repr')}; the task "
-                f"has {checked}. Wrap the task as in training, or set options.action_scale"
+                f"{fields.get('high_repr')}; the task has {checked}. Wrap the task as in training, or set "
+                "options.action_scale"
             )
         return spaces.Box(low.astype(np.float32), high.astype(np.float32), checked.shape, np.float32)
 
@@ -144,7 +144,7 @@ class Archive:
             return self._box(tuple(fields.get("_shape") or fields.get("shape") or ()), given, role)
         for name in ("n", "nvec", "start"):
             if name in fields and not np.array_equal(
-                _numbers(str(fields[name])), np.ravel(_attribute(given, name))
+                _numbers(str(fields[name])), np.ravel(getattr(given, name))
             ):
                 raise self._misfit(role, f"{kind} with {name} {fields[name]}", given)
         return given
@@ -206,10 +206,6 @@ def _numbers(text: str) -> np.ndarray:
     if "..." in text:
         return np.empty(0)
     return np.array([float(n) for n in re.findall(r"[-+]?(?:inf|nan|\d+\.?\d*(?:e[-+]?\d+)?)", text)])
-
-
-def _attribute(space: Any, name: str) -> Any:
-    return getattr(space, name)
 
 
 def _close(printed: np.ndarray | None, exact: np.ndarray) -> bool:

@@ -42,8 +42,7 @@ def read_weights(source: Any, where: str, device: Any) -> Any:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise InputError(
             f"{where} is not read as weights: it is damaged, or holds more than tensors and plain "
-            "containers, which "
-            f"could run code ({reason}). If you trust the file, set options.trust: true"
+            f"containers, which could run code ({reason}). If you trust the file, set options.trust: true"
         ) from None
 
 
