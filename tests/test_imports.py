@@ -18,6 +18,11 @@ ROOT = Path(__file__).parents[1] / "src" / "proctor"
 GROUND = {"errors", "registry", "spaces"}
 """Modules that everybody may import; they import nothing but each other."""
 
+EXAMINATION = {
+    "config", "plan", "policies", "suites", "rollout", "record", "metrics", "scoring", "stats", "report"
+}  # fmt: skip
+"""The whole path: for the modules that put it together."""
+
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "registry": set(),
@@ -32,32 +37,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "stats": set(),
     "rollout": {"config", "plan", "policies", "suites", "record", "metrics"},
     "report": {"config", "plan", "record", "metrics", "scoring", "stats"},
-    "evaluation": {
-        "config",
-        "plan",
-        "policies",
-        "suites",
-        "rollout",
-        "record",
-        "metrics",
-        "scoring",
-        "stats",
-        "report",
-    },
+    "evaluation": EXAMINATION,
+    "check": EXAMINATION,
+    "merge": EXAMINATION | {"evaluation"},
+    "replay": EXAMINATION | {"evaluation"},
     "testing": {"config", "plan", "policies", "suites", "record", "metrics"},
     "curriculum": {"config", "record", "metrics", "stats"},
-    "training": {
-        "config",
-        "plan",
-        "policies",
-        "suites",
-        "rollout",
-        "record",
-        "metrics",
-        "scoring",
-        "stats",
-        "evaluation",
-    },
+    "training": EXAMINATION | {"evaluation"},
 }
 """Folder (or module) -> what of Proctor it may import. `cli`, `view` and the package itself may import
 anything."""
