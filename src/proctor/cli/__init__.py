@@ -1,0 +1,69 @@
+"""The command line: one file per verb. Each verb imports what it needs when it runs, so `proctor --help` is quick.
+
+Exit codes: 0 done, 1 trials unscored (or the run could not go on), 2 bad input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from proctor.cli.check import check_command
+from proctor.cli.doctor import doctor_command
+from proctor.cli.list import list_command
+from proctor.cli.merge import merge_command
+from proctor.cli.replay import replay_command
+from proctor.cli.report import report_command
+from proctor.cli.resume import resume_command
+from proctor.cli.run import run_command
+from proctor.cli.score import score_command
+from proctor.errors import InputError, ProctorError
+
+DONE, UNSCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    name="proctor",
+    help="Examine embodied agents: seeded trials, batched inference, recorded evidence, defended verdicts.\n\n"
+    "Start with: proctor check CONFIG, then proctor run CONFIG. Exit codes: 0 done, 1 trials unscored, 2 bad input, "
+    "130 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run_command)
+app.command("resume")(resume_command)
+app.command("check")(check_command)
+app.command("score")(score_command)
+app.command("report")(report_command)
+app.command("replay")(replay_command)
+app.command("merge")(merge_command)
+app.command("list")(list_command)
+app.command("doctor")(doctor_command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from proctor import __version__
+
+        typer.echo(f"proctor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
+
+
+def main() -> NoReturn:
+    """The entry point: prints what a user can act on without a traceback."""
+    try:
+        app()
+    except ProctorError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(BAD_INPUT if isinstance(error, InputError) else UNSCORED)
+    sys.exit(DONE)

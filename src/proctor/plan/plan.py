@@ -1,7 +1,8 @@
 """The plan: agents x tasks x seeds, as arithmetic rather than as a list, so that its size costs no memory.
 
-Order: agents in groups of `limits.max_loaded_agents`; within a group by trial index, then task, then agent, so that a
-run that stops early has examined every agent on the same seeds. A shard i/n is every n-th trial of that order.
+Order: agents in groups of `limits.max_loaded_agents`; within a group by blocks of 16 seeds, then task, then agent, then
+seed. So trials of one agent run side by side and share its forwards, and a run that stops early has examined every agent
+on nearly the same seeds. A shard i/n is every n-th trial of that order.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from dataclasses import dataclass
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
+
+
+BLOCK = 16
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,23 @@ class Plan:
 
     def _all(self) -> Iterator[Trial]:
         for group in self.groups():
-            for index in range(self.cfg.n_trials):
+            for block in self._blocks():
                 for task in self.tasks:
-                    for agent in group:
-                        yield Trial(agent, task, index, self.cfg.base_seed + index)
+                    yield from self._of_block(group, task, block)
+
+    def of_task(self, group: Sequence[str], task: str) -> Iterator[Trial]:
+        """The trials of one task and one group of agents, whatever the shard, in plan order."""
+        for block in self._blocks():
+            yield from self._of_block(group, task, block)
+
+    def _blocks(self) -> Iterator[range]:
+        for start in range(0, self.cfg.n_trials, BLOCK):
+            yield range(start, min(start + BLOCK, self.cfg.n_trials))
+
+    def _of_block(self, group: Sequence[str], task: str, block: range) -> Iterator[Trial]:
+        for agent in group:
+            for index in block:
+                yield Trial(agent, task, index, self.cfg.base_seed + index)
 
     def placed(self) -> Iterator[tuple[Trial, int, int]]:
         """Every trial with the positions of its agent and task, as the ledger wants them."""

@@ -199,6 +199,10 @@ class Engine:
             {info.task: info.observation_space for info in infos}, {info.task: info.action_space for info in infos}
         )
 
+    def max_steps(self, task: str, cfg: EvalConfig) -> int:
+        """The step limit that a task would have under another config, now that its environment is known."""
+        return cfg.task(task).max_episode_steps or cfg.max_episode_steps or self._infos[task].own_max_steps
+
     def _load(self, group: list[str]) -> None:
         self.progress.phase = "loading policies"
         spaces = self.spaces()

@@ -61,6 +61,8 @@ class TaskInfo(NamedTuple):
     observation_space: Any
     action_space: Any
     max_steps: int
+    own_max_steps: int
+    """Where no config sets one."""
     action_dt_s: float | None
     worlds: int | None
     """Worlds of a batch environment; None for a plain one."""

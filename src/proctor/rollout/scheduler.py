@@ -41,12 +41,11 @@ class Scheduler:
         return [agent for agent in group if any(key[0] == agent for key in self._pending)]
 
     def _trials(self, group: list[str], task: str) -> Iterator[Trial]:
-        cfg = self._plan.cfg
-        for index in range(cfg.n_trials):
-            for agent in group:
-                if (agent, task, index) in self._pending:
-                    self._pending.discard((agent, task, index))
-                    yield Trial(agent, task, index, cfg.base_seed + index)
+        for trial in self._plan.of_task(group, task):
+            key = (trial.agent, task, trial.index)
+            if key in self._pending:
+                self._pending.discard(key)
+                yield trial
 
     @property
     def exhausted(self) -> bool:

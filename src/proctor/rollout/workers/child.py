@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any
 
-from proctor.rollout.messages import Close, Event, Ready, Run
+from proctor.rollout.messages import Close, Ended, Event, Ready, Run
 from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
 from proctor.rollout.workers.host import Host
 
@@ -21,13 +21,15 @@ FLUSH_SECONDS = 0.0005
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
-    cfg, slots, path, parent = channel.receive(block=True)[0]
+    (cfg, slots, path, parent), *early = channel.receive(block=True)
     _die_with(parent)
     sys.path[:] = path
     link = Link(channel, SharedBlock(int(sys.argv[2]), slots), slots)
     host = Host(cfg, slots, link.emit, link.block.pulse)
     link.host = host
     link.say(None)
+    for command in early:
+        host.handle(command)
     with contextlib.suppress(Closed):
         serve(host, link)
 
@@ -62,10 +64,12 @@ class Link:
     def emit(self, event: Event) -> None:
         if isinstance(event, Ready):
             event = self._share(event)
-        if threading.get_ident() == self._stepping:
-            self._outbox.append(event)
-        else:
+        if threading.get_ident() != self._stepping:
             self.say(event)
+            return
+        self._outbox.append(event)
+        if isinstance(event, Ended):
+            self.flush()  # before the writer's thread can say that the trial is recorded
 
     def say(self, event: Event | None) -> None:
         """Send one event at once; from any thread."""

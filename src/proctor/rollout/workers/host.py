@@ -32,7 +32,7 @@ from proctor.rollout.messages import (
 )
 from proctor.rollout.workers.batch import BatchGroup
 from proctor.rollout.workers.faults import BREAKS, explain
-from proctor.rollout.workers.job import HostCfg, Job, TaskRuntime
+from proctor.rollout.workers.job import DEFAULT_MAX_STEPS, HostCfg, Job, TaskRuntime
 from proctor.rollout.workers.pulse import RESETTING, STEPPING, Pulse
 from proctor.rollout.workers.writer import RecordWriter, WriterCfg
 from proctor.suites.protocol import BatchEnv, Env
@@ -271,7 +271,10 @@ class Host:
             env = suites.make_env(task, render=render, worlds=len(self._places))
             runtime = TaskRuntime(self.cfg, task, env)
             worlds = env.num_worlds if isinstance(env, BatchEnv) else None
-            info = TaskInfo(name, env.observation_space, env.action_space, runtime.max_steps, runtime.dt_s, worlds)
+            own = env.max_steps or DEFAULT_MAX_STEPS
+            info = TaskInfo(
+                name, env.observation_space, env.action_space, runtime.max_steps, own, runtime.dt_s, worlds
+            )
         except BREAKS as problem:
             self.emit(ProbeFailed(name, explain(problem)))
             return

@@ -1,0 +1,190 @@
+"""Checking a config as far as that is possible without the run itself.
+
+Two short runs on the real engine, in processes of their own: first a `zero` agent on every task (do the environments work?),
+then every agent for a few steps (do shapes match, are actions valid?). Beside them: do a policy's rows depend on their
+neighbours, does an environment carry something over a reset, and how long will the whole run take.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from proctor import suites
+from proctor.config.models import AgentCfg, EvalConfig, RecordCfg
+from proctor.errors import InputError
+from proctor.plan.plan import Plan
+from proctor.plan.trial import Trial
+from proctor.policies import load_policy, options_for
+from proctor.policies.protocol import SpaceInfo
+from proctor.policies.rows import row_dependence, sample_batch
+from proctor.record.ledger import Ledger
+from proctor.record.result import TrialResult
+from proctor.rollout.engine import Engine
+from proctor.suites.protocol import Env
+
+STEPS = 25
+
+
+@dataclass
+class Check:
+    """What was found. `problems` stop a run or ruin its numbers; `warnings` are worth knowing."""
+
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    fine: list[str] = field(default_factory=list)
+    seconds: float | None = None
+    """How long the run would take if every episode went to its step limit."""
+    steps: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def check(cfg: EvalConfig) -> Check:
+    found = Check()
+    short = cfg.model_copy(update={"n_trials": 1, "num_parallel": 1, "record": RecordCfg(level=cfg.record.level)})
+    try:
+        engine, _ = _short_run(short.model_copy(update={"agents": (AgentCfg(name="zero", policy="zero"),)}), found)
+    except InputError as error:
+        found.problems += str(error).splitlines()
+        return found
+    spaces = engine.spaces()
+    found.fine += [f'task "{t}": {_shapes(spaces, t)}' for t in spaces.observation]
+    found.warnings += _carried_over(cfg)
+    agents = tuple(agent for agent in cfg.agents if _loads(agent, spaces, found))
+    if agents:
+        _try_agents(cfg, short.model_copy(update={"agents": agents}), found)
+    return found
+
+
+def _shapes(spaces: SpaceInfo, task: str) -> str:
+    return f"observation {spaces.observation[task]}, action {spaces.action[task]}"
+
+
+def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]]:
+    """A few steps of one trial per agent and task; what broke goes into `found`."""
+    limits = cfg.limits.model_copy(update={"retries": 0})
+    tasks = tuple(t.model_copy(update={"max_episode_steps": STEPS}) for t in cfg.tasks)
+    cfg = cfg.model_copy(update={"limits": limits, "tasks": tasks})
+    with tempfile.TemporaryDirectory(prefix="proctor-check-") as temporary:
+        folder = Path(temporary)
+        (folder / "trials").mkdir()
+        with Ledger.create(folder / "ledger.sqlite") as ledger:
+            plan = Plan(cfg)
+            ledger.add(plan.placed())
+            engine = Engine(cfg, plan, folder, ledger)
+            engine.run()
+            results = list(ledger.results())
+    for r in results:
+        if r.error is not None:
+            first_line = r.error.splitlines()[0]
+            where = f'agent "{r.trial.agent}" on task "{r.trial.task}"' if r.outcome.scored else f'task "{r.trial.task}"'
+            found.problems.append(f"{where}: {r.outcome}: {first_line}")
+        if r.clipped_steps:
+            found.warnings.append(
+                f'agent "{r.trial.agent}" on task "{r.trial.task}": {r.clipped_steps} of {r.steps_total} actions were clipped'
+            )
+    return engine, results
+
+
+def _loads(agent: AgentCfg, spaces: SpaceInfo, found: Check) -> bool:
+    try:
+        policy = load_policy(agent, spaces)
+    except Exception as error:
+        text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        found.problems.append(text if agent.name in text else f'agent "{agent.name}": {text}')
+        return False
+    try:
+        found.warnings += _row_problems(agent, policy, spaces)
+    finally:
+        policy.close()
+    return True
+
+
+def _row_problems(agent: AgentCfg, policy: object, spaces: SpaceInfo) -> Iterator[str]:
+    pad_to = options_for(agent).pad_to
+    if pad_to is None:
+        yield f'agent "{agent.name}": pad_to is null, so a trial\'s bytes may depend on which trials share its batch'
+        return
+    for task, space in spaces.observation.items():
+        trials = [Trial(agent.name, task, i, i) for i in range(pad_to)]
+        try:
+            problem = row_dependence(policy, sample_batch(policy, space, trials))  # type: ignore[arg-type]
+        except Exception:
+            continue  # the short run says what is wrong with it
+        if problem is not None:
+            yield f'agent "{agent.name}" on task "{task}": {problem}; its trials are not reproducible to the byte'
+
+
+def _carried_over(cfg: EvalConfig) -> Iterator[str]:
+    """Tasks whose environment does not give the same episode again after it has been used."""
+    for task in cfg.tasks:
+        if suites.is_batch(task) or not suites.suite_for(task).reusable:
+            continue
+        env = suites.make_env(task, render=False, worlds=1)
+        assert isinstance(env, Env)
+        try:
+            first, again = _signature(env, cfg.base_seed), _signature(env, cfg.base_seed)
+        finally:
+            env.close()
+        if first != again:
+            yield (
+                f'task "{task.name}": the environment gives another episode for the same seed once it has been used; set '
+                "`reuse: false` in its options if the suite has that, or mend its reset"
+            )
+
+
+def _signature(env: Env, seed: int) -> list[bytes]:
+    """Observations and rewards of a few steps with seeded random actions."""
+    from proctor.rollout.layout import layout_of
+
+    layout = layout_of(env.observation_space)
+    env.action_space.seed(seed)
+
+    def freeze(observation: object) -> bytes:
+        leaves = layout.split(observation) if layout is not None else [np.array(repr(observation))]
+        return b"".join(leaf.tobytes() for leaf in leaves)
+
+    seen = [freeze(env.reset(seed, 0))]
+    for _ in range(STEPS):
+        step = env.step(env.action_space.sample())
+        seen += [freeze(step.observation), repr(step.reward).encode()]
+        if step.terminated or step.truncated:
+            break
+    return seen
+
+
+def _try_agents(cfg: EvalConfig, short: EvalConfig, found: Check) -> None:
+    try:
+        engine, results = _short_run(short, found)
+    except InputError as error:
+        found.problems += str(error).splitlines()
+        return
+    healthy = [r for r in results if r.error is None and r.steps_total]
+    found.fine += [f'agent "{r.trial.agent}" on task "{r.trial.task}": {r.steps_total} steps tried' for r in healthy]
+    _estimate(cfg, engine, healthy, found)
+
+
+def _estimate(cfg: EvalConfig, engine: Engine, results: list[TrialResult], found: Check) -> None:
+    """From the timed steps: environments step on all workers, forwards of one agent share batches."""
+    env_s = forward_s = 0.0
+    for r in results:
+        steps = cfg.n_trials * engine.max_steps(r.trial.task, cfg)
+        stats = engine.batching[r.trial.agent].values()
+        forward = sum(s.seconds for s in stats) / max(sum(s.forwards for s in stats), 1)
+        per_step = max(r.wall_time_s / r.steps_total - forward, 1e-6)
+        rows = min(options_for(cfg.agent(r.trial.agent)).pad_to or cfg.num_parallel, cfg.num_parallel)
+        found.steps += steps
+        env_s += steps * per_step
+        forward_s += steps * forward / rows
+    if results:
+        inline = cfg.workers.kind == "inline"
+        workers = 1 if inline else min(cfg.workers.count or os.cpu_count() or 1, cfg.num_parallel)
+        found.seconds = max(env_s / workers, forward_s) + (0 if inline else 2.0)

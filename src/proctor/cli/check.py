@@ -1,0 +1,36 @@
+"""`proctor check`: everything that can be found out before a run."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from proctor.cli.options import Json, Sets
+
+
+def check_command(
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file.")], sets: Sets = None, as_json: Json = False
+) -> None:
+    """Validate a config, load every policy, try every environment for a few steps, and say how long the run will take.
+
+    Exit code 2 if a run would fail or its numbers would mean nothing.
+    """
+    from proctor.check import check
+    from proctor.cli.progress import duration
+    from proctor.config import load_config
+
+    cfg = load_config(config, sets or [])
+    found = check(cfg)
+    if as_json:
+        typer.echo(json.dumps({"ok": found.ok, **vars(found)}))
+        raise typer.Exit(0 if found.ok else 2)
+    for mark, lines in (("ok", found.fine), ("warning", found.warnings), ("PROBLEM", found.problems)):
+        for line in lines:
+            typer.echo(f"{mark:>8}  {line}")
+    total = len(cfg.agents) * len(cfg.tasks) * cfg.n_trials
+    typer.echo(f"{len(cfg.agents)} agents x {len(cfg.tasks)} tasks x {cfg.n_trials} trials = {total} trials")
+    if found.seconds is not None and found.ok:
+        typer.echo(f"at most about {duration(found.seconds)}, if every episode goes to its step limit ({found.steps:,} steps)")
+    raise typer.Exit(0 if found.ok else 2)

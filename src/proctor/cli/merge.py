@@ -1,0 +1,21 @@
+"""`proctor merge`: join the folders of a sharded run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def merge_command(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN RUN ...", help="Run folders made with run --shard.")],
+) -> None:
+    """Join the folders of a sharded run into a new one and write its reports."""
+    from proctor.merge import merge
+
+    merged = merge(runs)
+    with merged.ledger() as ledger:
+        planned, done = ledger.counts()
+    typer.echo(f"merged: {merged.path} ({done} of {planned} trials)")
+    if done < planned:
+        typer.echo(f"to run the rest: proctor resume {merged.path}")

@@ -1,0 +1,162 @@
+"""Progress of a run: a live table on a terminal, plain lines elsewhere, JSON lines for machines."""
+
+from __future__ import annotations
+
+import abc
+import json
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from proctor.rollout.progress import Progress
+
+if TYPE_CHECKING:
+    from proctor.evaluation import Finished
+
+PLAIN_EVERY_S = 5.0
+MAX_AGENTS_SHOWN = 12
+
+
+def make_display(as_json: bool, quiet: bool) -> Display:
+    if as_json:
+        return JsonLines(quiet)
+    if quiet or not sys.stdout.isatty():
+        return PlainLines(quiet)
+    return LiveTable()
+
+
+class Display(abc.ABC):
+    """Entered before the first update, left after the last; then `result`."""
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    @abc.abstractmethod
+    def update(self, progress: Progress) -> None: ...
+
+    def result(self, finished: Finished) -> None:
+        """The ranked table, where the reports are, and how to go on if something is missing."""
+        from rich.console import Console
+
+        from proctor.report.console import ranked_table
+
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+        if finished.report is not None:
+            console.print(ranked_table(finished.report))
+            for finding in finished.report.findings:
+                if finding.level == "caution":
+                    console.print(f"caution: {finding.text}", markup=False)
+        p, path = finished.progress, finished.run.path
+        console.print(f"{p.done} of {p.planned} trials done{_note(p)}", markup=False)
+        if finished.report is not None:
+            console.print(f"report: {path / 'report.html'}", markup=False, soft_wrap=True)
+        if not finished.complete:
+            console.print(f"to go on: proctor resume {path}", markup=False, soft_wrap=True)
+
+
+class LiveTable(Display):
+    def __enter__(self) -> Display:
+        from rich.live import Live
+
+        self._live = Live(refresh_per_second=8, transient=True)
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self._live.__exit__(*exc)
+
+    def update(self, progress: Progress) -> None:
+        self._live.update(_table(progress))
+
+
+class PlainLines(Display):
+    """A line when a phase begins and every few seconds."""
+
+    def __init__(self, quiet: bool):
+        self._quiet = quiet
+        self._phase, self._next = "", 0.0
+
+    def update(self, progress: Progress) -> None:
+        if self._quiet or (progress.phase == self._phase and progress.seconds < self._next):
+            return
+        self._phase, self._next = progress.phase, progress.seconds + PLAIN_EVERY_S
+        print(f"[{progress.seconds:6.1f} s] {progress.phase}: {_line(progress)}", flush=True)
+
+
+class JsonLines(Display):
+    def __init__(self, quiet: bool):
+        self._quiet = quiet
+        self._next = 0.0
+
+    def update(self, progress: Progress) -> None:
+        if not self._quiet and progress.seconds >= self._next:
+            self._next = progress.seconds + 1.0
+            self._print({"event": "progress", **_numbers(progress)})
+
+    def result(self, finished: Finished) -> None:
+        report = finished.run.report() if finished.report is not None else None
+        self._print(
+            {
+                "event": "done" if finished.complete else "stopped",
+                "run": str(finished.run.path),
+                "complete": finished.complete,
+                "cancelled": finished.cancelled,
+                **_numbers(finished.progress),
+                "results": None if report is None else report["agents"],
+            }
+        )
+
+    def _print(self, value: dict[str, Any]) -> None:
+        print(json.dumps(value, allow_nan=False), flush=True)
+
+
+def _numbers(p: Progress) -> dict[str, Any]:
+    return {
+        "phase": p.phase, "planned": p.planned, "done": p.done, "running": p.running, "unscored": p.unscored,
+        "retried": p.retried, "steps": p.steps, "seconds": round(p.seconds, 3), "rows_per_forward": p.rows_per_forward,
+        "seconds_left": p.seconds_left,
+    }  # fmt: skip
+
+
+def _line(p: Progress) -> str:
+    parts = [f"{p.done}/{p.planned} trials", f"{p.running} running", f"{p.steps / max(p.seconds, 1e-9):,.0f} steps/s"]
+    if p.rows_per_forward is not None:
+        parts.append(f"{p.rows_per_forward:.1f} rows/forward")
+    if p.seconds_left is not None:
+        parts.append(f"{duration(p.seconds_left)} left")
+    return ", ".join(parts) + _note(p)
+
+
+def _note(p: Progress) -> str:
+    parts = [f"{p.unscored} unscored" if p.unscored else "", f"{p.retried} retried" if p.retried else ""]
+    return "".join(f", {part}" for part in parts if part)
+
+
+def _table(p: Progress) -> Any:
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    head = Table.grid(padding=(0, 1))
+    head.add_row(f"{p.phase}", ProgressBar(total=max(p.planned, 1), completed=p.done, width=40), _line(p))
+    body = Table.grid(padding=(0, 2))
+    for name, agent in list(p.agents.items())[:MAX_AGENTS_SHOWN]:
+        rate = f"{agent.successes / agent.scored:6.1%}" if agent.scored else "     –"
+        note = f"{agent.unscored} unscored" if agent.unscored else ""
+        body.add_row(f"  {name}", f"{agent.scored} done", f"success so far {rate}", note)
+    if len(p.agents) > MAX_AGENTS_SHOWN:
+        body.add_row(f"  … and {len(p.agents) - MAX_AGENTS_SHOWN} more agents")
+    return Group(head, body)
+
+
+def duration(seconds: float) -> str:
+    """A time for people: 42 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

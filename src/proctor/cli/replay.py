@@ -1,0 +1,29 @@
+"""`proctor replay`: run one trial again, check its bytes, film it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from proctor.cli.options import RunPath
+
+
+def replay_command(
+    run: RunPath,
+    trial: Annotated[str, typer.Argument(metavar="TRIAL", help="agent/task/0003, or the name of an npz file.")],
+    video: Annotated[Path | None, typer.Option(metavar="FILE.mp4", help="Film it.")] = None,
+) -> None:
+    """Run one trial again and check that it gives the recorded bytes.
+
+    Exit code 1 if it does not: the environment or the policy is not reproducible, or something was changed since.
+    """
+    from proctor.replay import replay
+
+    done = replay(run, trial, video)
+    verdict = "equal to the byte" if done.equal else f"NOT equal: {', '.join(done.differing) or 'the outcome'}"
+    typer.echo(f"{done.recorded.trial.key}: recorded {done.recorded.outcome}, again {done.again.outcome}: {verdict}")
+    if done.video is not None:
+        typer.echo(f"video: {done.video}")
+    raise typer.Exit(0 if done.equal else 1)

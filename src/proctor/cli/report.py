@@ -1,0 +1,38 @@
+"""`proctor report`: write and show the reports of a run folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from proctor.cli.options import Json, RunPath
+
+if TYPE_CHECKING:
+    from proctor.record.rundir import RunDir
+    from proctor.report import Report
+
+
+def report_command(run: RunPath, as_json: Json = False) -> None:
+    """Write the report files from what is in the ledger, also while the run is going on, and show the table."""
+    from proctor.evaluation import write_report
+    from proctor.record.rundir import RunDir
+
+    folder = RunDir.open(run)
+    show(folder, write_report(folder), as_json)
+
+
+def show(run: RunDir, report: Report, as_json: bool) -> None:
+    """The ranked table and where the files are; as JSON, the whole report."""
+    from rich.console import Console
+
+    from proctor.report.console import ranked_table
+
+    if as_json:
+        typer.echo(json.dumps(run.report(), allow_nan=False))
+        return
+    width = None if sys.stdout.isatty() else 120
+    Console(highlight=False, width=width).print(ranked_table(report))
+    typer.echo(f"report: {run.path / 'report.html'}")

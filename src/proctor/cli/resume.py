@@ -1,0 +1,25 @@
+"""`proctor resume`: run what is missing in a run folder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from proctor.cli.options import Json, Quiet, RunPath, Sets, follow
+
+
+def resume_command(
+    run: RunPath,
+    sets: Sets = None,
+    retry_unscored: Annotated[bool, typer.Option(help="Also run again what the infrastructure broke for good.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a run that was stopped, or extend it: --set n_trials=50.
+
+    Finished trials stay as they are; a change that would alter them is refused.
+    """
+    from proctor.evaluation import resume
+
+    follow(lambda hooks: resume(run, sets or [], hooks, retry_unscored=retry_unscored), as_json=as_json, quiet=quiet)

@@ -1,0 +1,33 @@
+"""`proctor run`: a whole examination in a new folder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from proctor.cli.options import Json, Quiet, Sets, follow
+from proctor.errors import InputError
+
+
+def run_command(
+    config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="A YAML file.")] = None,
+    config_option: Annotated[str | None, typer.Option("--config", metavar="CONFIG", help="The same, as an option.")] = None,
+    sets: Sets = None,
+    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Run part I of N; join the parts with merge.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Examine every agent on every task, in a new run folder.
+
+    The run may be stopped or killed at any moment; `proctor resume RUN` goes on where it was.
+    """
+    from proctor.config import load_config
+    from proctor.evaluation import start
+    from proctor.plan.plan import Shard
+
+    if (config is None) == (config_option is None):
+        raise InputError("name one config file: proctor run CONFIG")
+    cfg = load_config(config or config_option or "", sets or [])
+    part = None if shard is None else Shard.parse(shard)
+    follow(lambda hooks: start(cfg, hooks, part), as_json=as_json, quiet=quiet)

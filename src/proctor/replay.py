@@ -1,0 +1,109 @@
+"""Running one recorded trial again, to check its bytes and to see it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from proctor.config.models import EvalConfig, RecordCfg, VideoCfg, WorkersCfg
+from proctor.errors import InputError, RunError
+from proctor.plan.plan import Plan
+from proctor.record.ledger import Ledger
+from proctor.record.npz import read_npz
+from proctor.record.result import TrialResult
+from proctor.record.rundir import RunDir
+from proctor.record.video import require_video
+from proctor.registry import nearest
+from proctor.rollout.engine import Engine
+
+
+@dataclass(frozen=True)
+class Replay:
+    """`differing` names the arrays that are not equal to the byte; empty: the trial is reproduced."""
+
+    recorded: TrialResult
+    again: TrialResult
+    differing: tuple[str, ...]
+    video: Path | None
+
+    @property
+    def equal(self) -> bool:
+        return self.recorded.digest == self.again.digest and self.recorded.outcome is self.again.outcome
+
+
+def replay(path: str | Path, name: str, video: Path | None = None) -> Replay:
+    """Run a trial again. `name` is its key (`agent/task/0003`) or the name of its npz. `video`: also film it there."""
+    if video is not None:
+        require_video()
+    run = RunDir.open(path)
+    recorded = find_trial(run, name)
+    cfg = _only(run.config(), recorded, film=video is not None)
+    with tempfile.TemporaryDirectory(prefix="proctor-replay-") as temporary:
+        folder = Path(temporary)
+        again = _run(cfg, recorded, folder)
+        differing = _compare(run, recorded, folder, again)
+        if video is not None and again.video is not None:
+            video.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / again.video, video)
+    return Replay(recorded, again, differing, video)
+
+
+def find_trial(run: RunDir, name: str) -> TrialResult:
+    stem = Path(name).name.removesuffix(".npz")
+    keys = []
+    for result in run.results():
+        if name == result.trial.key or (result.npz is not None and Path(result.npz).stem == stem):
+            return result
+        keys.append(result.trial.key)
+    hint = nearest(name, keys)
+    raise InputError(
+        f'no finished trial "{name}" in {run.path}' + (f'; did you mean "{hint}"?' if hint else "") + " (the first column of "
+        "npz names in summary.csv works too)"
+    )
+
+
+def _only(cfg: EvalConfig, result: TrialResult, film: bool) -> EvalConfig:
+    """The run's config with one agent and one task, everything recorded."""
+    record = RecordCfg(
+        level="video" if film else "series",
+        observations=cfg.record.observations,
+        video=VideoCfg(trials="all", every=cfg.record.video.every, fps=cfg.record.video.fps),
+    )
+    return cfg.model_copy(
+        update={
+            "agents": (cfg.agent(result.trial.agent),),
+            "tasks": (cfg.task(result.trial.task),),
+            "record": record,
+            "num_parallel": 1,
+            "workers": WorkersCfg(kind="process", count=1),
+        }
+    )
+
+
+def _run(cfg: EvalConfig, recorded: TrialResult, folder: Path) -> TrialResult:
+    (folder / "trials").mkdir()
+    with Ledger.create(folder / "ledger.sqlite") as ledger:
+        ledger.add([(recorded.trial, 0, 0)])
+        Engine(cfg, Plan(cfg), folder, ledger).run()
+        again = next(ledger.results(), None)
+    if again is None:
+        raise RunError(f"trial {recorded.trial.key} could not be run again")
+    return again
+
+
+def _compare(run: RunDir, recorded: TrialResult, folder: Path, again: TrialResult) -> tuple[str, ...]:
+    if recorded.digest == again.digest:
+        return ()
+    if recorded.npz is None or again.npz is None:
+        return ("everything",)
+    before, after = run.episode(recorded).arrays, read_npz(folder / again.npz)
+    names = sorted({*before, *after})
+    return tuple(n for n in names if n not in before or n not in after or not _same(before[n], after[n]))
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
