@@ -35,7 +35,7 @@ def main() -> int:
             "rows": [dataclasses.asdict(row) | {"ratio": row.ratio} for row in rows],
         }
         arguments.json.write_text(json.dumps(data, indent=2) + "\n")
-    return 0 if all(row.met for row in rows) else 1
+    return 0 if all(row.met is not False for row in rows) else 1
 
 
 if __name__ == "__main__":

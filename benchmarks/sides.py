@@ -39,16 +39,20 @@ def _vla_eval_python() -> Path:
     if not done.exists():
         print(f"installing {VLA_EVAL} into {VLA_EVAL_ENV.name} ...", file=sys.stderr, flush=True)
         venv.create(VLA_EVAL_ENV, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", VLA_EVAL], check=True)
+        _output([str(python), "-m", "pip", "install", VLA_EVAL])
         done.touch()
     return python
 
 
 def _json(command: list[str]) -> Measured:
     """The last line that the command prints, as JSON."""
-    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"PYTHONPATH": path}
+    return json.loads(_output(command).strip().splitlines()[-1])
+
+
+def _output(command: list[str]) -> str:
+    """What the command prints, run in the repository without a PYTHONPATH from outside."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if finished.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{finished.stdout}\n{finished.stderr}")
-    return json.loads(finished.stdout.strip().splitlines()[-1])
+    return finished.stdout

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+MET = {True: "yes", False: "NO", None: ""}
+
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. `ratio` is Proctor's value over the other's; `goal` is on it, or has a unit."""
+    """One comparison. `ratio` is Proctor's value over the other's; `goal` is on it, or has a unit;
+    `met` is None where there is none."""
 
     name: str
     proctor: float
@@ -20,7 +23,7 @@ class Row:
     other_is: str
     unit: str
     goal: str
-    met: bool
+    met: bool | None
     note: str = ""
 
     @property
@@ -37,7 +40,7 @@ def markdown(rows: Sequence[Row]) -> str:
     for row in rows:
         lines.append(
             f"| {row.name} | {shown(row.proctor)} {row.unit} | {shown(row.other)} {row.unit}, {row.other_is} "
-            f"| {row.ratio:.3g} | {row.goal} | {'yes' if row.met else 'NO'} |"
+            f"| {row.ratio:.3g} | {row.goal} | {MET[row.met]} |"
         )
     notes = [f"- {row.name}: {row.note}" for row in rows if row.note]
     return "\n".join([*lines, "", *notes])

@@ -1,0 +1,67 @@
+"""The benchmarks run, and their table says what was measured. How fast anything is, is not tested here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def module(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", name, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT))
+    import benchmarks.table
+
+    return benchmarks.table
+
+
+def test_proctor_side_counts_every_step() -> None:
+    done = module("benchmarks.proctor_side", "memory", "20")
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(done.stdout.splitlines()[-1])
+    assert set(measured) == {"whole", "steady", "peak_mb"}
+    assert 0 < measured["whole"] <= measured["steady"]
+
+
+def test_unknown_comparison_is_refused_with_the_known_ones() -> None:
+    done = module("benchmarks", "spede")
+    assert done.returncode == 2
+    assert "unknown comparison spede; choose from overhead, batching" in done.stderr
+
+
+def test_table_shows_both_sides_and_their_ratio(table: Any) -> None:
+    rows = [
+        table.Row("a", 3000.0, 1000.0, "b", "steps/s", "at least 2", True, "how"),
+        table.Row("c", 0.25, 0.5, "d", "s", "", None),
+        table.Row("e", 1.0, 2.0, "f", "s", "at least 1", False),
+    ]
+    assert table.markdown(rows).splitlines()[2:] == [
+        "| a | 3,000 steps/s | 1,000 steps/s, b | 3 | at least 2 | yes |",
+        "| c | 0.25 s | 0.5 s, d | 0.5 |  |  |",
+        "| e | 1 s | 2 s, f | 0.5 | at least 1 | NO |",
+        "",
+        "- a: how",
+    ]
+
+
+def test_vla_eval_sees_the_same_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two sides cannot share code, so what makes them comparable is held equal here."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    import benchmarks.envs
+
+    source = (ROOT / "benchmarks" / "vla_eval_side.py").read_text()
+    assert f"EPISODE_STEPS = {benchmarks.envs.EPISODE_STEPS}" in source
+    picture = "np.stack([x, y, (x + y) // 2], axis=-1).astype(np.uint8)"
+    assert picture in source
+    assert picture in Path(benchmarks.envs.__file__).read_text()
