@@ -24,10 +24,8 @@ def overhead(repeats: int) -> list[Row]:
     ours, theirs = in_turn(repeats, lambda: sides.proctor("overhead"), lambda: sides.vla_eval("overhead"))
     whole = middle(ours)["whole"]
     best, rate = fastest(theirs)
-    name, note = (
-        "harness overhead, inline, 16 slots",
-        f"{rates(ours)}. vla-eval saves nothing: {rates(theirs)}",
-    )
+    name = "harness overhead, inline, 16 slots"
+    note = f"{rates(ours)}. vla-eval saves nothing: {rates(theirs)}"
     return [
         Row(name, whole, 50_000, "the goal", "steps/s", "at least 1", whole >= 50_000),
         Row(name, whole, rate, f"vla-eval, {best}", "steps/s", "at least 20", whole >= 20 * rate, note),
@@ -39,10 +37,8 @@ def batching(repeats: int) -> list[Row]:
     ours, theirs = in_turn(repeats, lambda: sides.proctor("batching"), lambda: sides.vla_eval("batching"))
     steady = middle(ours)["steady"]
     best, rate = fastest(theirs)
-    name, note = (
-        "batching, 20 ms per forward",
-        f"{rates(ours)}. vla-eval while all shards work: {rates(theirs)}",
-    )
+    name = "batching, 20 ms per forward"
+    note = f"{rates(ours)}. vla-eval while all shards work: {rates(theirs)}"
     return [
         Row(name, steady, IDEAL_BATCHING, "ideal", "steps/s", "at least 0.9", steady >= 0.9 * IDEAL_BATCHING),
         Row(name, steady, rate, f"vla-eval, {best}", "steps/s", "above 1", steady > rate, note),
@@ -59,7 +55,8 @@ def cameras(repeats: int) -> list[Row]:
     )
     steady = middle(ours)["steady"]
     best, rate = fastest(theirs)
-    name, note = "two 256x256 images, 2 processes", f"{rates(ours)}. vla-eval sends PNG: {rates(theirs)}"
+    name = "two 256x256 images, 2 processes"
+    note = f"{rates(ours)}. vla-eval sends PNG: {rates(theirs)}"
     raw_note = "raw images are a switch in vla-eval's codec that no config of it reaches"
     raw_best, raw_rate = fastest(raw)
     return [
