@@ -18,7 +18,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,23 +71,20 @@ class Actions:
     state: State = None
 
 
-@dataclass(frozen=True)
-class Execute:
+class Execute(NamedTuple):
     """A stage's answer for one row: run these actions `(horizon, *action)`, then ask stage `then`."""
 
     actions: np.ndarray
     then: str
 
 
-@dataclass(frozen=True)
-class Goto:
+class Goto(NamedTuple):
     """A stage's answer for one row: ask another stage, with a fresh observation of the same step."""
 
     stage: str
 
 
-@dataclass(frozen=True)
-class Fail:
+class Fail(NamedTuple):
     """A stage's answer for one row: the policy gives up; the trial ends as a policy error with this reason."""
 
     reason: str

@@ -6,17 +6,16 @@ or clipped, as the task says. A chunk may be invalid from some step on: what com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 
+_FEW = 64
 SUPPORTED = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """`actions` (horizon, *shape). Steps from `valid` on are invalid, for `reason`. `clipped` marks clipped steps, None if
     there are none."""
 
@@ -41,6 +40,10 @@ class ActionChecker:
         self.clip = clip
         self.discrete = not isinstance(space, spaces.Box)
         self.low, self.high = _bounds(space)
+        size = int(np.prod(self.shape, dtype=np.int64))
+        self._limits = None
+        if size <= _FEW:
+            self._limits = list(zip(_flat(self.low, self.shape), _flat(self.high, self.shape), strict=True))
 
     def check(self, actions: Any) -> Chunk:
         """`actions` is (horizon, *shape)."""
@@ -49,10 +52,19 @@ class ActionChecker:
             return Chunk(a, 0, f"action has shape {a.shape[1:]}; the task's action space has {self.shape}")
         if a.dtype.kind not in "fiub":
             return Chunk(a, 0, f"action has dtype {a.dtype}; expected numbers")
-        cast = a.astype(self.dtype, copy=False) if not self.discrete or a.dtype.kind != "f" else None
-        if cast is not None and ((cast >= self.low) & (cast <= self.high)).all():
-            return Chunk(cast, len(cast))
-        return self._slow(a)
+        if self.discrete and a.dtype.kind == "f":
+            return self._slow(a)
+        cast = a if a.dtype == self.dtype else a.astype(self.dtype)
+        return Chunk(cast, len(cast)) if self._inside(cast) else self._slow(a)
+
+    def _inside(self, chunk: np.ndarray) -> bool:
+        """Whether every number is within its bounds; NaN is not. A few numbers are faster compared one by one."""
+        if self._limits is not None and len(chunk) == 1:
+            for value, (low, high) in zip(chunk.ravel().tolist(), self._limits, strict=True):
+                if not low <= value <= high:
+                    return False
+            return True
+        return bool(((chunk >= self.low) & (chunk <= self.high)).all())
 
     def _slow(self, a: np.ndarray) -> Chunk:
         """Find out, step by step, what is wrong."""
@@ -88,6 +100,10 @@ def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(space, spaces.MultiDiscrete):
         return np.asarray(space.start), np.asarray(space.start + space.nvec - 1)
     return np.zeros(space.shape, space.dtype), np.ones(space.shape, space.dtype)
+
+
+def _flat(bound: np.ndarray, shape: tuple[int, ...]) -> list[float]:
+    return np.broadcast_to(bound, shape).ravel().tolist()
 
 
 def _span(bound: np.ndarray) -> str:

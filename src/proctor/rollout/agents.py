@@ -65,9 +65,9 @@ class AgentRuntime:
         for lane in self.lanes.values():
             lane.drop(slot)
 
-    def dispatch(self, now: float, live: dict[Any, int]) -> float | None:
+    def dispatch(self, now: float, live: dict[Any, int], here: bool) -> float | None:
         """Start what is due; when to look again."""
-        times = [t for lane in self.lanes.values() if (t := lane.dispatch(now, live)) is not None]
+        times = [t for lane in self.lanes.values() if (t := lane.dispatch(now, live, here)) is not None]
         return min(times) if times else None
 
     def overdue(self, now: float, limit_s: float | None) -> list[Answer]:
@@ -77,9 +77,17 @@ class AgentRuntime:
         hung = [x for x in self.lanes.values() if x.started_at is not None and now - x.started_at > limit_s]
         return [answer for lane in hung for answer in self._hang(lane, limit_s)]
 
+    def too_slow(self, lane: Lane, limit_s: float, answers: list[Answer]) -> list[Answer]:
+        """A forward came back, but later than the limit: its trials are asked again one by one, the slow one fails."""
+        if len(answers) == 1:
+            return [Answer(answers[0].request, None, error=_too_long(lane, limit_s))]
+        for answer in answers:
+            lane.put_alone(answer.request)
+        return []
+
     def _hang(self, lane: Lane, limit_s: float) -> list[Answer]:
         self._hangs += 1
-        reason = f"TimeoutError: the policy's {lane.stage.name} took longer than {limit_s:g} s"
+        reason = _too_long(lane, limit_s)
         log.warning("agent %s: %s (%d requests)", self.name, reason, len(lane.in_flight))
         suspects, old = lane.in_flight, dict(self.lanes)
         if self._hangs >= MAX_HANGS:
@@ -117,3 +125,7 @@ class AgentRuntime:
             self.runner.policy.close()
         except Exception as problem:
             log.warning("agent %s: close raised %s", self.name, blame(problem))
+
+
+def _too_long(lane: Lane, limit_s: float) -> str:
+    return f"TimeoutError: the policy's {lane.stage.name} took longer than {limit_s:g} s"

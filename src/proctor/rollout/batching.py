@@ -4,6 +4,9 @@ A forward starts when `max_batch` requests wait, or when no running slot could s
 `max_wait`. While it runs, environments go on stepping and requests gather for the next one. Requests that cannot share a
 batch (other observation or action shapes) wait in separate rows of the same lane. Nothing of this changes a trial, only
 how long it takes.
+
+A forward that is known to be short is run on the engine's own thread when that has nothing else to do (inline workers, every
+slot waiting): handing it to another thread would take longer than the forward itself.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from proctor.policies.protocol import Stage
 from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
 
 MIN_WAIT_S, MAX_WAIT_S = 0.001, 0.05
+SHORT_S = 0.002
 
 
 @dataclass
@@ -31,7 +35,7 @@ class LaneStats:
 
 
 class Lane:
-    """Call from the engine's thread only; `deliver` is called on the lane's thread with (lane, answers)."""
+    """Call from the engine's thread only; `deliver` is called with (lane, answers) on the thread that ran the forward."""
 
     def __init__(self, runner: PolicyRunner, stage: Stage, max_batch: int, deliver: Callable[[Lane, list[Answer]], None]):
         self.runner, self.stage, self.max_batch = runner, stage, stage.max_batch or max_batch
@@ -73,12 +77,13 @@ class Lane:
                 requests.remove(request)
         self._alone = deque(r for r in self._alone if r.slot is not slot)
 
-    def dispatch(self, now: float, live: dict[Any, int]) -> float | None:
-        """Start a forward if it is time. `live` counts the running slots per request key. Otherwise, when to look again."""
+    def dispatch(self, now: float, live: dict[Any, int], here: bool) -> float | None:
+        """Start a forward if it is time. `live` counts the running slots per request key; `here`: this thread has nothing
+        else to do. Otherwise, when to look again."""
         if self.in_flight:
             return None
         if self._alone:
-            self._start([self._alone.popleft()], now)
+            self._start([self._alone.popleft()], now, here=False)
             return None
         soonest = None
         for key, requests in self.waiting.items():
@@ -86,14 +91,17 @@ class Lane:
                 continue
             due = requests[0].since + self.max_wait_s
             if len(requests) >= self.max_batch or len(requests) >= live.get(key, 0) or due <= now:
-                self._start([requests.popleft() for _ in range(min(len(requests), self.max_batch))], now)
+                self._start([requests.popleft() for _ in range(min(len(requests), self.max_batch))], now, here)
                 return None
             soonest = due if soonest is None else min(soonest, due)
         return soonest
 
-    def _start(self, requests: list[Request], now: float) -> None:
+    def _start(self, requests: list[Request], now: float, here: bool) -> None:
         self.in_flight, self.started_at = requests, now
-        self._work.put(requests)
+        if here and 0.0 < self._recent_s < SHORT_S:
+            self._forward(requests)
+        else:
+            self._work.put(requests)
 
     def landed(self, seconds: float) -> None:
         """The forward in flight has come back."""
@@ -112,10 +120,13 @@ class Lane:
 
     def _serve(self) -> None:
         while (requests := self._work.get()) is not None:
-            try:
-                answers = self.runner.run(self.stage.name, requests)
-            except BaseException as problem:
-                answers = [Answer(r, None, error=blame(problem)) for r in requests]
-            self._deliver(self, answers)
+            self._forward(requests)
+
+    def _forward(self, requests: list[Request]) -> None:
+        try:
+            answers = self.runner.run(self.stage.name, requests)
+        except (Exception, SystemExit) as problem:
+            answers = [Answer(r, None, error=blame(problem)) for r in requests]
+        self._deliver(self, answers)
 
 

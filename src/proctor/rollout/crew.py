@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import selectors
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from proctor.config.models import EvalConfig
 from proctor.errors import RunError
-from proctor.plan.trial import Trial
 from proctor.rollout.layout import Layout
 from proctor.rollout.messages import Close, Event
 from proctor.rollout.slots import Slot, SlotState
@@ -21,12 +20,11 @@ MAX_FRUITLESS_DEATHS = 5
 
 
 class Member:
-    """A worker and its slots. `unrecorded`: trials that have ended there and whose record is not yet on disk."""
+    """A worker and its slots."""
 
     def __init__(self, worker: Worker):
         self.worker = worker
         self.slots = [Slot(self, i) for i in range(worker.slots)]
-        self.unrecorded: dict[str, Trial] = {}
         self.exclusive: str | None = None
         """The task whose batch environment has the whole worker."""
         self.fd: int | None = None
@@ -41,10 +39,9 @@ class Member:
 class Crew:
     """Start it, wait on it, replace the lost, close it."""
 
-    def __init__(self, cfg: EvalConfig, host: HostCfg, wake: Callable[[], None]):
+    def __init__(self, cfg: EvalConfig, host: HostCfg):
         self._host = host
-        self._wake = wake
-        self._inline = cfg.workers.kind == "inline"
+        self.inline = cfg.workers.kind == "inline"
         self._layouts: dict[str, Layout | None] = {}
         self._selector = selectors.DefaultSelector()
         self.members = [Member(self._hire(n)) for n in self._shares(cfg)]
@@ -53,14 +50,14 @@ class Crew:
 
     def _shares(self, cfg: EvalConfig) -> list[int]:
         """Slots per worker."""
-        if self._inline:
+        if self.inline:
             return [cfg.num_parallel]
         count = min(cfg.workers.count or os.cpu_count() or 1, cfg.num_parallel)
         return [cfg.num_parallel // count + (i < cfg.num_parallel % count) for i in range(count)]
 
     def _hire(self, slots: int) -> Worker:
-        if self._inline:
-            return InlineWorker(self._host, slots, self._wake)
+        if self.inline:
+            return InlineWorker(self._host, slots)
         return ProcessWorker(self._host, slots, self._layouts)
 
     def _register(self, member: Member) -> None:
@@ -117,7 +114,7 @@ class Crew:
             member.fd = None
 
     def close(self) -> list[Event]:
-        """Let everyone finish writing; the last events."""
+        """End everyone; the last events."""
         for member in self.members:
             member.worker.send(Close())
             member.worker.flush()

@@ -8,6 +8,7 @@ this loop); both only ever append to a queue and wake the loop.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import deque
 from dataclasses import replace
@@ -30,7 +31,7 @@ from proctor.rollout.crew import Crew, Member
 from proctor.rollout.forward import Answer, TaskEntry
 from proctor.rollout.layout import layout_of
 from proctor.rollout.messages import (
-    Ended,
+    Done,
     Event,
     Fatal,
     Fault,
@@ -38,7 +39,6 @@ from proctor.rollout.messages import (
     Probe,
     ProbeFailed,
     Ready,
-    Recorded,
     Run,
     Start,
     TaskInfo,
@@ -81,7 +81,7 @@ class Engine:
     def run(self) -> Progress:
         """Run until nothing is left or the token is cancelled. Raises InputError before the first trial where a policy or
         an environment cannot be had, RunError where the run cannot go on; finished trials are recorded in any case."""
-        self._began = time.monotonic()
+        self._began, self._thread = time.monotonic(), threading.get_ident()
         planned, done = self.ledger.counts()
         self.progress.planned, self.progress.done = planned, done
         self.progress.done_before = done
@@ -89,7 +89,7 @@ class Engine:
         if not pending:
             return self.progress
         self._attempts = self.ledger.attempts()
-        self._crew = Crew(self.cfg, self._host_cfg(), self._waker.wake)
+        self._crew = Crew(self.cfg, self._host_cfg())
         self._crew.watch(self._waker.fd)
         try:
             self._probe()
@@ -115,7 +115,7 @@ class Engine:
         self._unload()
         try:
             for event in self._crew.close():
-                if isinstance(event, Recorded):
+                if isinstance(event, Done):
                     self._recorded(event.result)
             self._commit()
         except Exception:
@@ -131,7 +131,7 @@ class Engine:
         self.progress.phase = "running"
         crew = self._crew
         self._refill(list(crew.slots()))
-        while not (self._through or self.cancel.cancelled):
+        while not (self._scheduler.exhausted or self.cancel.cancelled):
             self._take_answers()
             crew.work(WORK_S)
             for member, event in crew.events():
@@ -145,11 +145,6 @@ class Engine:
             if not (self._answers or crew.busy):
                 crew.wait(min(WATCH_S, due - now) if due is not None else WATCH_S)
             self._waker.clear()
-
-    @property
-    def _through(self) -> bool:
-        """Every trial of this group has run and is on disk."""
-        return self._scheduler.exhausted and not any(member.unrecorded for member in self._crew.members)
 
     # Before the first trial -----------------------------------------------------------------------------------------
 
@@ -255,21 +250,19 @@ class Engine:
     # Events ---------------------------------------------------------------------------------------------------------
 
     def _handle(self, member: Member, event: Event) -> None:
+        if type(event) is Ready:
+            slot = member.slots[event.slot]
+            if slot.trial is not None:
+                slot.leaves = event.leaves
+                self._ask(slot)
+            return
         match event:
-            case Ready(number, leaves):
+            case Done(number, result):
                 slot = member.slots[number]
-                if slot.trial is not None:
-                    slot.leaves = leaves
-                    self._ask(slot)
-            case Ended(number):
-                slot = member.slots[number]
-                trial = self._free(slot)
-                member.unrecorded[trial.key] = trial
-                self._refill(self._candidates(slot))
-            case Recorded(result):
-                member.unrecorded.pop(result.trial.key, None)
+                self._free(slot)
                 member.deaths = 0
                 self._recorded(result)
+                self._refill(self._candidates(slot))
             case Fault(number, outcome, error):
                 slot = member.slots[number]
                 self._charge(self._free(slot), outcome, error)
@@ -329,22 +322,32 @@ class Engine:
     # Forwards -------------------------------------------------------------------------------------------------------
 
     def _deliver(self, lane: Lane, answers: list[Answer]) -> None:
-        """On a lane's thread."""
+        """On the thread that ran the forward."""
         self._answers.append((lane, answers, time.monotonic()))
-        self._waker.wake()
+        if threading.get_ident() != self._thread:
+            self._waker.wake()
 
     def _dispatch(self, now: float) -> float | None:
-        due = [t for name, agent in self._agents.items() if (t := agent.dispatch(now, self._live[name])) is not None]
-        return min(due) if due else None
+        here = self._crew.inline and not self._crew.busy
+        soonest = None
+        for name, agent in self._agents.items():
+            due = agent.dispatch(now, self._live[name], here)
+            if due is not None and (soonest is None or due < soonest):
+                soonest = due
+        return soonest
 
     def _take_answers(self) -> None:
         while self._answers:
             lane, answers, landed_at = self._answers.popleft()
             if lane.retired:
                 continue
-            lane.landed(landed_at - (lane.started_at or landed_at))
+            seconds = landed_at - (lane.started_at or landed_at)
+            lane.landed(seconds)
             self.progress.forwards += 1
             self.progress.rows += len(answers)
+            limit = self.cfg.limits.act_s
+            if limit is not None and seconds > limit:
+                answers = self._agents[answers[0].request.trial.agent].too_slow(lane, limit, answers)
             for answer in answers:
                 self._answer(answer)
 
@@ -354,11 +357,12 @@ class Engine:
             return
         worker, decision = slot.member.worker, answer.decision
         slot.policy_state = (answer.state,)
+        if type(decision) is Execute:
+            slot.stage, slot.state = decision.then, SlotState.EXECUTE
+            self.progress.steps += len(decision.actions)
+            worker.send(Run(slot.number, decision.actions))
+            return
         match decision:
-            case Execute(actions, then):
-                slot.stage, slot.state = then, SlotState.EXECUTE
-                self.progress.steps += len(actions) if actions.ndim else 0
-                worker.send(Run(slot.number, actions))
             case Goto(stage):
                 slot.stage = stage
                 self._ask(slot)
@@ -397,9 +401,6 @@ class Engine:
                 self._charge(trial, outcome, lost.reason)
             else:
                 self._scheduler.retry(trial)
-        for trial in member.unrecorded.values():
-            self._scheduler.retry(trial)
-        member.unrecorded.clear()
         self._crew.replace(member, lost)
         self._refill(member.slots)
 

@@ -51,7 +51,7 @@ class Abandon(NamedTuple):
 
 
 class Close(NamedTuple):
-    """Write what is finished, close environments, stop."""
+    """Close environments and stop."""
 
 
 class TaskInfo(NamedTuple):
@@ -80,10 +80,11 @@ class Ready(NamedTuple):
     leaves: Any
 
 
-class Ended(NamedTuple):
-    """The slot is free again; the record of its trial follows as Recorded."""
+class Done(NamedTuple):
+    """The slot's trial has ended and its record is on disk; the slot is free again."""
 
     slot: int
+    result: TrialResult
 
 
 class Fault(NamedTuple):
@@ -94,12 +95,6 @@ class Fault(NamedTuple):
     error: str
 
 
-class Recorded(NamedTuple):
-    """A trial's record is on disk."""
-
-    result: TrialResult
-
-
 class Fatal(NamedTuple):
     """The worker cannot write records."""
 
@@ -107,4 +102,4 @@ class Fatal(NamedTuple):
 
 
 Command = Probe | Start | Run | Finish | Abandon | Close
-Event = TaskInfo | ProbeFailed | Ready | Ended | Fault | Recorded | Fatal
+Event = TaskInfo | ProbeFailed | Ready | Done | Fault | Fatal

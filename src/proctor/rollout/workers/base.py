@@ -50,7 +50,7 @@ class Worker(abc.ABC):
 
     @abc.abstractmethod
     def drain(self) -> list[Event]:
-        """After Close was sent: wait until it has written everything, end it; the last events."""
+        """After Close was sent: end it; the last events."""
 
     @abc.abstractmethod
     def kill(self) -> None:

@@ -7,11 +7,10 @@ import os
 import signal
 import socket
 import sys
-import threading
 import time
 from typing import Any
 
-from proctor.rollout.messages import Close, Ended, Event, Ready, Run
+from proctor.rollout.messages import Close, Event, Ready, Run
 from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
 from proctor.rollout.workers.host import Host
 
@@ -27,7 +26,7 @@ def main() -> None:
     link = Link(channel, SharedBlock(int(sys.argv[2]), slots), slots)
     host = Host(cfg, slots, link.emit, link.block.pulse)
     link.host = host
-    link.say(None)
+    channel.send([None])  # alive
     for command in early:
         host.handle(command)
     with contextlib.suppress(Closed):
@@ -55,32 +54,19 @@ class Link:
     def __init__(self, channel: Channel, block: SharedBlock, slots: int):
         self.channel, self.block = channel, block
         self.host: Host | None = None
-        self._lock = threading.Lock()
         self._outbox: list[Event | None] = []
         self._last = 0.0
         self._views: list[tuple[Any, Any]] = [(None, None)] * slots
-        self._stepping = threading.get_ident()
 
     def emit(self, event: Event) -> None:
         if isinstance(event, Ready):
             event = self._share(event)
-        if threading.get_ident() != self._stepping:
-            self.say(event)
-            return
         self._outbox.append(event)
-        if isinstance(event, Ended):
-            self.flush()  # before the writer's thread can say that the trial is recorded
-
-    def say(self, event: Event | None) -> None:
-        """Send one event at once; from any thread."""
-        with self._lock, contextlib.suppress(Closed):
-            self.channel.send([event])
 
     def flush(self) -> None:
         if self._outbox:
             outbox, self._outbox = self._outbox, []
-            with self._lock:
-                self.channel.send(outbox)
+            self.channel.send(outbox)
             self._last = time.monotonic()
 
     def flush_if_due(self, busy: bool) -> None:

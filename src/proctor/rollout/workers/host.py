@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,9 @@ from proctor.rollout.messages import (
     Abandon,
     Close,
     Command,
-    Ended,
+    Done,
     Event,
+    Fatal,
     Fault,
     Finish,
     Probe,
@@ -34,7 +36,7 @@ from proctor.rollout.workers.batch import BatchGroup
 from proctor.rollout.workers.faults import BREAKS, explain
 from proctor.rollout.workers.job import DEFAULT_MAX_STEPS, HostCfg, Job, TaskRuntime
 from proctor.rollout.workers.pulse import RESETTING, STEPPING, Pulse
-from proctor.rollout.workers.writer import RecordWriter, WriterCfg
+from proctor.rollout.workers.recorder import Recorder
 from proctor.suites.protocol import BatchEnv, Env
 
 class Place:
@@ -61,7 +63,7 @@ class Host:
         self._runtimes: dict[str, TaskRuntime] = {}
         self._group: BatchGroup | None = None
         self._is_batch = {name: suites.is_batch(task) for name, task in cfg.tasks.items()}
-        self.writer = RecordWriter(WriterCfg(cfg.folder, cfg.record.level != "summary", cfg.metrics), emit)
+        self._recorder = Recorder(cfg.folder, cfg.record.level != "summary", cfg.metrics)
 
     @property
     def busy(self) -> bool:
@@ -75,13 +77,10 @@ class Host:
         return job.runtime
 
     def handle(self, command: Command) -> None:
+        if type(command) is Run:
+            self._run(command.slot, command.actions)
+            return
         match command:
-            case Run(slot, actions):
-                job = self._job(slot)
-                if job is not None:
-                    job.execute(actions)
-                    if self._places[slot].job is not None:
-                        self._ready.append(slot)
             case Start(slot, trial):
                 if self._is_batch[trial.task]:
                     self._batch_for(trial.task).add(command)
@@ -102,6 +101,14 @@ class Host:
             case Close():
                 self.close()
 
+    def _run(self, slot: int, actions: Any) -> None:
+        job = self._places[slot].job
+        if job is not None:
+            job.execute(actions)
+            self._ready.append(slot)
+        elif self._group is not None and slot in self._group.jobs:
+            self._group.jobs[slot].execute(actions)
+
     def turn(self) -> None:
         """One unit of work. Call while `busy`."""
         if self._ready:
@@ -117,8 +124,7 @@ class Host:
             self._probe(self._probes.popleft())
 
     def close(self) -> None:
-        """Finish writing, then let go of every environment."""
-        self.writer.close()
+        """Let go of every environment."""
         for place in self._places:
             if place.job is not None:
                 place.job.abandon()
@@ -137,15 +143,19 @@ class Host:
         return self._runtimes[task]
 
     def finish(self, slot: int, job: Job, outcome: Outcome | None = None, error: str | None = None) -> None:
-        """End a trial and hand its record to the writer."""
+        """End a trial and put its record on disk."""
         try:
             finished = job.finish(outcome, error)
         except BREAKS as problem:
             self.fault(slot, Outcome.ENV_ERROR, explain(problem))
             return
         self._release(slot)
-        self.emit(Ended(slot))
-        self.writer.put(finished)
+        try:
+            result = self._recorder.record(finished)
+        except Exception as problem:
+            self.emit(Fatal(f"the record of trial {finished.trial.key} cannot be written: {explain(problem)}"))
+            return
+        self.emit(Done(slot, result))
 
     def invalid(self, slot: int, job: Job) -> None:
         """The policy's action cannot be executed; where the observation it saw was broken, the environment is to blame."""

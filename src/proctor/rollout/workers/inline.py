@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
-from collections.abc import Callable
 
 from proctor.rollout.messages import Command, Event
 from proctor.rollout.workers.base import Lost, Worker
@@ -15,17 +12,10 @@ from proctor.rollout.workers.pulse import NBYTES, Pulse
 
 
 class InlineWorker(Worker):
-    def __init__(self, cfg: HostCfg, slots: int, wake: Callable[[], None]):
+    def __init__(self, cfg: HostCfg, slots: int):
         self.slots = slots
-        self._events: deque[Event] = deque()
-        self._wake = wake
-        self._owner = threading.get_ident()
-        self._host = Host(cfg, slots, self._emit, Pulse(bytearray(NBYTES)))
-
-    def _emit(self, event: Event) -> None:
-        self._events.append(event)
-        if threading.get_ident() != self._owner:
-            self._wake()
+        self._events: list[Event] = []
+        self._host = Host(cfg, slots, self._events.append, Pulse(bytearray(NBYTES)))
 
     def send(self, command: Command) -> None:
         self._host.handle(command)
@@ -34,9 +24,7 @@ class InlineWorker(Worker):
         pass
 
     def events(self) -> list[Event]:
-        events = []
-        while self._events:
-            events.append(self._events.popleft())
+        events, self._events[:] = list(self._events), []
         return events
 
     def work(self, seconds: float) -> None:

@@ -21,7 +21,7 @@ from proctor.record.video import VideoWriter
 from proctor.rollout.actions import ActionChecker, Chunk
 from proctor.rollout.layout import Layout, layout_of
 from proctor.rollout.messages import Start
-from proctor.rollout.workers.writer import Finished
+from proctor.rollout.workers.recorder import Finished
 from proctor.suites.protocol import BatchEnv, Env, Step
 
 DEFAULT_MAX_STEPS = 1000

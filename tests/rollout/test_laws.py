@@ -1,0 +1,240 @@
+"""A trial is a function of (agent, task, seed): however it is run, the recorded arrays are equal to the byte."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+import yaml
+from examining import TOYS, by_key, digests, policy, task
+from onnx import TensorProto, helper, numpy_helper
+
+from proctor import RunDir, config_from_dict
+from proctor.evaluation import Hooks, resume, start
+from proctor.registry import import_object
+from proctor.rollout.progress import Progress
+
+N = 6
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A torch and an ONNX network of several layers."""
+    folder = tmp_path_factory.mktemp("models")
+    torch.manual_seed(0)
+    torch.save(import_object(f"{TOYS}:network")().state_dict(), folder / "net.pt")
+    rng = np.random.default_rng(0)
+    shapes = {"a": (6, 48), "b": (48, 48), "c": (48, 2)}
+    weights = [numpy_helper.from_array(rng.normal(size=s).astype(np.float32) / 3, n) for n, s in shapes.items()]
+    nodes, last = [], "obs"
+    for name in shapes:
+        nodes += [helper.make_node("MatMul", [last, name], [f"{name}0"]), helper.make_node("Tanh", [f"{name}0"], [f"{name}1"])]
+        last = f"{name}1"
+    graph = helper.make_graph(
+        nodes, "net",
+        [helper.make_tensor_value_info("obs", TensorProto.FLOAT, ["rows", 6])],
+        [helper.make_tensor_value_info(last, TensorProto.FLOAT, ["rows", 2])], weights,
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, str(folder / "net.onnx"))
+    return folder
+
+
+def everyone(models: Path, **options: Any) -> list[dict[str, Any]]:
+    agents = [policy(name, **options) for name in ("Linear", "Noisy", "Recurrent", "TwoStages")]
+    agents += [
+        {
+            "name": "torch", "policy": "torch", "checkpoint": str(models / "net.pt"),
+            "options": {"module": f"{TOYS}:network", **options},
+        },
+        {"name": "onnx", "checkpoint": str(models / "net.onnx"), "policy": "onnx", "options": options},
+        {"name": "random", "policy": "random", "options": options},
+    ]
+    return agents
+
+
+def tasks(**rest: Any) -> list[dict[str, Any]]:
+    return [task(**rest), {**task(kwargs={"scale": 0.3}), "name": "weak", "wait_steps": 2, "out_of_range": "clip"}]
+
+
+@pytest.fixture(scope="module")
+def serial(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """One trial at a time, in this process."""
+    raw = {
+        "agents": everyone(models), "tasks": tasks(), "n_trials": N, "num_parallel": 1, "workers": "inline",
+        "output_root": str(tmp_path_factory.mktemp("serial")), "record": {"level": "series", "observations": True},
+    }  # fmt: skip
+    found = digests(start(config_from_dict(raw)).run)
+    assert len(found) == 7 * 2 * N
+    assert len(set(found.values())) == len(found), "different trials differ"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("workers", "num_parallel", "options"),
+    [
+        ("inline", 3, {}),
+        ("inline", 16, {}),
+        ("inline", 16, {"max_batch": 1}),
+        ("inline", 16, {"max_batch": 5, "max_wait_s": 0.0}),
+        (1, 3, {}),
+        (2, 16, {}),
+        (3, 16, {"max_batch": 5}),
+        (2, 16, {"max_wait_s": 0.02}),
+    ],
+)
+def test_serial_equals_parallel(
+    examine: Callable[..., RunDir], models: Path, serial: dict[str, str | None], workers: Any, num_parallel: int, options: Any
+) -> None:
+    run = examine(
+        agents=everyone(models, **options), tasks=tasks(), n_trials=N, num_parallel=num_parallel, workers=workers,
+        record={"level": "series", "observations": True},
+    )  # fmt: skip
+    assert digests(run) == serial
+
+
+def test_a_shuffled_plan_changes_nothing(
+    examine: Callable[..., RunDir], models: Path, serial: dict[str, str | None]
+) -> None:
+    run = examine(
+        agents=everyone(models)[::-1], tasks=tasks()[::-1], n_trials=N, num_parallel=5,
+        record={"level": "series", "observations": True}, limits={"max_loaded_agents": 3},
+    )  # fmt: skip
+    assert digests(run) == serial
+
+
+def test_another_pad_to_is_another_agent_but_still_one_function(examine: Callable[..., RunDir], models: Path) -> None:
+    runs = [
+        examine(agents=everyone(models, pad_to=4), tasks=tasks(), n_trials=3, num_parallel=n, workers=w)
+        for n, w in [(1, "inline"), (7, 2)]
+    ]
+    assert digests(runs[0]) == digests(runs[1])
+
+
+def test_dict_observations_with_pictures(examine: Callable[..., RunDir]) -> None:
+    agents = [policy(name) for name in ("Linear", "Noisy", "Recurrent")]
+    keys = {"agents": agents, "tasks": [task("Pictures")], "record": {"level": "series", "observations": True}}
+    inline, processes = examine(**keys), examine(**keys, workers=2)
+    assert digests(inline) == digests(processes)
+    episode = inline.episode(next(iter(inline.results())))
+    assert episode.arrays["observations.picture"].shape[1:] == (8, 8, 3)
+    assert len(episode.arrays["observations.state"]) == episode.n_steps + 1
+
+
+def test_worlds_of_a_vector_environment_are_trials_of_their_own(examine: Callable[..., RunDir]) -> None:
+    agents = [policy(name) for name in ("Noisy", "Recurrent", "TwoStages")]
+    single = task()
+    vector = {**single, "options": {**single["options"], "vector": True}}
+    alone = digests(examine(agents=agents, tasks=[single], n_trials=7))
+    for keys in ({"num_parallel": 4}, {"num_parallel": 3, "workers": 1}, {"num_parallel": 16, "workers": 2}):
+        assert digests(examine(agents=agents, tasks=[vector], n_trials=7, **keys)) == alone
+
+
+def test_a_killed_worker_changes_nothing(examine: Callable[..., RunDir], tmp_path: Path) -> None:
+    keys = {"agents": [policy("Noisy"), policy("Recurrent")], "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 12}
+    undisturbed = digests(examine(**keys, num_parallel=8))
+    killed = []
+
+    def kill_one(progress: Progress) -> None:
+        if progress.done >= 3 and not killed:
+            children = _workers_of(os.getpid())
+            killed.append(children[0])
+            os.kill(children[0], signal.SIGKILL)
+
+    raw = {**keys, "num_parallel": 8, "workers": 2, "scoring": "success", "output_root": str(tmp_path)}
+    run = start(config_from_dict(raw), Hooks(progress=kill_one)).run
+    assert killed
+    assert digests(run) == undisturbed
+    assert all(result.outcome.scored for result in run.results())
+
+
+def _workers_of(parent: int) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            if int(stat[1]) == parent and b"workers.child" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except (OSError, IndexError):
+            continue
+    return found
+
+
+def test_a_killed_run_resumed_equals_an_undisturbed_one(examine: Callable[..., RunDir], tmp_path: Path) -> None:
+    keys = {"agents": [policy("Noisy"), policy("Recurrent")], "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 12}
+    undisturbed = examine(**keys, num_parallel=6)
+    root = tmp_path / "killed"
+    config = tmp_path / "config.yml"
+    config.write_text(yaml.safe_dump({**keys, "scoring": "success", "num_parallel": 6, "workers": 2, "output_root": str(root)}))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "proctor.cli", "run", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _wait_for(lambda: _done(root) >= 4)
+    children = _workers_of(process.pid)
+    process.kill()
+    process.wait()
+    (folder,) = root.iterdir()
+    assert 4 <= _done(root) < 24, "the run was killed in the middle"
+    _wait_for(lambda: not any(Path(f"/proc/{pid}/mem").exists() and _alive(pid) for pid in children))
+    finished = resume(folder)
+    assert finished.complete
+    assert digests(finished.run) == digests(undisturbed)
+    assert _timeless(folder / "summary.csv") == _timeless(undisturbed.path / "summary.csv")
+    names = [sorted(p.name for p in (path / "trials").iterdir()) for path in (folder, undisturbed.path)]
+    assert names[0] == names[1]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return (Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]) != "Z"
+    except OSError:
+        return False
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def _done(root: Path) -> int:
+    for ledger in root.glob("*/ledger.sqlite"):
+        try:
+            with sqlite3.connect(f"file:{ledger}?mode=ro", uri=True) as db:
+                return db.execute("SELECT count(*) FROM trials WHERE state = 'done'").fetchone()[0]
+        except sqlite3.OperationalError:
+            return 0
+    return 0
+
+
+def _timeless(summary: Path) -> list[list[str]]:
+    head, *rows = [line.split(";") for line in summary.read_text().splitlines()]
+    skip = {head.index("wall_time_s")}
+    return [[cell for i, cell in enumerate(row) if i not in skip] for row in [head, *rows]]
+
+
+def test_an_examination_may_run_in_a_thread(examine: Callable[..., RunDir]) -> None:
+    found: list[RunDir] = []
+    thread = threading.Thread(target=lambda: found.append(examine(workers=1)))
+    thread.start()
+    thread.join()
+    assert digests(found[0]) == digests(examine())
+
+
+def test_seeds_and_names_of_trials(examine: Callable[..., RunDir]) -> None:
+    run = examine(base_seed=40, n_trials=3)
+    assert [r.trial.seed for r in run.results()] == [40, 41, 42]
+    assert [r.npz for r in by_key(run).values()] == [f"trials/linear_trial000{i}_seed{40 + i}.npz" for i in range(3)]

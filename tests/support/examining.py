@@ -1,0 +1,38 @@
+"""Short ways to write an examination of toys, and to read what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from proctor import RunDir
+from proctor.record.result import TrialResult
+
+TOYS = Path(__file__).with_name("toys.py")
+
+
+def policy(name: str, **options: Any) -> dict[str, Any]:
+    """An agent with a policy of `toys.py`."""
+    return {"name": name.lower(), "policy": f"{TOYS}:{name}", "options": options}
+
+
+def task(name: str = "Toy", **rest: Any) -> dict[str, Any]:
+    """A task with an environment of `toys.py`; `kwargs` go to the environment."""
+    kwargs = rest.pop("kwargs", {})
+    return {"suite": "gymnasium", "name": name.lower(), "options": {"id": f"{TOYS}:{name}-v0", "kwargs": kwargs}, **rest}
+
+
+def examination(output_root: Path, **keys: Any) -> dict[str, Any]:
+    """A config of these keys over small defaults."""
+    return {
+        "agents": [policy("Linear")], "tasks": [task()], "n_trials": 5, "num_parallel": 4, "workers": "inline",
+        "scoring": "success", "output_root": str(output_root), **keys,
+    }  # fmt: skip
+
+
+def by_key(run: RunDir) -> dict[str, TrialResult]:
+    return {result.trial.key: result for result in run.results()}
+
+
+def digests(run: RunDir) -> dict[str, str | None]:
+    return {key: result.digest for key, result in by_key(run).items()}
