@@ -2,7 +2,7 @@
 
 Order: agents in groups of `limits.max_loaded_agents`; within a group by blocks of 16 seeds, then task, then agent, then
 seed. So trials of one agent run side by side and share its forwards, and a run that stops early has examined every agent
-on nearly the same seeds. A shard i/n is every n-th trial of that order.
+on nearly the same seeds. A shard i/n is every n-th trial counted by agent, task and index, however they are grouped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-
 
 BLOCK = 16
 
@@ -55,9 +54,11 @@ class Plan:
         return [self.agents[i : i + size] for i in range(0, len(self.agents), size)]
 
     def __iter__(self) -> Iterator[Trial]:
-        for position, trial in enumerate(self._all()):
-            if position % self.shard.count == self.shard.index - 1:
-                yield trial
+        return (trial for trial in self._all() if self._number(trial) % self.shard.count == self.shard.index - 1)
+
+    def _number(self, trial: Trial) -> int:
+        pair = self._agent_position[trial.agent] * len(self.tasks) + self._task_position[trial.task]
+        return pair * self.cfg.n_trials + trial.index
 
     def _all(self) -> Iterator[Trial]:
         for group in self.groups():
