@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor import metrics
-from proctor.config import EvalConfig, apply_overrides, config_from_dict
+from proctor.config import EvalConfig, apply_overrides, config_from_dict, scoring_from_dict
 from proctor.errors import InputError
 from proctor.plan.plan import Plan, Shard
 from proctor.plan.resume import check_resumable
@@ -89,10 +89,10 @@ def resume(
             shard = Shard.parse(ledger.get_meta("shard", "1/1"))
             if shard.count > 1 and cfg.n_trials != old.n_trials:
                 raise InputError(f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume")
+            run.write_config(cfg)
             if retry_unscored:
                 ledger.reopen_unscored()
             ledger.add(Plan(cfg, shard).placed())
-        run.write_config(cfg)
         return _work(run, cfg, hooks)
 
 
@@ -158,14 +158,21 @@ def score(path: str | Path, overrides: Sequence[str] = ()) -> Report:
     """Compute metrics, scores and reports again from the records alone. Overrides may change `scoring` only."""
     run = RunDir.open(path)
     old = run.config()
-    cfg = _overridden(old, overrides)
-    if cfg.model_copy(update={"scoring": old.scoring}) != old:
-        raise InputError("proctor score changes the scoring only: --set scoring.KEY=VALUE")
+    cfg = _rescored(old, overrides)
     with run.locked():
         with run.ledger() as ledger:
             ledger.set_metrics((r.trial, _recomputed(run, r, cfg)) for r in ledger.results() if r.npz is not None)
         run.write_config(cfg)
         return write_report(run)
+
+
+def _rescored(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:
+    """The config with another scoring. The files of agents and tasks need not be there any more."""
+    before = cfg.model_dump(mode="json")
+    after = apply_overrides(before, overrides)
+    if {**after, "scoring": None} != {**before, "scoring": None}:
+        raise InputError("proctor score changes the scoring only: --set scoring.KEY=VALUE")
+    return cfg.model_copy(update={"scoring": scoring_from_dict(after["scoring"])})
 
 
 def _recomputed(run: RunDir, result: Any, cfg: EvalConfig) -> dict[str, float | None]:

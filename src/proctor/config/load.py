@@ -14,7 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from proctor.config.agents import resolve_agents
-from proctor.config.models import EvalConfig
+from proctor.config.models import EvalConfig, ScoringCfg
 from proctor.config.overrides import override
 from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.plain import plain
@@ -47,6 +47,19 @@ def config_from_dict(
     """The resolved config of a dict such as YAML gives. Relative paths start from `base` (None: the working
     directory). Raises ConfigError with every problem found."""
     return _resolve(raw, overrides, Context((base or FilePath.cwd()).absolute(), Problems("config")))
+
+
+def scoring_from_dict(raw: Mapping[str, Any] | str, base: FilePath | None = None) -> ScoringCfg:
+    """The resolved `scoring` of a config, whatever has become of its agents and tasks. Raises ConfigError with
+    every problem found."""
+    context = Context((base or FilePath.cwd()).absolute(), Problems("config"))
+    data = plain({"scoring": raw}, (), context.problems)
+    expand_shorthands(data)
+    _resolve_scoring(data["scoring"], context)
+    scoring = validate(ScoringCfg, data["scoring"], ("scoring",), context.problems)
+    context.problems.raise_any()
+    assert scoring is not None
+    return scoring
 
 
 def _read(file: FilePath, problems: Problems) -> str:
