@@ -48,9 +48,9 @@ class Ledger:
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
-        db = _connect(path)
-        db.executescript(_SCHEMA)
-        ledger = cls(db)
+        ledger = cls(_connect(path))
+        ledger._configure()
+        ledger._db.executescript(_SCHEMA)
         ledger.set_meta("format", FORMAT)
         return ledger
 
@@ -58,12 +58,15 @@ class Ledger:
     def open(cls, path: Path) -> Ledger:
         if not path.is_file():
             raise InputError(f"{path.parent} is not a run folder: it has no {path.name}")
+        ledger = cls(_connect(path))
         try:
-            ledger = cls(_connect(path))
+            ledger._configure()
             found = ledger.get_meta("format")
         except sqlite3.DatabaseError as error:
+            ledger.close()
             raise InputError(f"{path} cannot be read as a ledger: {error}") from None
         if found != FORMAT:
+            ledger.close()
             raise InputError(f"{path} has ledger format {found}; this version of Proctor reads {FORMAT}")
         return ledger
 
@@ -150,22 +153,25 @@ class Ledger:
         ).fetchone()
         return None if row is None else _from_row(row)
 
+    def _configure(self) -> None:
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+
     def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """All rows or, whatever happens, none."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(statement, rows)
             self._db.execute("COMMIT")
         except sqlite3.OperationalError as error:
+            raise RunError(f"the ledger cannot be written: {error}; what was committed before is safe") from None
+        finally:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            raise RunError(f"the ledger cannot be written: {error}; what was committed before is safe") from None
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = NORMAL")
-    return db
+    return sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
 
 
 def _dump(metrics: dict[str, float | None]) -> str:

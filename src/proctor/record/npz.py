@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import struct
+import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,8 +43,17 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+    """The arrays by name. Raises OSError where the file cannot be had, ValueError where it is no whole `.npz`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.removesuffix(".npy"): _member(archive, name) for name in archive.namelist()}
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise ValueError(f"not a whole npz file: {error}") from None
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    with archive.open(name) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def pack_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
