@@ -1,7 +1,7 @@
 """Joining the folders of a sharded run into one run.
 
 Shards must be of one run: the same config (what only changes how trials run aside), the same model files. A trial that is
-finished in two folders must have the same bytes in both. What no folder has stays missing, and `proctor resume` runs it.
+scored in two folders must have the same bytes in both. What no folder has stays missing, and `proctor resume` runs it.
 """
 
 from __future__ import annotations
@@ -79,16 +79,32 @@ def _copy(run: RunDir, merged: RunDir, ledger: Ledger) -> None:
     results: list[TrialResult] = []
     for result in run.results():
         known = ledger.result(result.trial.agent, result.trial.task, result.trial.index)
-        if known is not None and known.digest != result.digest:
-            raise InputError(
-                f"trial {result.trial.key} differs between the folders (again in {run.path}): the environment or the policy is not "
-                "reproducible, or was changed; `proctor replay` shows which"
-            )
-        for name in filter(None, (result.npz, result.video)):
-            (merged.path / name).parent.mkdir(exist_ok=True)
-            shutil.copy2(run.path / name, merged.path / name)
+        if known is not None and not _replaces(known, result, run):
+            continue
+        _copy_files(run, merged, result)
         results.append(result)
         if len(results) >= BATCH:
             ledger.finish(results)
             results = []
     ledger.finish(results)
+
+
+def _replaces(known: TrialResult, result: TrialResult, run: RunDir) -> bool:
+    """Whether a trial's second result is the one to keep: where the first attempt was broken by the infrastructure."""
+    if not (known.outcome.scored and result.outcome.scored):
+        return result.outcome.scored
+    if known.digest != result.digest:
+        raise InputError(
+            f"trial {result.trial.key} differs between the folders (again in {run.path}): the environment or the policy is not "
+            "reproducible, or was changed; `proctor replay` shows which"
+        )
+    return False
+
+
+def _copy_files(run: RunDir, merged: RunDir, result: TrialResult) -> None:
+    for name in filter(None, (result.npz, result.video)):
+        (merged.path / name).parent.mkdir(exist_ok=True)
+        try:
+            shutil.copy2(run.path / name, merged.path / name)
+        except FileNotFoundError:
+            raise InputError(f"{run.path / name}, which the ledger names for trial {result.trial.key}, is missing; restore it") from None
