@@ -23,7 +23,8 @@ from proctor.rollout.engine import Engine
 
 @dataclass(frozen=True)
 class Replay:
-    """`differing` names the arrays that are not equal to the byte; empty: the trial is reproduced."""
+    """`differing` names the arrays that are not equal to the byte; empty: the trial is reproduced. `video` is None where none
+    was asked for or the trial gave no frame."""
 
     recorded: TrialResult
     again: TrialResult
@@ -49,7 +50,7 @@ def replay(path: str | Path, name: str, video: Path | None = None) -> Replay:
         if video is not None and again.video is not None:
             video.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / again.video, video)
-    return Replay(recorded, again, differing, video)
+    return Replay(recorded, again, differing, None if again.video is None else video)
 
 
 def find_trial(run: RunDir, name: str) -> TrialResult:
@@ -61,8 +62,9 @@ def find_trial(run: RunDir, name: str) -> TrialResult:
         keys.append(result.trial.key)
     hint = nearest(name, keys)
     raise InputError(
-        f'no finished trial "{name}" in {run.path}' + (f'; did you mean "{hint}"?' if hint else "") + " (the first column of "
-        "npz names in summary.csv works too)"
+        f'no finished trial "{name}" in {run.path}'
+        + (f'; did you mean "{hint}"?' if hint else "")
+        + " (npz_path in summary.csv names them too)"
     )
 
 
