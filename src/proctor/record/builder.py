@@ -40,13 +40,16 @@ class EpisodeBuilder:
         for kept, leaf in zip(self._kept, leaves, strict=False):
             kept.append(np.array(leaf))
 
-    def add(self, action: Any, reward: float, success: bool, signals: Any) -> None:
+    def add(self, action: Any, reward: float, success: bool, signals: Any) -> int:
+        """Keep a step; how many there are now."""
         self._actions.append(action)
-        self._rewards.append(reward)
+        rewards = self._rewards
+        rewards.append(reward)
         self._success.append(success)
         if signals:
             for name, value in signals.items():
                 self._signals.setdefault(name, []).append(value)
+        return len(rewards)
 
     def arrays(self, terminated: bool, truncated: bool) -> dict[str, np.ndarray]:
         """The record's arrays, see `Episode`. Raises ValueError where a signal cannot be made into an array."""

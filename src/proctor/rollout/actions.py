@@ -1,6 +1,7 @@
 """Checking actions before an environment sees them.
 
-A checked chunk has the action space's dtype. NaN and a wrong shape are always invalid; a value out of range is invalid
+The engine looks at a whole batch at once, where the policy answers; what is not plainly valid there is examined step by
+step where it is executed. A checked chunk has the action space's dtype. NaN and a wrong shape are always invalid; a value out of range is invalid
 or clipped, as the task says. A chunk may be invalid from some step on: what comes before is still executed.
 """
 
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-_FEW = 64
 SUPPORTED = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
@@ -40,10 +40,14 @@ class ActionChecker:
         self.clip = clip
         self.discrete = not isinstance(space, spaces.Box)
         self.low, self.high = _bounds(space)
-        size = int(np.prod(self.shape, dtype=np.int64))
-        self._limits = None
-        if size <= _FEW:
-            self._limits = list(zip(_flat(self.low, self.shape), _flat(self.high, self.shape), strict=True))
+
+    def all_valid(self, rows: np.ndarray) -> np.ndarray | None:
+        """Many rows of chunks `(rows, horizon, *shape)` in one look: cast to the space's dtype where every action is
+        valid as it is, else None."""
+        if rows.shape[2:] != self.shape or rows.dtype.kind not in ("iub" if self.discrete else "fiub"):
+            return None
+        cast = rows if rows.dtype == self.dtype else rows.astype(self.dtype)
+        return cast if ((cast >= self.low) & (cast <= self.high)).all() else None
 
     def check(self, actions: Any) -> Chunk:
         """`actions` is (horizon, *shape)."""
@@ -55,16 +59,7 @@ class ActionChecker:
         if self.discrete and a.dtype.kind == "f":
             return self._slow(a)
         cast = a if a.dtype == self.dtype else a.astype(self.dtype)
-        return Chunk(cast, len(cast)) if self._inside(cast) else self._slow(a)
-
-    def _inside(self, chunk: np.ndarray) -> bool:
-        """Whether every number is within its bounds; NaN is not. A few numbers are faster compared one by one."""
-        if self._limits is not None and len(chunk) == 1:
-            for value, (low, high) in zip(chunk.ravel().tolist(), self._limits, strict=True):
-                if not low <= value <= high:
-                    return False
-            return True
-        return bool(((chunk >= self.low) & (chunk <= self.high)).all())
+        return Chunk(cast, len(cast)) if ((cast >= self.low) & (cast <= self.high)).all() else self._slow(a)
 
     def _slow(self, a: np.ndarray) -> Chunk:
         """Find out, step by step, what is wrong."""
@@ -100,10 +95,6 @@ def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(space, spaces.MultiDiscrete):
         return np.asarray(space.start), np.asarray(space.start + space.nvec - 1)
     return np.zeros(space.shape, space.dtype), np.ones(space.shape, space.dtype)
-
-
-def _flat(bound: np.ndarray, shape: tuple[int, ...]) -> list[float]:
-    return np.broadcast_to(bound, shape).ravel().tolist()
 
 
 def _span(bound: np.ndarray) -> str:

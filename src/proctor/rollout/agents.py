@@ -13,7 +13,7 @@ from typing import Any
 
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
-from proctor.rollout.batching import Lane, LaneStats
+from proctor.rollout.batching import Lane, LaneStats, Moment
 from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
 
 MAX_HANGS = 8
@@ -65,9 +65,9 @@ class AgentRuntime:
         for lane in self.lanes.values():
             lane.drop(slot)
 
-    def dispatch(self, now: float, live: dict[Any, int], here: bool) -> float | None:
+    def dispatch(self, moment: Moment, live: dict[Any, int]) -> float | None:
         """Start what is due; when to look again."""
-        times = [t for lane in self.lanes.values() if (t := lane.dispatch(now, live, here)) is not None]
+        times = [t for lane in self.lanes.values() if (t := lane.dispatch(moment, live)) is not None]
         return min(times) if times else None
 
     def overdue(self, now: float, limit_s: float | None) -> list[Answer]:
@@ -82,6 +82,7 @@ class AgentRuntime:
         if len(answers) == 1:
             return [Answer(answers[0].request, None, error=_too_long(lane, limit_s))]
         for answer in answers:
+            answer.request.stream.rewind()
             lane.put_alone(answer.request)
         return []
 
@@ -104,15 +105,15 @@ class AgentRuntime:
         if len(suspects) == 1:
             return [Answer(suspects[0], None, error=reason)]
         for request in suspects:
-            self.lanes[lane.stage.name].put_alone(request)
+            self.lanes[lane.stage.name].put_alone(request.again())
         return []
 
     def _move(self, old: dict[str, Lane], hung: Lane) -> None:
         """Hand what waits in the old lanes to the new ones. Other forwards in flight are asked again: the same answer."""
         for name, lane in old.items():
             lane.close()
-            again = [r for requests in lane.waiting.values() for r in requests] + lane.take_alone()
-            for request in again + ([] if lane is hung else lane.in_flight):
+            waiting = [r for requests in lane.waiting.values() for r in requests] + lane.take_alone()
+            for request in waiting + ([] if lane is hung else [r.again() for r in lane.in_flight]):
                 self.lanes[name].put(request)
             lane.retired = True
 

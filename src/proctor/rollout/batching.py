@@ -1,7 +1,8 @@
 """Lanes: one queue and one thread for each (agent, stage).
 
 A forward starts when `max_batch` requests wait, or when no running slot could still join, or when the oldest has waited
-`max_wait`. While it runs, environments go on stepping and requests gather for the next one. Requests that cannot share a
+`max_wait`. Where no `max_wait` is configured, it is about as long as a forward takes, and longer while every worker still
+has steps to do: gathering more rows then costs nothing. While a forward runs, environments go on stepping and requests gather for the next one. Requests that cannot share a
 batch (other observation or action shapes) wait in separate rows of the same lane. Nothing of this changes a trial, only
 how long it takes.
 
@@ -16,13 +17,23 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from proctor.policies.protocol import Stage
 from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
 
 MIN_WAIT_S, MAX_WAIT_S = 0.001, 0.05
 SHORT_S = 0.002
+MARGIN_S = 0.0005
+
+
+class Moment(NamedTuple):
+    """What the engine knows when it looks at its lanes. `spare_s`: how long until the first worker has nothing to do;
+    `here`: the engine's thread has nothing else to do."""
+
+    now: float
+    spare_s: float
+    here: bool
 
 
 @dataclass
@@ -52,15 +63,19 @@ class Lane:
         self._thread = threading.Thread(target=self._serve, name=f"proctor-{stage.name}", daemon=True)
         self._thread.start()
 
-    @property
-    def max_wait_s(self) -> float:
-        """As configured; else about as long as a forward takes: waiting longer would cost more than another forward."""
+    def _patience_s(self, spare_s: float) -> float:
+        """How long the oldest request may wait for company."""
         if self.stage.max_wait_s is not None:
             return self.stage.max_wait_s
+        if spare_s > self._recent_s + MARGIN_S:
+            return MAX_WAIT_S
         return min(max(self._recent_s, MIN_WAIT_S), MAX_WAIT_S)
 
     def put(self, request: Request) -> None:
-        self.waiting.setdefault(request.task.key, deque()).append(request)
+        requests = self.waiting.get(request.task.key)
+        if requests is None:
+            requests = self.waiting[request.task.key] = deque()
+        requests.append(request)
 
     def put_alone(self, request: Request) -> None:
         """For a forward of its own: the search for a request that makes the policy hang."""
@@ -77,21 +92,21 @@ class Lane:
                 requests.remove(request)
         self._alone = deque(r for r in self._alone if r.slot is not slot)
 
-    def dispatch(self, now: float, live: dict[Any, int], here: bool) -> float | None:
-        """Start a forward if it is time. `live` counts the running slots per request key; `here`: this thread has nothing
-        else to do. Otherwise, when to look again."""
+    def dispatch(self, moment: Moment, live: dict[Any, int]) -> float | None:
+        """Start a forward if it is time. `live` counts the running slots per request key. Otherwise, when to look again."""
         if self.in_flight:
             return None
         if self._alone:
-            self._start([self._alone.popleft()], now, here=False)
+            self._start([self._alone.popleft()], moment.now, here=False)
             return None
         soonest = None
         for key, requests in self.waiting.items():
             if not requests:
                 continue
-            due = requests[0].since + self.max_wait_s
-            if len(requests) >= self.max_batch or len(requests) >= live.get(key, 0) or due <= now:
-                self._start([requests.popleft() for _ in range(min(len(requests), self.max_batch))], now, here)
+            due = requests[0].since + self._patience_s(moment.spare_s)
+            if len(requests) >= self.max_batch or len(requests) >= live.get(key, 0) or due <= moment.now:
+                batch = [requests.popleft() for _ in range(min(len(requests), self.max_batch))]
+                self._start(batch, moment.now, moment.here)
                 return None
             soonest = due if soonest is None else min(soonest, due)
         return soonest

@@ -10,7 +10,7 @@ from proctor.config.models import EvalConfig
 from proctor.errors import RunError
 from proctor.rollout.layout import Layout
 from proctor.rollout.messages import Close, Event
-from proctor.rollout.slots import Slot, SlotState
+from proctor.rollout.slots import Slot
 from proctor.rollout.workers.base import Lost, Worker
 from proctor.rollout.workers.inline import InlineWorker
 from proctor.rollout.workers.job import HostCfg
@@ -25,6 +25,12 @@ class Member:
     def __init__(self, worker: Worker):
         self.worker = worker
         self.slots = [Slot(self, i) for i in range(worker.slots)]
+        self.live = 0
+        """Slots that hold a trial."""
+        self.running = 0
+        """Of these, the slots that the worker can step."""
+        self._pace_s = 0.0
+        self._heard_at = 0.0
         self.exclusive: str | None = None
         """The task whose batch environment has the whole worker."""
         self.fd: int | None = None
@@ -33,7 +39,17 @@ class Member:
 
     @property
     def idle(self) -> bool:
-        return all(slot.state is SlotState.FREE for slot in self.slots)
+        return self.live == 0
+
+    @property
+    def spare_s(self) -> float:
+        """About how long until the worker has nothing to step."""
+        return self.running * self._pace_s
+
+    def heard(self, events: int, now: float) -> None:
+        """So many events have come: what one step takes there, on average lately."""
+        pace = min(now - self._heard_at, 1.0) / events
+        self._pace_s, self._heard_at = 0.8 * self._pace_s + 0.2 * pace, now
 
 
 class Crew:
@@ -90,10 +106,16 @@ class Crew:
         """Until something happens, at most so long."""
         self._selector.select(max(seconds, 0.0))
 
-    def events(self) -> Iterator[tuple[Member, Event]]:
+    def events(self) -> Iterator[tuple[Member, list[Event]]]:
+        """What each worker has said since the last time; workers that said nothing are left out."""
         for member in self.members:
-            for event in member.worker.events():
-                yield member, event
+            events = member.worker.events()
+            if events:
+                yield member, events
+
+    def spare_s(self) -> float:
+        """About how long until the first worker that has trials has nothing to step."""
+        return min((member.spare_s for member in self.members if member.live), default=0.0)
 
     def replace(self, member: Member, lost: Lost) -> None:
         """A fresh worker in the place of a lost one. Its slots must be free."""

@@ -25,8 +25,9 @@ from proctor.policies.protocol import Execute, Fail, Goto, SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
+from proctor.rollout.actions import ActionChecker
 from proctor.rollout.agents import AgentRuntime
-from proctor.rollout.batching import Lane, LaneStats
+from proctor.rollout.batching import Lane, LaneStats, Moment
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.forward import Answer, TaskEntry
 from proctor.rollout.layout import layout_of
@@ -134,9 +135,11 @@ class Engine:
         while not (self._scheduler.exhausted or self.cancel.cancelled):
             self._take_answers()
             crew.work(WORK_S)
-            for member, event in crew.events():
-                self._handle(member, event)
             now = time.monotonic()
+            for member, events in crew.events():
+                member.heard(len(events), now)
+                for event in events:
+                    self._handle(member, event)
             due = self._dispatch(now)
             crew.flush()
             self._commit()
@@ -160,7 +163,7 @@ class Engine:
         self._crew.flush()
         while waiting and not self.cancel.cancelled:
             self._crew.work(WORK_S)
-            for _, event in self._crew.events():
+            for event in [event for _, events in self._crew.events() for event in events]:
                 if isinstance(event, TaskInfo):
                     self._infos[event.task] = event
                     del waiting[event.task]
@@ -180,9 +183,8 @@ class Engine:
         if failed:
             raise InputError("\n".join(f'the environment of task "{t}" cannot be made: {e}' for t, e in failed.items()))
         for info in self._infos.values():
-            self._entries[info.task] = TaskEntry(
-                info.task, layout_of(info.observation_space), tuple(info.action_space.shape or ())
-            )
+            checker = ActionChecker(info.action_space, clip=self.cfg.task(info.task).out_of_range == "clip")
+            self._entries[info.task] = TaskEntry(info.task, layout_of(info.observation_space), checker)
 
     def _worlds(self) -> dict[str, int]:
         return {info.task: info.worlds for info in self._infos.values() if info.worlds is not None}
@@ -281,7 +283,6 @@ class Engine:
         assert agent is not None
         if agent.given_up is not None:
             slot.member.worker.send(Finish(slot.number, Outcome.POLICY_ERROR, agent.given_up))
-            slot.state = SlotState.EXECUTE
         else:
             agent.put(slot.request(time.monotonic()), slot.stage)
 
@@ -328,10 +329,10 @@ class Engine:
             self._waker.wake()
 
     def _dispatch(self, now: float) -> float | None:
-        here = self._crew.inline and not self._crew.busy
+        moment = Moment(now, self._crew.spare_s(), here=self._crew.inline and not self._crew.busy)
         soonest = None
         for name, agent in self._agents.items():
-            due = agent.dispatch(now, self._live[name], here)
+            due = agent.dispatch(moment, self._live[name])
             if due is not None and (soonest is None or due < soonest):
                 soonest = due
         return soonest
@@ -358,19 +359,20 @@ class Engine:
         worker, decision = slot.member.worker, answer.decision
         slot.policy_state = (answer.state,)
         if type(decision) is Execute:
-            slot.stage, slot.state = decision.then, SlotState.EXECUTE
+            slot.stage = decision.then
+            slot.execute()
             self.progress.steps += len(decision.actions)
-            worker.send(Run(slot.number, decision.actions))
+            worker.send(Run(slot.number, decision.actions, answer.valid))
             return
         match decision:
             case Goto(stage):
                 slot.stage = stage
                 self._ask(slot)
             case Fail(reason):
-                slot.state = SlotState.EXECUTE
+                slot.execute()
                 worker.send(Finish(slot.number, Outcome.POLICY_ERROR, reason))
             case None:
-                slot.state = SlotState.EXECUTE
+                slot.execute()
                 error = answer.error or "the policy gave no answer"
                 log.warning("trial %s: policy error: %s", answer.request.trial.key, error)
                 worker.send(Finish(slot.number, Outcome.POLICY_ERROR, error))

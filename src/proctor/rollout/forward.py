@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,53 +22,67 @@ from proctor.policies.protocol import (
     Execute,
     Fail,
     Goto,
+    Policy,
     Stage,
     StagedPolicy,
     StageOutput,
 )
 from proctor.policies.tree import stack_rows, take_row
+from proctor.rollout.actions import ActionChecker
 from proctor.rollout.layout import Layout
 
 ACT = "act"
 
 
-@dataclass(frozen=True)
 class TaskEntry:
     """What a forward must know of a task. Requests with equal `key` may share a batch."""
 
-    name: str
-    layout: Layout | None
-    action_shape: tuple[int, ...]
-
-    @property
-    def key(self) -> Any:
-        return (self.layout if self.layout is not None else self.name, self.action_shape)
+    def __init__(self, name: str, layout: Layout | None, checker: ActionChecker):
+        self.name, self.layout, self.checker = name, layout, checker
+        self.key = f"{name if layout is None else layout} {checker.shape}"
 
 
 class Stream:
-    """A trial's generator, made when first used, with a way back."""
+    """A trial's generator, made when first used. A forward opens it by taking it; until the next one there is a way back
+    to where it stood before."""
 
-    __slots__ = ("_rng", "_saved", "_trial")
+    __slots__ = ("_before", "_open", "_rng", "_trial")
 
     def __init__(self, trial: Trial):
         self._trial = trial
         self._rng: np.random.Generator | None = None
-        self._saved: Any = None
+        self._before: Any = None
+        self._open = False
 
     def take(self) -> np.random.Generator:
-        """The generator; where it stood at the first `take` of this forward is remembered."""
         if self._rng is None:
             self._rng = self._trial.policy_rng()
-        if self._saved is None:
-            self._saved = self._rng.bit_generator.state
+        if not self._open:
+            self._before, self._open = self._rng.bit_generator.state, True
         return self._rng
 
     def settle(self, failed: bool) -> None:
         """End of a forward; after a failed one the generator goes back."""
-        if self._saved is not None:
-            if failed and self._rng is not None:
-                self._rng.bit_generator.state = self._saved
-            self._saved = None
+        if not self._open:
+            self._before = None
+        self._open = False
+        if failed:
+            self.rewind()
+
+    def rewind(self) -> None:
+        """Undo the last forward."""
+        if self._before is not None and self._rng is not None:
+            self._rng.bit_generator.state = self._before
+            self._before = None
+
+    def fork(self) -> Stream:
+        """A stream of its own from before the forward that has it open, which may go on with the old one."""
+        twin = Stream(self._trial)
+        state = self._before if self._open else None if self._rng is None else self._rng.bit_generator.state
+        if state is not None:
+            twin._rng = self._trial.policy_rng()
+            twin._rng.bit_generator.state = state
+        return twin
 
 
 class Rngs(Sequence[np.random.Generator]):
@@ -101,16 +114,19 @@ class Rngs(Sequence[np.random.Generator]):
 
 
 class Request:
-    """One trial's wish for one stage. `state` is None before the trial's first forward, then `(row,)`."""
+    """A slot's wish for one stage, as of now. `state` is None before the trial's first forward, then `(row,)`."""
 
     __slots__ = ("leaves", "since", "slot", "state", "stream", "task", "ticket", "trial")
 
-    def __init__(self, slot: Any, ticket: int, trial: Trial, task: TaskEntry):
-        self.slot, self.ticket, self.trial, self.task = slot, ticket, trial, task
-        self.leaves: Any = None
-        self.state: Any = None
-        self.stream: Any = None
-        self.since = 0.0
+    def __init__(self, slot: Any, leaves: Any, since: float):
+        self.slot, self.ticket, self.trial, self.task = slot, slot.ticket, slot.trial, slot.task
+        self.state, self.stream = slot.policy_state, slot.stream
+        self.leaves, self.since = leaves, since
+
+    def again(self) -> Request:
+        """The same wish once more, though a forward that does not return still holds this one."""
+        self.slot.stream = self.stream.fork()
+        return Request(self.slot, self.leaves, self.since)
 
 
 class Answer(NamedTuple):
@@ -120,6 +136,8 @@ class Answer(NamedTuple):
     decision: Decision | None
     state: Any = None
     error: str | None = None
+    valid: bool = False
+    """Whether its actions have been checked and found valid."""
 
 
 class PolicyRunner:
@@ -150,7 +168,7 @@ class PolicyRunner:
         rows = self.pad_to or len(block)
         rngs = Rngs([r.stream for r in block], rows)
         try:
-            decisions, states = self._forward(stage, block, rngs)
+            decisions, states, valid = self._forward(stage, block, rngs)
         except Exception as problem:
             rngs.settle(failed=True)
             if len(block) == 1:
@@ -158,11 +176,11 @@ class PolicyRunner:
             half = (len(block) + 1) // 2
             return [*answers, *self._block(stage, block[:half]), *self._block(stage, block[half:])]
         rngs.settle(failed=False)
-        return [*answers, *(Answer(r, d, s) for r, d, s in zip(block, decisions, states, strict=True))]
+        return [*answers, *(Answer(r, d, s, None, valid) for r, d, s in zip(block, decisions, states, strict=True))]
 
     def _begin(self, block: list[Request]) -> tuple[list[Answer], list[Request]]:
         """Give new trials their initial state; those whose reset raises are answered at once."""
-        failed = []
+        failed: list[Answer] = []
         for request in block:
             if request.state is None:
                 try:
@@ -170,10 +188,13 @@ class PolicyRunner:
                     request.state = (None if state is None else take_row(state, 0),)
                 except Exception as problem:
                     failed.append(Answer(request, None, error=blame(problem)))
+        if not failed:
+            return failed, block
         broken = {id(a.request) for a in failed}
         return failed, [r for r in block if id(r) not in broken]
 
-    def _forward(self, stage: str, block: list[Request], rngs: Rngs) -> tuple[list[Decision], list[Any]]:
+    def _forward(self, stage: str, block: list[Request], rngs: Rngs) -> tuple[Sequence[Decision], list[Any], bool]:
+        """Decisions and next states of the block's rows, and whether the actions have been checked."""
         rows, n = len(rngs), len(block)
         padded = block + [block[0]] * (rows - n)
         states = [r.state[0] for r in padded]
@@ -183,41 +204,48 @@ class PolicyRunner:
             rngs=rngs,
             trials=[r.trial for r in padded],
         )
-        output = self._ask(stage, batch, block[0].task)
-        if len(output.decisions) != rows:
-            raise ValueError(f"the policy answered {len(output.decisions)} rows for a batch of {rows}")
-        for decision in output.decisions[:n]:
-            self._check(decision)
-        next_states = [None] * n if output.state is None else [take_row(output.state, i) for i in range(n)]
-        return list(output.decisions[:n]), next_states
+        if isinstance(self.policy, StagedPolicy):
+            output = self.policy.forward(stage, batch)
+            decisions, state, valid = self._decisions(output, rows)[:n], output.state, False
+        else:
+            decisions, state, valid = self._act(self.policy, batch, block)
+        return decisions, [None] * n if state is None else [take_row(state, i) for i in range(n)], valid
 
     def _observation(self, stage: str, block: list[Request], rows: int) -> Any:
         layout = block[0].task.layout
         if layout is None:
             objects = [r.leaves for r in block]
             return objects + [objects[0]] * (rows - len(objects))
-        key = (stage, layout, rows)
+        key = (stage, block[0].task.key, rows)
         buffers = self._buffers.get(key)
         if buffers is None:
             buffers = self._buffers[key] = layout.empty(rows)
-        for i, request in enumerate(block):
-            for buffer, leaf in zip(buffers, request.leaves, strict=True):
-                buffer[i] = leaf
-        for buffer in buffers:
-            buffer[len(block) :] = buffer[0]
+        for j, buffer in enumerate(buffers):
+            for i, request in enumerate(block):
+                buffer[i] = request.leaves[j]
+            if rows > len(block):
+                buffer[len(block) :] = buffer[0]
         return layout.join(buffers)
 
-    def _ask(self, stage: str, batch: Batch, task: TaskEntry) -> StageOutput:
-        if isinstance(self.policy, StagedPolicy):
-            return self.policy.forward(stage, batch)
-        answer = self.policy.act(batch)
+    def _act(self, policy: Policy, batch: Batch, block: list[Request]) -> tuple[list[Decision], Any, bool]:
+        answer = policy.act(batch)
         actions, state = (answer.actions, answer.state) if isinstance(answer, Actions) else (answer, None)
         rows = np.array(actions)
         if rows.ndim == 0 or len(rows) != len(batch):
             raise ValueError(f"act returned an array of shape {rows.shape} for a batch of {len(batch)} rows")
-        if rows.ndim != 2 + len(task.action_shape):
+        task = block[0].task
+        if rows.ndim != 2 + len(task.checker.shape):
             rows = rows[:, None]
-        return StageOutput([Execute(chunk, ACT) for chunk in rows], state)
+        rows = rows[: len(block)]
+        checked = task.checker.all_valid(rows) if all(r.task is task for r in block) else None
+        return [Execute(chunk, ACT) for chunk in (rows if checked is None else checked)], state, checked is not None
+
+    def _decisions(self, output: StageOutput, rows: int) -> Sequence[Decision]:
+        if len(output.decisions) != rows:
+            raise ValueError(f"the policy answered {len(output.decisions)} rows for a batch of {rows}")
+        for decision in output.decisions:
+            self._check(decision)
+        return output.decisions
 
     def _check(self, decision: Decision) -> None:
         stage = decision.then if isinstance(decision, Execute) else decision.stage if isinstance(decision, Goto) else None

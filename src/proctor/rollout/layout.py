@@ -36,9 +36,13 @@ class Layout:
 
     leaves: tuple[Leaf, ...]
     nbytes: int
+    bare_shape: tuple[int, ...] | None = None
+    """Where the observation is one array: its shape."""
 
     def split(self, observation: Any) -> list[np.ndarray]:
         """The observation's leaves as arrays. Raises ValueError where one does not have the space's shape."""
+        if type(observation) is np.ndarray and self.bare_shape == observation.shape:
+            return [observation]
         found = []
         for leaf in self.leaves:
             value = observation
@@ -80,7 +84,7 @@ def layout_of(space: spaces.Space[Any]) -> Layout | None:
         leaves.append(Leaf(path, dtype, shape, offset))
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         offset += -(-nbytes // _ALIGN) * _ALIGN
-    return Layout(tuple(leaves), offset)
+    return Layout(tuple(leaves), offset, leaves[0].shape if leaves and leaves[0].path == () else None)
 
 
 def _collect(space: spaces.Space[Any], path: tuple[str | int, ...], found: list[Any]) -> bool:

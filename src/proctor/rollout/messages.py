@@ -30,10 +30,12 @@ class Start(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Execute a chunk of actions `(horizon, *action)` in a slot. None: the chunk lies in shared memory."""
+    """Execute a chunk of actions `(horizon, *action)` in a slot. `valid`: it has been checked, every action is valid as it
+    is. On its way to another process `actions` says where the chunk lies in shared memory."""
 
     slot: int
     actions: Any
+    valid: bool = False
 
 
 class Finish(NamedTuple):

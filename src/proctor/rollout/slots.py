@@ -48,18 +48,26 @@ class Slot:
         self.stage, self.policy_state, self.stream = agent.first_stage, None, Stream(trial)
         self.state = SlotState.STARTING
         self.ticket += 1
+        self.member.live += 1
+        self.member.running += 1
 
     def request(self, now: float) -> Request:
         """Ask for the slot's stage with its freshest observation."""
-        assert self.trial is not None
-        assert self.task is not None
         self.ticket += 1
-        self.state = SlotState.NEED
-        request = Request(self, self.ticket, self.trial, self.task)
-        request.leaves, request.state, request.stream, request.since = self.leaves, self.policy_state, self.stream, now
-        return request
+        if self.state is not SlotState.NEED:
+            self.state = SlotState.NEED
+            self.member.running -= 1
+        return Request(self, self.leaves, now)
+
+    def execute(self) -> None:
+        """The worker has something to do for this slot."""
+        self.state = SlotState.EXECUTE
+        self.member.running += 1
 
     def release(self) -> None:
+        self.member.live -= 1
+        if self.state is not SlotState.NEED:
+            self.member.running -= 1
         self.state = SlotState.FREE
         self.ticket += 1
         self.trial = self.task = self.agent = self.stream = self.leaves = self.policy_state = None

@@ -38,13 +38,12 @@ def serve(host: Host, link: Link) -> None:
     while True:
         for command in link.channel.receive(block=not host.busy):
             if isinstance(command, Run) and isinstance(command.actions, tuple):
-                command = Run(command.slot, link.block.get_actions(command.slot, command.actions))
+                command = Run(command.slot, link.block.get_actions(command.slot, command.actions), command.valid)
             host.handle(command)
             if isinstance(command, Close):
                 link.flush()
                 return
-        if host.busy:
-            host.turn()
+        host.work(0.0)
         link.flush_if_due(host.busy)
 
 

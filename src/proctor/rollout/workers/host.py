@@ -1,16 +1,17 @@
 """A worker's inside: environments, the trials that run in them, and stepping whichever has an action.
 
-The host is the same in the caller's process and in one of its own. `handle` takes a command and returns at once; `turn`
-does one unit of work (make and reset, or one step) and reports through `emit`. A slot keeps its environment for the next
+The host is the same in the caller's process and in one of its own. `handle` takes a command and returns at once; `work`
+does one thing after another (make and reset, or one step) and reports through `emit`. A slot keeps its environment for the next
 trial of the same task and closes it before it takes another, so live environments never exceed slots.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
@@ -63,11 +64,14 @@ class Host:
         self._runtimes: dict[str, TaskRuntime] = {}
         self._group: BatchGroup | None = None
         self._is_batch = {name: suites.is_batch(task) for name, task in cfg.tasks.items()}
+        limits = cfg.limits
+        self._step_limit = math.inf if limits.step_s is None else limits.step_s
+        self._trial_limit = math.inf if limits.trial_s is None else limits.trial_s
         self._recorder = Recorder(cfg.folder, cfg.record.level != "summary", cfg.metrics)
 
     @property
     def busy(self) -> bool:
-        """Whether `turn` has something to do."""
+        """Whether `work` has something to do."""
         return bool(self._ready or self._probes) or (self._group is not None and self._group.can_go)
 
     def runtime_of(self, slot: int) -> TaskRuntime:
@@ -78,7 +82,7 @@ class Host:
 
     def handle(self, command: Command) -> None:
         if type(command) is Run:
-            self._run(command.slot, command.actions)
+            self._run(command)
             return
         match command:
             case Start(slot, trial):
@@ -101,27 +105,34 @@ class Host:
             case Close():
                 self.close()
 
-    def _run(self, slot: int, actions: Any) -> None:
+    def _run(self, command: Run) -> None:
+        slot, actions, valid = command
         job = self._places[slot].job
         if job is not None:
-            job.execute(actions)
+            job.execute(actions, valid)
             self._ready.append(slot)
         elif self._group is not None and slot in self._group.jobs:
-            self._group.jobs[slot].execute(actions)
+            self._group.jobs[slot].execute(actions, valid)
 
-    def turn(self) -> None:
-        """One unit of work. Call while `busy`."""
-        if self._ready:
-            slot = self._ready.popleft()
-            place = self._places[slot]
-            if place.start is not None:
-                self._begin(slot, place)
-            elif place.job is not None:
-                self._step(slot, place, place.job)
-        elif self._group is not None and self._group.can_go:
-            self._group.go()
-        elif self._probes:
-            self._probe(self._probes.popleft())
+    def work(self, until: float) -> None:
+        """Step what can be stepped, until nothing can or this time (monotonic) has come; at least once."""
+        ready, places = self._ready, self._places
+        while True:
+            if ready:
+                slot = ready.popleft()
+                place = places[slot]
+                if place.start is not None:
+                    self._begin(slot, place)
+                elif place.job is not None:
+                    self._step(slot, place, place.job)
+            elif self._group is not None and self._group.can_go:
+                self._group.go()
+            elif self._probes:
+                self._probe(self._probes.popleft())
+            else:
+                return
+            if time.monotonic() >= until:
+                return
 
     def close(self) -> None:
         """Let go of every environment."""
@@ -222,9 +233,13 @@ class Host:
             self.pulse.end()
             self.fault(slot, Outcome.ENV_ERROR, explain(problem))
             return
-        late = self.overdue(job, self.pulse.end(), self.cfg.limits.step_s)
-        if late:
-            self.fault(slot, Outcome.TIMEOUT, late)
+        elapsed = self.pulse.end()
+        if elapsed > self._step_limit or job.seconds + elapsed > self._trial_limit:
+            self.fault(slot, Outcome.TIMEOUT, self.overdue(job, elapsed, self.cfg.limits.step_s) or "")
+            return
+        job.seconds += elapsed
+        if job.end is None and job.chunk is None and job.waits == 0:
+            self.emit(Ready(slot, job.observation))
         else:
             self._go_on(slot, job)
 

@@ -28,12 +28,7 @@ class InlineWorker(Worker):
         return events
 
     def work(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        host = self._host
-        while host.busy:
-            host.turn()
-            if time.monotonic() > until:
-                break
+        self._host.work(time.monotonic() + seconds)
 
     @property
     def busy(self) -> bool:

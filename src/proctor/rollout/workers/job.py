@@ -48,6 +48,7 @@ class TaskRuntime:
         self.checker = ActionChecker(env.action_space, clip=task.out_of_range == "clip")
         self.max_steps = task.max_episode_steps or cfg.max_episode_steps or env.max_steps or DEFAULT_MAX_STEPS
         self.dt_s = env.action_dt_s
+        self.stop_on_success = task.stop_on_success
         keep = cfg.record.observations and self.layout is not None
         self.labels = tuple(leaf.label for leaf in self.layout.leaves) if keep and self.layout else ()
         self.dummy = env.dummy_action() if task.wait_steps else None
@@ -92,9 +93,10 @@ class Job:
         if self.runtime.labels and self.waits == 0:
             self.builder.observe(self.observation)
 
-    def execute(self, actions: Any) -> None:
+    def execute(self, actions: Any, valid: bool) -> None:
         """Take a chunk from the policy."""
-        self.chunk, self.cursor = self.runtime.checker.check(actions), 0
+        self.chunk = Chunk(actions, len(actions)) if valid else self.runtime.checker.check(actions)
+        self.cursor = 0
 
     @property
     def has_action(self) -> bool:
@@ -115,14 +117,15 @@ class Job:
     def took_step(self, step: Step) -> None:
         """Digest a step. Raises ValueError where the environment broke its contract."""
         observation, reward, terminated, truncated, success, signals = step
-        self.observation = self.runtime.leaves(observation)
+        runtime = self.runtime
+        self.observation = observation if runtime.layout is None else runtime.layout.split(observation)
         if self.waits > 0:
             self._waited(terminated or truncated)
             return
         if not math.isfinite(reward):
             raise ValueError(f"the environment gave reward {reward}")
-        self.builder.add(self.action, float(reward), bool(success), signals)
-        if self.runtime.labels:
+        n_steps = self.builder.add(self.action, reward, success, signals)
+        if runtime.labels:
             self.builder.observe(self.observation)
         chunk = self.chunk
         assert chunk is not None
@@ -131,9 +134,8 @@ class Job:
         self.cursor += 1
         if self.cursor >= len(chunk.actions):
             self.chunk = None
-        out_of_steps = len(self.builder) >= self.runtime.max_steps
-        if terminated or truncated or out_of_steps or (success and self.runtime.task.stop_on_success):
-            self.end = (bool(terminated), bool(truncated) or (out_of_steps and not terminated))
+        if terminated or truncated or n_steps >= runtime.max_steps or (success and runtime.stop_on_success):
+            self.end = (bool(terminated), bool(truncated) or (n_steps >= runtime.max_steps and not terminated))
 
     def _waited(self, ended: bool) -> None:
         if ended:

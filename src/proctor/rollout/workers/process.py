@@ -62,7 +62,7 @@ class ProcessWorker(Worker):
         elif isinstance(command, Run):
             actions = np.asarray(command.actions)
             where = self._block.put_actions(command.slot, actions)
-            command = Run(command.slot, actions if where is None else where)
+            command = Run(command.slot, actions if where is None else where, command.valid)
         self._outbox.append(command)
 
     def flush(self) -> None:

@@ -9,30 +9,29 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
-
 NBYTES = 64
-IDLE, STEPPING, RESETTING = 0, 1, 2
+IDLE, STEPPING, RESETTING = 0.0, 1.0, 2.0
 
 
 class Pulse:
     """Over a buffer of 64 bytes: what is running, for which slot, since when (monotonic seconds of the machine)."""
 
     def __init__(self, buffer: Any):
-        self._cells = np.frombuffer(buffer, np.float64, count=3)
+        self._cells = memoryview(buffer)[:24].cast("d")
+        self._since = 0.0
 
-    def begin(self, what: int, slot: int) -> None:
+    def begin(self, what: float, slot: int) -> None:
         cells = self._cells
         cells[1] = slot
-        cells[2] = time.monotonic()
+        cells[2] = self._since = time.monotonic()
         cells[0] = what
 
     def end(self) -> float:
         """Seconds since `begin`."""
         self._cells[0] = IDLE
-        return time.monotonic() - float(self._cells[2])
+        return time.monotonic() - self._since
 
-    def read(self) -> tuple[int, int, float]:
+    def read(self) -> tuple[float, int, float]:
         """(what, slot, since)."""
         what, slot, since = self._cells.tolist()
-        return int(what), int(slot), since
+        return what, int(slot), since

@@ -1,0 +1,224 @@
+"""Faults are not failures, and what one trial breaks, no other pays for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examining import by_key, digests, examination, policy, task
+
+from proctor import InputError, RunDir, RunError, config_from_dict
+from proctor.evaluation import Finished, Hooks, resume, start
+from proctor.record.episode import Outcome
+from proctor.rollout.progress import CancelToken, Progress
+from proctor.rollout.workers import recorder
+
+N = 16
+BAD = 123 + 7
+"""The seed of the trial that makes trouble, the eighth."""
+
+
+def troubled(trouble: str, **kwargs: Any) -> dict[str, Any]:
+    return policy("Troubled", kwargs={"trouble": trouble, "seeds": [BAD], **kwargs})
+
+
+def toy(trouble: str, **rest: Any) -> dict[str, Any]:
+    kwargs = rest.pop("kwargs", {})
+    return task(kwargs={"trouble": trouble, "seeds": [BAD], **kwargs}, **rest)
+
+
+def bad_and_others(run: RunDir) -> tuple[Any, dict[str, Any]]:
+    found = {result.trial.seed: result for result in run.results()}
+    return found.pop(BAD), found
+
+
+@pytest.fixture
+def healthy(examine: Callable[..., RunDir]) -> dict[int, str | None]:
+    """Digests by seed where nobody makes trouble."""
+    run = examine(agents=[troubled("none")], n_trials=N, num_parallel=N)
+    return {result.trial.seed: result.digest for result in run.results()}
+
+
+# What the policy breaks ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trouble", "outcome", "says"),
+    [
+        ("raise", Outcome.POLICY_ERROR, "ValueError: this observation is too much"),
+        ("reset", Outcome.POLICY_ERROR, "RuntimeError: no memory for this trial"),
+        ("nan", Outcome.INVALID_ACTION, "action [nan nan] is not finite"),
+        ("range", Outcome.INVALID_ACTION, "action [7. 7.] is out of range [-1, 1]; `out_of_range: clip` in the task clips"),
+    ],
+)
+@pytest.mark.parametrize("workers", ["inline", 2])
+def test_one_bad_trial_in_a_batch_of_16_costs_that_trial_only(
+    examine: Callable[..., RunDir], healthy: dict[int, str | None], trouble: str, outcome: Outcome, says: str, workers: Any
+) -> None:
+    run = examine(agents=[troubled(trouble)], n_trials=N, num_parallel=N, workers=workers)
+    bad, others = bad_and_others(run)
+    assert bad.outcome is outcome
+    assert bad.error.splitlines()[0].startswith(says)
+    assert not bad.success
+    assert bad.attempts == 1, "what the policy broke is not tried again"
+    assert {seed: r.digest for seed, r in others.items()} == {s: d for s, d in healthy.items() if s != BAD}
+
+
+def test_an_action_of_the_wrong_shape_is_invalid(examine: Callable[..., RunDir]) -> None:
+    run = examine(agents=[troubled("shape")], n_trials=N, num_parallel=1)
+    bad, others = bad_and_others(run)
+    assert bad.outcome is Outcome.INVALID_ACTION
+    assert bad.error == "action has shape (5,); the task's action space has (2,)"
+    assert bad.steps_total == 3, "what came before is recorded"
+    assert all(r.error is None for r in others.values())
+
+
+def test_out_of_range_is_clipped_where_the_task_says_so(examine: Callable[..., RunDir]) -> None:
+    run = examine(agents=[troubled("range")], n_trials=N, num_parallel=N, tasks=[task(out_of_range="clip")])
+    bad, others = bad_and_others(run)
+    assert bad.outcome not in (Outcome.INVALID_ACTION, Outcome.POLICY_ERROR)
+    assert bad.clipped_steps == 1
+    assert sum(r.clipped_steps for r in others.values()) == 0
+    assert run.episode(bad).arrays["actions"].max() == 1.0
+    assert run.report()["agents"][0]["clipped_steps"] == 1
+
+
+def test_a_policy_that_gives_up_fails_with_its_reason(examine: Callable[..., RunDir]) -> None:
+    for result in examine(agents=[policy("Quitter")]).results():
+        assert (result.outcome, result.error) == (Outcome.POLICY_ERROR, "no plan was found")
+
+
+@pytest.mark.parametrize("workers", ["inline", 1])
+def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
+    examine: Callable[..., RunDir], healthy: dict[int, str | None], workers: Any
+) -> None:
+    agents = [troubled("hang", nap_s=1.5)]
+    run = examine(agents=agents, n_trials=N, num_parallel=N, workers=workers, limits={"act_s": 0.5})
+    bad, others = bad_and_others(run)
+    assert bad.outcome is Outcome.POLICY_ERROR
+    assert bad.error == "TimeoutError: the policy's act took longer than 0.5 s"
+    assert {seed: r.digest for seed, r in others.items()} == {s: d for s, d in healthy.items() if s != BAD}
+
+
+# What the infrastructure breaks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trouble", "workers", "outcome", "says"),
+    [
+        ("raise", "inline", Outcome.ENV_ERROR, "RuntimeError: the simulator diverged"),
+        ("raise", 2, Outcome.ENV_ERROR, "RuntimeError: the simulator diverged"),
+        ("reset", 2, Outcome.ENV_ERROR, "RuntimeError: the simulator does not start"),
+        ("exit", 2, Outcome.ENV_ERROR, "SystemExit: 3"),
+        ("nan_reward", "inline", Outcome.ENV_ERROR, "ValueError: the environment gave reward nan"),
+        ("nan_observation", "inline", Outcome.ENV_ERROR, "the observation holds NaN; the policy answered: action [nan nan]"),
+        ("die", 2, Outcome.WORKER_LOST, "a worker process died of SIGSEGV"),
+        ("hang", 2, Outcome.TIMEOUT, "the environment did not return from step within 0.3 s; its worker was killed"),
+    ],
+)
+def test_a_broken_environment_costs_its_attempts_and_leaves_the_others_alone(
+    examine: Callable[..., RunDir], trouble: str, workers: Any, outcome: Outcome, says: str
+) -> None:
+    undisturbed = {r.trial.seed: r.digest for r in examine(n_trials=N, num_parallel=N).results()}
+    run = examine(
+        tasks=[toy(trouble)], n_trials=N, num_parallel=N, workers=workers, limits={"step_s": 0.3, "retries": 1}
+    )
+    bad, others = bad_and_others(run)
+    assert bad.outcome is outcome
+    assert bad.error.splitlines()[0].startswith(says)
+    assert bad.attempts == 2
+    assert bad.digest is None
+    assert {s: r.digest for s, r in others.items()} == {s: d for s, d in undisturbed.items() if s != BAD}
+    assert all(r.attempts == 1 for r in others.values())
+    agent = run.report()["agents"][0]
+    scored = N - 1
+    successes = sum(r.success for r in others.values())
+    assert agent["success_rate"] == successes / scored, "a fault never enters a rate"
+    assert agent["success"]["bounds"] == [successes / N, (successes + 1) / N]
+
+
+@pytest.mark.parametrize("trouble", ["raise", "die"])
+def test_a_fault_that_passes_leaves_no_trace_but_its_attempts(
+    examine: Callable[..., RunDir], tmp_path: Path, trouble: str
+) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    undisturbed = digests(examine(n_trials=N, num_parallel=N))
+    run = examine(tasks=[toy(trouble, kwargs={"marks": str(marks)})], n_trials=N, num_parallel=N, workers=2)
+    assert len(list(marks.iterdir())) == 1
+    assert digests(run) == undisturbed
+    bad, _ = bad_and_others(run)
+    assert bad.attempts == 2
+
+
+def test_an_inline_step_that_took_too_long_is_a_timeout(examine: Callable[..., RunDir]) -> None:
+    run = examine(tasks=[task(kwargs={"nap_s": 0.02})], n_trials=1, limits={"step_s": 0.01, "retries": 0})
+    (result,) = run.results()
+    assert result.outcome is Outcome.TIMEOUT
+    assert "the limit is 0.01 s" in str(result.error)
+
+
+def test_a_trial_has_a_limit_of_its_own(examine: Callable[..., RunDir]) -> None:
+    run = examine(tasks=[task(kwargs={"nap_s": 0.02})], n_trials=1, limits={"trial_s": 0.05, "retries": 0})
+    (result,) = run.results()
+    assert result.outcome is Outcome.TIMEOUT
+    assert "the limit is 0.05 s" in str(result.error)
+
+
+def test_an_environment_that_cannot_be_made_is_bad_input(examine: Callable[..., RunDir]) -> None:
+    with pytest.raises(InputError, match='the environment of task "toy" cannot be made: .*unexpected keyword'):
+        examine(tasks=[task(kwargs={"colour": "red"})], workers=1)
+
+
+def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+
+    def write(path: Path, arrays: Any) -> None:
+        if len(written) == 5:
+            raise OSError(28, "No space left on device")
+        written.append(path)
+        real(path, arrays)
+
+    real = recorder.write_npz
+    monkeypatch.setattr(recorder, "write_npz", write)
+    with pytest.raises(RunError, match=r"No space left on device(.|\n)*Finished trials are safe(.|\n)*proctor resume"):
+        start(config_from_dict(examination(tmp_path, n_trials=N)))
+    (folder,) = tmp_path.iterdir()
+    run = RunDir.open(folder)
+    assert len(by_key(run)) == 5
+    monkeypatch.undo()
+    assert resume(folder).complete
+
+
+# Stopping --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", ["inline", 2])
+def test_a_cancelled_run_keeps_what_is_finished_and_can_go_on(tmp_path: Path, workers: Any) -> None:
+    token = CancelToken()
+
+    def stop(progress: Progress) -> None:
+        if progress.done >= 3:
+            token.cancel()
+
+    keys = {"tasks": [task(kwargs={"nap_s": 0.005})], "n_trials": 40, "workers": workers}
+    finished: Finished = start(config_from_dict(examination(tmp_path / "a", **keys)), Hooks(stop, token))
+    assert finished.cancelled
+    assert 3 <= len(by_key(finished.run)) < 40
+    again = resume(finished.run.path)
+    assert again.complete
+    whole = start(config_from_dict(examination(tmp_path / "b", **keys, record="series")))
+    assert digests(again.run) == digests(whole.run)
+
+
+def test_progress_counts_to_the_end(tmp_path: Path) -> None:
+    seen: list[tuple[str, int]] = []
+    start(config_from_dict(examination(tmp_path)), Hooks(lambda p: seen.append((p.phase, p.done))))
+    assert seen[-1] == ("stopping", 5)
+    assert [done for _, done in seen] == sorted(done for _, done in seen)
+    json.dumps(seen)
