@@ -60,6 +60,7 @@ class Crew:
         self.inline = cfg.workers.kind == "inline"
         self._layouts: dict[str, Layout | None] = {}
         self._selector = selectors.DefaultSelector()
+        self._readable: set[int] = set()
         self.members = [Member(self._hire(n)) for n in self._shares(cfg)]
         for member in self.members:
             self._register(member)
@@ -104,14 +105,15 @@ class Crew:
 
     def wait(self, seconds: float) -> None:
         """Until something happens, at most so long."""
-        self._selector.select(max(seconds, 0.0))
+        self._readable = {key.fd for key, _ in self._selector.select(max(seconds, 0.0))}
 
     def events(self) -> Iterator[tuple[Member, list[Event]]]:
-        """What each worker has said since the last time; workers that said nothing are left out."""
+        """What each worker had said by the end of the last `wait`; workers that said nothing are left out."""
         for member in self.members:
-            events = member.worker.events()
-            if events:
-                yield member, events
+            if member.fd is None or member.fd in self._readable:
+                events = member.worker.events()
+                if events:
+                    yield member, events
 
     def spare_s(self) -> float:
         """About how long until the first worker that has trials has nothing to step."""

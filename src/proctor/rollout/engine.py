@@ -147,6 +147,8 @@ class Engine:
                 self._watch(now)
             if not (self._answers or crew.busy):
                 crew.wait(min(WATCH_S, due - now) if due is not None else WATCH_S)
+            elif not crew.inline:
+                crew.wait(0.0)
             self._waker.clear()
 
     # Before the first trial -----------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from proctor.rollout.workers.pulse import Pulse
 
 _HEADER = struct.Struct("<I")
 _CONTROL_BYTES = 4096
+_CHUNK = 1 << 16
 OBSERVATION_BYTES = 32 << 20
 ACTION_BYTES = 1 << 20
 
@@ -37,6 +38,7 @@ class Channel:
     def __init__(self, sock: socket.socket):
         self.sock = sock
         self._buffer = bytearray()
+        self._chunk = memoryview(bytearray(_CHUNK))
 
     def fileno(self) -> int:
         return self.sock.fileno()
@@ -53,17 +55,15 @@ class Channel:
         messages = self._unpack()
         while not messages:
             try:
-                data = self.sock.recv(1 << 18, 0 if block else socket.MSG_DONTWAIT)
+                n = self.sock.recv_into(self._chunk, _CHUNK, 0 if block else socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return []
             except OSError:
                 raise Closed from None
-            if not data:
+            if n == 0:
                 raise Closed
-            self._buffer += data
+            self._buffer += self._chunk[:n]
             messages = self._unpack()
-            if not block and not messages and len(data) < 1 << 18:
-                return []
         return messages
 
     def _unpack(self) -> list[Any]:

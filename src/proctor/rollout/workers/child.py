@@ -14,7 +14,8 @@ from proctor.rollout.messages import Close, Event, Ready, Run
 from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
 from proctor.rollout.workers.host import Host
 
-FLUSH_SECONDS = 0.0005
+GATHER_S = 0.002
+"""How long events may be gathered while there is enough to step."""
 
 
 def main() -> None:
@@ -44,32 +45,39 @@ def serve(host: Host, link: Link) -> None:
                 link.flush()
                 return
         host.work(0.0)
-        link.flush_if_due(host.busy)
+        link.flush_if_due(host.backlog)
 
 
 class Link:
-    """The worker's end of the pipe: observations go to shared memory, events are gathered for half a millisecond."""
+    """The worker's end of the pipe: observations go to shared memory; events are gathered while the worker has enough to
+    step, so that neither side is woken for each of them."""
 
     def __init__(self, channel: Channel, block: SharedBlock, slots: int):
         self.channel, self.block = channel, block
         self.host: Host | None = None
         self._outbox: list[Event | None] = []
-        self._last = 0.0
+        self._since = 0.0
+        self._step_s = 0.0
+        self._stepped_at = 0.0
         self._views: list[tuple[Any, Any]] = [(None, None)] * slots
 
     def emit(self, event: Event) -> None:
         if isinstance(event, Ready):
             event = self._share(event)
+        if not self._outbox:
+            self._since = time.monotonic()
         self._outbox.append(event)
 
     def flush(self) -> None:
         if self._outbox:
             outbox, self._outbox = self._outbox, []
             self.channel.send(outbox)
-            self._last = time.monotonic()
 
-    def flush_if_due(self, busy: bool) -> None:
-        if self._outbox and (not busy or time.monotonic() - self._last > FLUSH_SECONDS):
+    def flush_if_due(self, backlog: int) -> None:
+        """`backlog`: how many slots can be stepped. With one left it is time: the answer takes about as long as a step."""
+        now = time.monotonic()
+        self._step_s, self._stepped_at = 0.8 * self._step_s + 0.2 * (now - self._stepped_at), now
+        if self._outbox and (backlog <= 1 or now + self._step_s - self._since > GATHER_S):
             self.flush()
 
     def _share(self, event: Ready) -> Ready:

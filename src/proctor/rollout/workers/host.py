@@ -74,6 +74,11 @@ class Host:
         """Whether `work` has something to do."""
         return bool(self._ready or self._probes) or (self._group is not None and self._group.can_go)
 
+    @property
+    def backlog(self) -> int:
+        """How many slots can be stepped now."""
+        return len(self._ready)
+
     def runtime_of(self, slot: int) -> TaskRuntime:
         """Of the task that runs in a slot."""
         job = self._job(slot)
