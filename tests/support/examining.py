@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from proctor import RunDir
 from proctor.record.result import TrialResult
 
 TOYS = Path(__file__).with_name("toys.py")
+ODDITIES = Path(__file__).with_name("oddities.py")
 
 
 def policy(name: str, **options: Any) -> dict[str, Any]:
@@ -19,7 +21,22 @@ def policy(name: str, **options: Any) -> dict[str, Any]:
 def task(name: str = "Toy", **rest: Any) -> dict[str, Any]:
     """A task with an environment of `toys.py`; `kwargs` go to the environment."""
     kwargs = rest.pop("kwargs", {})
-    return {"suite": "gymnasium", "name": name.lower(), "options": {"id": f"{TOYS}:{name}-v0", "kwargs": kwargs}, **rest}
+    return {
+        "suite": "gymnasium",
+        "name": name.lower(),
+        "options": {"id": f"{TOYS}:{name}-v0", "kwargs": kwargs},
+        **rest,
+    }
+
+
+def odd(name: str, file: Path = ODDITIES, **rest: Any) -> dict[str, Any]:
+    """An agent with a policy of `oddities.py`, or of a copy of it."""
+    return {"name": name.lower(), "policy": f"{file}:{name}", **rest}
+
+
+def odd_task(name: str = "Walk", file: Path = ODDITIES, **options: Any) -> dict[str, Any]:
+    """A task with an environment of `oddities.py`."""
+    return {"suite": "gymnasium", "name": name.lower(), "options": {"id": f"{file}:{name}-v0", **options}}
 
 
 def examination(output_root: Path, **keys: Any) -> dict[str, Any]:
@@ -36,3 +53,10 @@ def by_key(run: RunDir) -> dict[str, TrialResult]:
 
 def digests(run: RunDir) -> dict[str, str | None]:
     return {key: result.digest for key, result in by_key(run).items()}
+
+
+def timeless(run: RunDir) -> list[dict[str, str]]:
+    """The rows of summary.csv without what differs from day to day."""
+    with (run.path / "summary.csv").open() as file:
+        rows = list(csv.DictReader(file, delimiter=";"))
+    return [{name: cell for name, cell in row.items() if name != "wall_time_s"} for row in rows]

@@ -1,0 +1,63 @@
+"""Films: the frames that were given, or no file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from proctor.errors import MissingExtra
+from proctor.record import video
+from proctor.record.video import VideoWriter
+
+av = pytest.importorskip("av", reason="the extra `video` is not installed")
+
+
+def frames_of(path: Path) -> list[np.ndarray]:
+    with av.open(str(path)) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+def test_every_frame_is_there_in_its_order_and_odd_sizes_lose_a_pixel(tmp_path: Path) -> None:
+    writer = VideoWriter(tmp_path / "videos" / "a.mp4", fps=10)
+    for i in range(7):
+        writer.add(np.full((33, 47, 3), 30 * i, np.uint8))
+    assert not (tmp_path / "videos" / "a.mp4").exists(), "a file that has its name is complete"
+    assert writer.close()
+    frames = frames_of(tmp_path / "videos" / "a.mp4")
+    assert [f.shape for f in frames] == [(32, 46, 3)] * 7
+    assert np.allclose([f.mean() for f in frames], [30 * i for i in range(7)], atol=6)
+
+
+def test_the_rate_is_that_of_the_clock(tmp_path: Path) -> None:
+    writer = VideoWriter(tmp_path / "a.mp4", fps=1 / 0.04)
+    for _ in range(5):
+        writer.add(np.zeros((16, 16, 3), np.uint8))
+    writer.close()
+    with av.open(str(tmp_path / "a.mp4")) as container:
+        assert float(container.streams.video[0].average_rate) == 25.0
+
+
+def test_no_frame_no_file(tmp_path: Path) -> None:
+    writer = VideoWriter(tmp_path / "a.mp4", fps=30)
+    assert not writer.close()
+    writer.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_discarded_leaves_nothing(tmp_path: Path) -> None:
+    writer = VideoWriter(tmp_path / "a.mp4", fps=30)
+    writer.add(np.zeros((16, 16, 3), np.uint8))
+    writer.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "av", None)
+    with pytest.raises(MissingExtra) as error:
+        video.require_video()
+    assert (
+        str(error.value)
+        == 'writing video needs the package "av"; install it with: pip install "proctor[video]"'
+    )
