@@ -157,3 +157,41 @@ def test_every_page_is_reachable_from_the_index() -> None:
     for page in PAGES[2:]:
         name = page.relative_to(ROOT / "docs").as_posix()
         assert name == "index.md" or f"({name})" in index, f"docs/index.md does not link {name}"
+
+
+def keys_by_page() -> dict[str, set[str]]:
+    """What each page must name: keys of the config models, options, columns, registered parts."""
+    from proctor.config import models
+    from proctor.metrics import METRICS
+    from proctor.policies import POLICIES
+    from proctor.policies.options import ActionScaleCfg, NormalizeCfg
+    from proctor.record.episode import Outcome
+    from proctor.report.tables import FIXED
+    from proctor.scoring import SCORINGS
+    from proctor.suites.gymnasium.options import GymnasiumOptions, SuccessCfg, VectorCfg
+
+    configs = (models.EvalConfig, models.AgentCfg, models.TaskCfg, models.WorkersCfg, models.RecordCfg)
+    configs += (models.VideoCfg, models.ScoringCfg, models.LimitsCfg)
+    loaders = [POLICIES.load(name) for name in POLICIES.names()]
+    options = (NormalizeCfg, ActionScaleCfg, *(loader.Options for loader in loaders))
+    suite = (GymnasiumOptions, SuccessCfg, VectorCfg)
+    return {
+        "config.md": _fields(*configs),
+        "policies.md": _fields(*options) | set(POLICIES.names()),
+        "environments.md": _fields(*suite),
+        "engine.md": {outcome.value for outcome in Outcome},
+        "runs.md": set(FIXED),
+        "scoring.md": {name for name in METRICS.names() if not name.endswith("force_norm_mean")}
+        | set(SCORINGS.names()),
+    }
+
+
+def _fields(*configs: Any) -> set[str]:
+    return {name for model in configs for name in model.model_fields}
+
+
+@pytest.mark.parametrize("page", sorted(keys_by_page()))
+def test_every_key_is_documented(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    missing = [key for key in sorted(keys_by_page()[page]) if not re.search(rf"\b{re.escape(key)}\b", text)]
+    assert not missing, f"docs/{page} does not name {', '.join(missing)}"
