@@ -19,26 +19,48 @@ if TYPE_CHECKING:
     from proctor.config import ConfigError, EvalConfig, config_from_dict, load_config
     from proctor.errors import InputError, ProctorError, RunError
     from proctor.evaluation import run_evaluation
-    from proctor.policies.protocol import Actions, Batch, Execute, Fail, Goto, Policy, Stage, StagedPolicy, StageOutput
+    from proctor.metrics import Metric
+    from proctor.plan.trial import Trial
+    from proctor.policies.protocol import (
+        Actions,
+        Batch,
+        Execute,
+        Fail,
+        Goto,
+        Policy,
+        SpaceInfo,
+        Stage,
+        StagedPolicy,
+        StageOutput,
+    )
+    from proctor.record.episode import Episode, Outcome
+    from proctor.record.result import TrialResult
     from proctor.record.rundir import RunDir
     from proctor.rollout.progress import CancelToken, Progress
+    from proctor.scoring import Score, Scoring
 
 _HOME = {
     "proctor.config": ("ConfigError", "EvalConfig", "config_from_dict", "load_config"),
     "proctor.errors": ("InputError", "ProctorError", "RunError"),
     "proctor.evaluation": ("run_evaluation",),
     "proctor.policies.protocol": (
-        "Actions", "Batch", "Execute", "Fail", "Goto", "Policy", "Stage", "StageOutput", "StagedPolicy",
+        "Actions", "Batch", "Execute", "Fail", "Goto", "Policy", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy",
     ),
+    "proctor.metrics": ("Metric",),
+    "proctor.plan.trial": ("Trial",),
+    "proctor.record.episode": ("Episode", "Outcome"),
+    "proctor.record.result": ("TrialResult",),
+    "proctor.scoring": ("Score", "Scoring"),
     "proctor.record.rundir": ("RunDir",),
     "proctor.rollout.progress": ("CancelToken", "Progress"),
 }  # fmt: skip
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Actions", "Batch", "CancelToken", "ConfigError", "EvalConfig", "Execute", "Fail", "Goto", "InputError", "Policy",
-    "ProctorError", "Progress", "RunDir", "RunError", "Stage", "StageOutput", "StagedPolicy", "__version__", "config_from_dict",
-    "load_config", "run_evaluation",
+    "Actions", "Batch", "CancelToken", "ConfigError", "Episode", "EvalConfig", "Execute", "Fail", "Goto", "InputError",
+    "Metric", "Outcome", "Policy", "ProctorError", "Progress", "RunDir", "RunError", "Score", "Scoring", "SpaceInfo",
+    "Stage", "StageOutput", "StagedPolicy", "Trial", "TrialResult", "__version__", "config_from_dict", "load_config",
+    "run_evaluation",
 ]  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Checking a config as far as that is possible without the run itself.
 
-Two short runs on the real engine, in processes of their own: first a `zero` agent on every task (do the environments work?),
-then every agent for a few steps (do shapes match, are actions valid?). Beside them: do a policy's rows depend on their
-neighbours, does an environment carry something over a reset, and how long will the whole run take.
+Two short runs on the real engine, in processes of their own: first a `zero` agent on every task (do the environments
+work?), then every agent for a few steps (do shapes match, are actions valid?). Beside them: do a policy's rows depend
+on their neighbours, does an environment carry something over a reset, and how long will the whole run take.
 """
 
 from __future__ import annotations
@@ -88,12 +88,13 @@ def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]
     for r in results:
         if r.error is not None:
             first_line = r.error.splitlines()[0]
-            where = f'agent "{r.trial.agent}" on task "{r.trial.task}"' if r.outcome.scored else f'task "{r.trial.task}"'
+            where = (
+                f'agent "{r.trial.agent}" on task "{r.trial.task}"' if r.outcome.scored else f'task "{r.trial.task}"'
+            )
             found.problems.append(f"{where}: {r.outcome}: {first_line}")
         if r.clipped_steps:
-            found.warnings.append(
-                f'agent "{r.trial.agent}" on task "{r.trial.task}": {r.clipped_steps} of {r.steps_total} actions were clipped'
-            )
+            clipped = f"{r.clipped_steps} of {r.steps_total} actions were clipped"
+            found.warnings.append(f'agent "{r.trial.agent}" on task "{r.trial.task}": {clipped}')
     return engine, results
 
 

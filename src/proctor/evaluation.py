@@ -88,7 +88,9 @@ def resume(
             _check_fingerprints(cfg, ledger)
             shard = Shard.parse(ledger.get_meta("shard", "1/1"))
             if shard.count > 1 and cfg.n_trials != old.n_trials:
-                raise InputError(f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume")
+                raise InputError(
+                    f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume"
+                )
             run.write_config(cfg)
             if retry_unscored:
                 ledger.reopen_unscored()
@@ -107,8 +109,8 @@ def _check_fingerprints(cfg: EvalConfig, ledger: Ledger) -> None:
     changed = [a.name for a in cfg.agents if a.name in known and known[a.name] != fingerprint(a)]
     if changed:
         raise InputError(
-            f"the files of agent{'s' if len(changed) > 1 else ''} {', '.join(changed)} have changed since this run began; its "
-            "finished trials belong to the old ones. Put the old files back, or start a new run."
+            f"the files of agent {', '.join(changed)} have changed since this run began; its finished trials belong to "
+            "the old ones. Put the old files back, or start a new run."
         )
 
 
@@ -178,7 +180,9 @@ def _rescored(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:
 def _recomputed(run: RunDir, result: Any, cfg: EvalConfig) -> dict[str, float | None]:
     episode = run.episode(result)
     if result.digest is not None and episode.digest() != result.digest:
-        raise InputError(f"the record {run.path / result.npz} has been changed since it was written; restore it, or run again")
+        raise InputError(
+            f"the record {run.path / result.npz} has been changed since it was written; restore it, or run again"
+        )
     return metrics.compute(episode, cfg.scoring.metrics)
 
 

@@ -1,7 +1,8 @@
 """Joining the folders of a sharded run into one run.
 
-Shards must be of one run: the same config (what only changes how trials run aside), the same model files. A trial that is
-scored in two folders must have the same bytes in both. What no folder has stays missing, and `proctor resume` runs it.
+Shards must be of one run: the same config (what only changes how trials run aside), the same model files. A trial
+that is scored in two folders must have the same bytes in both. What no folder has stays missing, and `proctor resume`
+runs it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def _common_fingerprints(runs: Sequence[RunDir]) -> object:
     for run, prints in zip(runs[1:], found[1:], strict=True):
         changed = [name for name in prints if prints[name] != found[0].get(name)]
         if changed:
-            raise InputError(f"{run.path} used other files for {', '.join(changed)} than {runs[0].path}; they cannot be merged")
+            raise InputError(
+                f"{run.path} used other files for {', '.join(changed)} than {runs[0].path}; they cannot be merged"
+            )
     return found[0]
 
 
@@ -107,4 +110,6 @@ def _copy_files(run: RunDir, merged: RunDir, result: TrialResult) -> None:
         try:
             shutil.copy2(run.path / name, merged.path / name)
         except FileNotFoundError:
-            raise InputError(f"{run.path / name}, which the ledger names for trial {result.trial.key}, is missing; restore it") from None
+            raise InputError(
+                f"{run.path / name}, which the ledger names for trial {result.trial.key}, is missing; restore it"
+            ) from None

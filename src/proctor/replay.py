@@ -23,8 +23,8 @@ from proctor.rollout.engine import Engine
 
 @dataclass(frozen=True)
 class Replay:
-    """`differing` names the arrays that are not equal to the byte; empty: the trial is reproduced. `video` is None where none
-    was asked for or the trial gave no frame."""
+    """`differing` names the arrays that are not equal to the byte; empty: the trial is reproduced. `video` is None
+    where none was asked for or the trial gave no frame."""
 
     recorded: TrialResult
     again: TrialResult

@@ -76,7 +76,7 @@ def make_result(trial: Trial, skill: float, faults: float, rng: np.random.Genera
         },
         error=ERRORS.get(outcome),
         npz=f"trials/{trial.key.replace('/', '_')}.npz" if outcome.scored else None,
-        digest=f"{int(rng.integers(2**63)):016x}" + "0" * 48,
+        trace=f"{int(rng.integers(2**63)):016x}" + "0" * 48,
     )
 
 

@@ -161,7 +161,7 @@ def test_equal_scores_are_said_to_be_equal(build) -> None:
 
 def test_copies_of_episodes_are_counted_within_each_task(build) -> None:
     run = build(["a"], ["t", "u"], 4, faults=0)
-    same = replaced(run, lambda i, r: dataclasses.replace(r, digest="ab" * 32))
+    same = replaced(run, lambda i, r: dataclasses.replace(r, trace="ab" * 32))
     summary = report_of(same).agents[0].overall
     assert (summary.n_recorded, summary.n_distinct) == (8, 2)
     assert "Different episodes among those recorded: a on t 1 of 4 and a on u 1 of 4." in texts(

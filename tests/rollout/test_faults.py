@@ -42,7 +42,7 @@ def healthy(examine: Callable[..., RunDir]) -> dict[int, str | None]:
     return {result.trial.seed: result.digest for result in run.results()}
 
 
-# What the policy breaks ------------------------------------------------------------------------------------------------
+# What the policy breaks ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,21 @@ def healthy(examine: Callable[..., RunDir]) -> dict[int, str | None]:
         ("raise", Outcome.POLICY_ERROR, "ValueError: this observation is too much"),
         ("reset", Outcome.POLICY_ERROR, "RuntimeError: no memory for this trial"),
         ("nan", Outcome.INVALID_ACTION, "action [nan nan] is not finite"),
-        ("range", Outcome.INVALID_ACTION, "action [7. 7.] is out of range [-1, 1]; `out_of_range: clip` in the task clips"),
+        (
+            "range",
+            Outcome.INVALID_ACTION,
+            "action [7. 7.] is out of range [-1, 1]; `out_of_range: clip` in the task clips",
+        ),
     ],
 )
 @pytest.mark.parametrize("workers", ["inline", 2])
 def test_one_bad_trial_in_a_batch_of_16_costs_that_trial_only(
-    examine: Callable[..., RunDir], healthy: dict[int, str | None], trouble: str, outcome: Outcome, says: str, workers: Any
+    examine: Callable[..., RunDir],
+    healthy: dict[int, str | None],
+    trouble: str,
+    outcome: Outcome,
+    says: str,
+    workers: Any,
 ) -> None:
     run = examine(agents=[troubled(trouble)], n_trials=N, num_parallel=N, workers=workers)
     bad, others = bad_and_others(run)
@@ -103,7 +112,7 @@ def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
     assert {seed: r.digest for seed, r in others.items()} == {s: d for s, d in healthy.items() if s != BAD}
 
 
-# What the infrastructure breaks ----------------------------------------------------------------------------------------
+# What the infrastructure breaks --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -114,7 +123,12 @@ def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
         ("reset", 2, Outcome.ENV_ERROR, "RuntimeError: the simulator does not start"),
         ("exit", 2, Outcome.ENV_ERROR, "SystemExit: 3"),
         ("nan_reward", "inline", Outcome.ENV_ERROR, "ValueError: the environment gave reward nan"),
-        ("nan_observation", "inline", Outcome.ENV_ERROR, "the observation holds NaN; the policy answered: action [nan nan]"),
+        (
+            "nan_observation",
+            "inline",
+            Outcome.ENV_ERROR,
+            "the observation holds NaN; the policy answered: action [nan nan]",
+        ),
         ("die", 2, Outcome.WORKER_LOST, "a worker process died of SIGSEGV"),
         ("hang", 2, Outcome.TIMEOUT, "the environment did not return from step within 0.3 s; its worker was killed"),
     ],
@@ -169,13 +183,11 @@ def test_a_trial_has_a_limit_of_its_own(examine: Callable[..., RunDir]) -> None:
 
 
 def test_an_environment_that_cannot_be_made_is_bad_input(examine: Callable[..., RunDir]) -> None:
-    with pytest.raises(InputError, match='the environment of task "toy" cannot be made: .*unexpected keyword'):
+    with pytest.raises(InputError, match=r'the environment of task "toy" cannot be made: .*unexpected keyword'):
         examine(tasks=[task(kwargs={"colour": "red"})], workers=1)
 
 
-def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
 
     def write(path: Path, arrays: Any) -> None:
@@ -195,7 +207,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(
     assert resume(folder).complete
 
 
-# Stopping --------------------------------------------------------------------------------------------------------------
+# Stopping ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", ["inline", 2])

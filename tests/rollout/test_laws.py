@@ -40,7 +40,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     weights = [numpy_helper.from_array(rng.normal(size=s).astype(np.float32) / 3, n) for n, s in shapes.items()]
     nodes, last = [], "obs"
     for name in shapes:
-        nodes += [helper.make_node("MatMul", [last, name], [f"{name}0"]), helper.make_node("Tanh", [f"{name}0"], [f"{name}1"])]
+        nodes += [
+            helper.make_node("MatMul", [last, name], [f"{name}0"]),
+            helper.make_node("Tanh", [f"{name}0"], [f"{name}1"]),
+        ]
         last = f"{name}1"
     graph = helper.make_graph(
         nodes, "net",
@@ -56,7 +59,9 @@ def everyone(models: Path, **options: Any) -> list[dict[str, Any]]:
     agents = [policy(name, **options) for name in ("Linear", "Noisy", "Recurrent", "TwoStages")]
     agents += [
         {
-            "name": "torch", "policy": "torch", "checkpoint": str(models / "net.pt"),
+            "name": "torch",
+            "policy": "torch",
+            "checkpoint": str(models / "net.pt"),
             "options": {"module": f"{TOYS}:network", **options},
         },
         {"name": "onnx", "checkpoint": str(models / "net.onnx"), "policy": "onnx", "options": options},
@@ -96,7 +101,12 @@ def serial(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     ],
 )
 def test_serial_equals_parallel(
-    examine: Callable[..., RunDir], models: Path, serial: dict[str, str | None], workers: Any, num_parallel: int, options: Any
+    examine: Callable[..., RunDir],
+    models: Path,
+    serial: dict[str, str | None],
+    workers: Any,
+    num_parallel: int,
+    options: Any,
 ) -> None:
     run = examine(
         agents=everyone(models, **options), tasks=tasks(), n_trials=N, num_parallel=num_parallel, workers=workers,
@@ -177,7 +187,9 @@ def test_a_killed_run_resumed_equals_an_undisturbed_one(examine: Callable[..., R
     undisturbed = examine(**keys, num_parallel=6)
     root = tmp_path / "killed"
     config = tmp_path / "config.yml"
-    config.write_text(yaml.safe_dump({**keys, "scoring": "success", "num_parallel": 6, "workers": 2, "output_root": str(root)}))
+    config.write_text(
+        yaml.safe_dump({**keys, "scoring": "success", "num_parallel": 6, "workers": 2, "output_root": str(root)})
+    )
     process = subprocess.Popen(
         [sys.executable, "-m", "proctor.cli", "run", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

@@ -20,7 +20,9 @@ HERE = Path(__file__)
 class Toy(gymnasium.Env[Any, Any]):
     """Noisy nonlinear dynamics in 6 dimensions; the seed decides start, noise and length."""
 
-    def __init__(self, scale: float = 1.0, nap_s: float = 0.0, trouble: str = "", seeds: tuple[int, ...] = (), marks: str = ""):
+    def __init__(
+        self, scale: float = 1.0, nap_s: float = 0.0, trouble: str = "", seeds: tuple[int, ...] = (), marks: str = ""
+    ):
         self.observation_space = Box(-np.inf, np.inf, (6,), np.float32)
         self.action_space = Box(-1.0, 1.0, (2,), np.float32)
         self.scale, self.nap_s, self.trouble, self.seeds, self.marks = scale, nap_s, trouble, tuple(seeds), marks
@@ -77,7 +79,9 @@ class Pictures(Toy):
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
-        self.observation_space = Dict({"state": Box(-np.inf, np.inf, (6,), np.float32), "picture": Box(0, 255, (8, 8, 3), np.uint8)})
+        self.observation_space = Dict(
+            {"state": Box(-np.inf, np.inf, (6,), np.float32), "picture": Box(0, 255, (8, 8, 3), np.uint8)}
+        )
 
     def _see(self, x: Any) -> Any:
         return {"state": x, "picture": np.full((8, 8, 3), int(abs(float(x[0])) * 255) % 256, np.uint8)}

@@ -54,7 +54,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     pass
 
@@ -62,7 +64,7 @@ def _root(
 def main() -> NoReturn:
     """The entry point: prints what a user can act on without a traceback."""
     try:
-        app()
+        app(prog_name="proctor")
     except ProctorError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT if isinstance(error, InputError) else UNSCORED)

@@ -11,7 +11,9 @@ from proctor.cli.options import Json, Sets
 
 
 def check_command(
-    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file.")], sets: Sets = None, as_json: Json = False
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file.")],
+    sets: Sets = None,
+    as_json: Json = False,
 ) -> None:
     """Validate a config, load every policy, try every environment for a few steps, and say how long the run will take.
 
@@ -32,5 +34,7 @@ def check_command(
     total = len(cfg.agents) * len(cfg.tasks) * cfg.n_trials
     typer.echo(f"{len(cfg.agents)} agents x {len(cfg.tasks)} tasks x {cfg.n_trials} trials = {total} trials")
     if found.seconds is not None and found.ok:
-        typer.echo(f"at most about {duration(found.seconds)}, if every episode goes to its step limit ({found.steps:,} steps)")
+        typer.echo(
+            f"at most about {duration(found.seconds)}, if every episode goes to its step limit ({found.steps:,} steps)"
+        )
     raise typer.Exit(0 if found.ok else 2)

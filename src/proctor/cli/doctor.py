@@ -45,9 +45,7 @@ def examine() -> Sections:
 
 def as_json_text(sections: Sections) -> str:
     """The findings for machines."""
-    return json.dumps(
-        {title: [asdict(check) for check in checks] for title, checks in sections.items()}, indent=2
-    )
+    return json.dumps({title: [asdict(check) for check in checks] for title, checks in sections.items()}, indent=2)
 
 
 def as_text(sections: Sections) -> str:

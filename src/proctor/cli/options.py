@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a config value, e.g. n_trials=50 or agents.ppo.device=cuda."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Override a config value, e.g. n_trials=50 or agents.ppo.device=cuda."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object per line.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the result.")]

@@ -30,9 +30,7 @@ def machine() -> list[Check]:
         Check("python", True, f"{platform.python_version()} on {platform.platform()}"),
         Check("cpu", True, f"{cores} core{'s' if cores != 1 else ''} for this process"),
         _shared_memory(),
-        Check(
-            "disk", free > 1e9, f"{_gigabytes(free)} free here", "free some space; a run keeps every trial"
-        ),
+        Check("disk", free > 1e9, f"{_gigabytes(free)} free here", "free some space; a run keeps every trial"),
     ]
 
 
@@ -40,9 +38,7 @@ def _shared_memory() -> Check:
     try:
         block = shared_memory.SharedMemory(create=True, size=1 << 20)
     except OSError as error:
-        return Check(
-            "shared memory", False, str(error), "use workers: inline, or give the container --shm-size=1g"
-        )
+        return Check("shared memory", False, str(error), "use workers: inline, or give the container --shm-size=1g")
     block.close()
     block.unlink()
     if not os.path.isdir("/dev/shm"):
@@ -60,9 +56,7 @@ def packages() -> list[Check]:
     try:
         declared = importlib.metadata.requires("proctor") or []
     except importlib.metadata.PackageNotFoundError:
-        return [
-            Check("proctor", False, "runs from a source folder that is not installed", "pip install -e .")
-        ]
+        return [Check("proctor", False, "runs from a source folder that is not installed", "pip install -e .")]
     found = [Check("proctor", True, importlib.metadata.version("proctor"))]
     seen = {"proctor"}
     for requirement in declared:
@@ -107,9 +101,7 @@ def _part(name: str, needs) -> Check:
         extras = ",".join(dict.fromkeys(extra for _, extra in missing))
         listed = ", ".join(package for package, _ in missing)
         return Check(name, False, f"needs {listed}", f'pip install "proctor[{extras}]"')
-    return Check(
-        name, True, f"has {', '.join(package for package, _ in wanted)}" if wanted else "needs no extra"
-    )
+    return Check(name, True, f"has {', '.join(package for package, _ in wanted)}" if wanted else "needs no extra")
 
 
 @dataclass(frozen=True)
@@ -196,9 +188,7 @@ def run_probe(probe: Probe) -> Check:
 def _reason(done: subprocess.CompletedProcess[str]) -> str:
     """The error's own line; drivers print more after it."""
     lines = [
-        line.strip()
-        for line in done.stderr.splitlines()
-        if re.match(r"[\w.]*(Error|Exception|NotInstalled)\b", line)
+        line.strip() for line in done.stderr.splitlines() if re.match(r"[\w.]*(Error|Exception|NotInstalled)\b", line)
     ]
     if lines:
         return lines[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import json
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from proctor.rollout.progress import Progress
@@ -31,7 +30,7 @@ class Display(abc.ABC):
     def __enter__(self) -> Display:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exc: object) -> None:  # noqa: B027 - optional to override
         pass
 
     @abc.abstractmethod
@@ -62,11 +61,11 @@ class LiveTable(Display):
         from rich.live import Live
 
         self._live = Live(refresh_per_second=8, transient=True)
-        self._live.__enter__()
+        self._live.start()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
-        self._live.__exit__(*exc)
+    def __exit__(self, *exc: object) -> None:
+        self._live.stop()
 
     def update(self, progress: Progress) -> None:
         self._live.update(_table(progress))

@@ -12,7 +12,9 @@ from proctor.cli.options import Json, Quiet, RunPath, Sets, follow
 def resume_command(
     run: RunPath,
     sets: Sets = None,
-    retry_unscored: Annotated[bool, typer.Option(help="Also run again what the infrastructure broke for good.")] = False,
+    retry_unscored: Annotated[
+        bool, typer.Option(help="Also run again what the infrastructure broke for good.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -12,9 +12,13 @@ from proctor.errors import InputError
 
 def run_command(
     config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="A YAML file.")] = None,
-    config_option: Annotated[str | None, typer.Option("--config", metavar="CONFIG", help="The same, as an option.")] = None,
+    config_option: Annotated[
+        str | None, typer.Option("--config", metavar="CONFIG", help="The same, as an option.")
+    ] = None,
     sets: Sets = None,
-    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Run part I of N; join the parts with merge.")] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Run part I of N; join the parts with merge.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

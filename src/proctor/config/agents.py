@@ -60,9 +60,7 @@ def _policy(entry: dict[str, Any], where: Path, context: Context) -> str | None:
     if policy is None:
         if not isinstance(entry.get("checkpoint"), str):
             known = ", ".join(POLICIES.names())
-            context.problems.add(
-                here, f"missing; expected a loader ({known}), an import string or a checkpoint"
-            )
+            context.problems.add(here, f"missing; expected a loader ({known}), an import string or a checkpoint")
             return None
         try:
             return infer_loader(entry["checkpoint"])
@@ -119,9 +117,7 @@ def _misplaced_options(entry: dict[str, Any], policy: str | None, where: Path, c
     return misplaced
 
 
-def _checkpoints(
-    entry: dict[str, Any], policy: str | None, where: Path, context: Context
-) -> list[tuple[Any, Any]]:
+def _checkpoints(entry: dict[str, Any], policy: str | None, where: Path, context: Context) -> list[tuple[Any, Any]]:
     """(name, absolute checkpoint) of each agent the entry stands for."""
     checkpoint, here = entry.get("checkpoint"), (*where, "checkpoint")
     name = entry.get("name")

@@ -41,9 +41,7 @@ def load_config(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> 
     return _resolve(raw, overrides, Context(file.absolute().parent, problems))
 
 
-def config_from_dict(
-    raw: Mapping[str, Any], base: FilePath | None = None, overrides: Sequence[str] = ()
-) -> EvalConfig:
+def config_from_dict(raw: Mapping[str, Any], base: FilePath | None = None, overrides: Sequence[str] = ()) -> EvalConfig:
     """The resolved config of a dict such as YAML gives. Relative paths start from `base` (None: the working
     directory). Raises ConfigError with every problem found."""
     return _resolve(raw, overrides, Context((base or FilePath.cwd()).absolute(), Problems("config")))
@@ -89,13 +87,9 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     agents, tasks = data.get("agents"), data.get("tasks")
     resolved = {**data}
     if isinstance(agents, list) and agents:
-        resolved["agents"] = [a.model_dump(mode="json") for a in resolve_agents(agents, context)] or [
-            _AGENT_STANDIN
-        ]
+        resolved["agents"] = [a.model_dump(mode="json") for a in resolve_agents(agents, context)] or [_AGENT_STANDIN]
     if isinstance(tasks, list) and tasks:
-        resolved["tasks"] = [t.model_dump(mode="json") for t in resolve_tasks(tasks, context)] or [
-            _TASK_STANDIN
-        ]
+        resolved["tasks"] = [t.model_dump(mode="json") for t in resolve_tasks(tasks, context)] or [_TASK_STANDIN]
     config = validate(EvalConfig, resolved, (), problems)
     problems.raise_any()
     assert config is not None
@@ -120,9 +114,7 @@ def _scoring_mode(mode: str, context: Context) -> str:
     if ":" in mode:
         return import_string(mode, ("scoring", "mode"), context)
     if mode not in SCORINGS.names():
-        expected = (
-            f"expected one of {', '.join(SCORINGS.names())}, or an import string such as my_scoring.py:score"
-        )
+        expected = f"expected one of {', '.join(SCORINGS.names())}, or an import string such as my_scoring.py:score"
         hint = did_you_mean(mode, SCORINGS.names())
         context.problems.add(("scoring", "mode"), f'unknown scoring "{mode}"; {expected}', hint)
     return mode

@@ -57,14 +57,10 @@ def _targets(container: Any, parts: list[str], path: Path, text: str, problems: 
         inner = (container or {}).get(parts[0])
         yield from _targets(inner, parts[1:], (*path, parts[0]), text, problems)
     else:
-        problems.add_override(
-            text, f'nothing is under "{".".join(map(str, path))}", which is {shown(container)}'
-        )
+        problems.add_override(text, f'nothing is under "{".".join(map(str, path))}", which is {shown(container)}')
 
 
-def _list_entries(
-    entries: list[Any], parts: list[str], text: str, problems: Problems
-) -> Iterator[tuple[int, int]]:
+def _list_entries(entries: list[Any], parts: list[str], text: str, problems: Problems) -> Iterator[tuple[int, int]]:
     """(position, how many parts it took) of the entries meant. A name may contain dots; the longest match
     wins."""
     if parts[0] == "*":

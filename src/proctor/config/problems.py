@@ -78,9 +78,7 @@ class Problems:
     def raise_any(self) -> None:
         """Raise a ConfigError if anything was found, in the order of the file."""
         if self._found:
-            raise ConfigError(
-                self.source, sorted(self._found.values(), key=lambda p: (p.line is None, p.line or 0))
-            )
+            raise ConfigError(self.source, sorted(self._found.values(), key=lambda p: (p.line is None, p.line or 0)))
 
     def __bool__(self) -> bool:
         return bool(self._found)

@@ -67,9 +67,7 @@ def add_validation_error(
     _add_errors(model, data, error.errors(include_url=False), (path, problems))
 
 
-def _add_errors(
-    model: type[BaseModel], data: Any, errors: Sequence[Any], where: tuple[Path, Problems]
-) -> None:
+def _add_errors(model: type[BaseModel], data: Any, errors: Sequence[Any], where: tuple[Path, Problems]) -> None:
     path, problems = where
     merged: dict[Path, tuple[list[str], Any, str | None]] = {}
     for error in errors:

@@ -105,9 +105,7 @@ class _Builder:
             if key_node.tag == _TAG + "merge":
                 continue
             if key_node.tag != _TAG + "str":
-                self._add_at(
-                    key_node, (*path, _source_text(key_node)), "found a key that is no text; quote it"
-                )
+                self._add_at(key_node, (*path, _source_text(key_node)), "found a key that is no text; quote it")
                 continue
             key, line = key_node.value, key_node.start_mark.line + 1
             if key in first_lines:
@@ -130,9 +128,7 @@ class _Builder:
                 if isinstance(value, dict):
                     merged = {**value, **merged}
                 else:
-                    self._add_at(
-                        key_node, (*path, "<<"), f"found {shown(value)}; expected a mapping to merge"
-                    )
+                    self._add_at(key_node, (*path, "<<"), f"found {shown(value)}; expected a mapping to merge")
         return merged
 
     def _scalar(self, node: yaml.Node, path: Path) -> Any:

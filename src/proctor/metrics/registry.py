@@ -62,9 +62,7 @@ def find_metrics(extra: tuple[str, ...] = (), base: Path | None = None) -> tuple
     return tuple(metrics.values())
 
 
-def compute(
-    episode: Episode, extra: tuple[str, ...] = (), base: Path | None = None
-) -> dict[str, float | None]:
+def compute(episode: Episode, extra: tuple[str, ...] = (), base: Path | None = None) -> dict[str, float | None]:
     """The value of every metric whose arrays are in the record, by name; None where it has none for this
     episode. Metrics whose arrays are missing are left out."""
     values: dict[str, float | None] = {}

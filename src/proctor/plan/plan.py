@@ -1,8 +1,9 @@
 """The plan: agents x tasks x seeds, as arithmetic rather than as a list, so that its size costs no memory.
 
-Order: agents in groups of `limits.max_loaded_agents`; within a group by blocks of 16 seeds, then task, then agent, then
-seed. So trials of one agent run side by side and share its forwards, and a run that stops early has examined every agent
-on nearly the same seeds. A shard i/n is every n-th trial counted by agent, task and index, however they are grouped.
+Order: agents in groups of `limits.max_loaded_agents`; within a group by blocks of 16 seeds, then task, then agent,
+then seed. So trials of one agent run side by side and share its forwards, and a run that stops early has examined
+every agent on nearly the same seeds. A shard i/n is every n-th trial counted by agent, task and index, however they
+are grouped.
 """
 
 from __future__ import annotations

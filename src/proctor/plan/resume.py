@@ -22,8 +22,8 @@ def check_resumable(old: EvalConfig, new: EvalConfig) -> None:
         raise InputError(
             "a resumed run must leave its finished trials as they are; these changes would alter them:\n  "
             + "\n  ".join(refused)
-            + "\nn_trials may grow; num_parallel, workers and limits may change. For another scoring: proctor score RUN --set "
-            "scoring.…; for anything else start a new run."
+            + "\nn_trials may grow; num_parallel, workers and limits may change. For another scoring: "
+            "proctor score RUN --set scoring.…; for anything else start a new run."
         )
 
 

@@ -28,7 +28,8 @@ class Trial:
         return f"{self.agent}/{self.task}/{self.index:04d}"
 
     def policy_rng(self) -> np.random.Generator:
-        """The trial's own generator, from which a policy draws. The same for every agent: two equal agents act alike."""
+        """The trial's own generator, from which a policy draws. The same for every agent: two equal agents act
+        alike."""
         task_word = int.from_bytes(hashlib.blake2b(self.task.encode(), digest_size=4).digest(), "big")
         sequence = np.random.SeedSequence(self.seed, spawn_key=(POLICY_STREAM, task_word))
         return np.random.Generator(np.random.PCG64(sequence))

@@ -44,8 +44,7 @@ def options_for(agent: AgentCfg) -> PolicyOptions:
         return loader.Options.model_validate(agent.options)
     if agent.options.get("target", agent.policy) != agent.policy:
         raise InputError(
-            f'agent "{agent.name}": policy is {agent.policy} and options.target is '
-            f"{agent.options['target']}; keep one"
+            f'agent "{agent.name}": policy is {agent.policy} and options.target is {agent.options["target"]}; keep one'
         )
     return loader.Options.model_validate({**agent.options, "target": agent.policy})
 
@@ -83,6 +82,4 @@ def infer_loader(checkpoint: str) -> str:
     if suffix in known:
         return known[suffix]
     listed = ", ".join(f"{ending} ({name})" for ending, name in sorted(known.items()))
-    raise InputError(
-        f'no loader reads "{checkpoint}" by its ending; known: {listed}; or say which with policy: ...'
-    )
+    raise InputError(f'no loader reads "{checkpoint}" by its ending; known: {listed}; or say which with policy: ...')

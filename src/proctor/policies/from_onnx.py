@@ -117,9 +117,7 @@ class OnnxPlan:
     @property
     def block(self) -> int | None:
         """Rows of one run, where the model fixes them."""
-        ports = (
-            [port for port, _ in self.observation] + list(self.state) + ([self.noise] if self.noise else [])
-        )
+        ports = [port for port, _ in self.observation] + list(self.state) + ([self.noise] if self.noise else [])
         return next((port.rows for port in ports if port.rows is not None), None)
 
 
@@ -186,18 +184,14 @@ def make_plan(session: Any, options: OnnxOptions, spaces: SpaceInfo) -> OnnxPlan
     noise = _port(inputs[options.noise], 0) if options.noise else None
     for port in (*state, *((noise,) if noise else ())):
         if None in port.dims:
-            raise InputError(
-                f"{port} has an open size beside the rows; export the model with fixed sizes there"
-            )
+            raise InputError(f"{port} has an open size beside the rows; export the model with fixed sizes there")
     rest = [name for name in inputs if name not in options.state and name != options.noise]
     observation = tuple(
         _match(_port(inputs[name], 0), name, options, spaces) for name in _observed(rest, options, spaces)
     )
     action = options.output or next((o for o in outputs if o not in options.state.values()), None)
     if action is None:
-        raise InputError(
-            f"every output of the model ({', '.join(outputs)}) is state; none is left for actions"
-        )
+        raise InputError(f"every output of the model ({', '.join(outputs)}) is state; none is left for actions")
     return OnnxPlan(observation, state, noise, (action, *options.state.values()), options.state_axis)
 
 
@@ -210,9 +204,7 @@ def _observed(rest: list[str], options: OnnxOptions, spaces: SpaceInfo) -> list[
     """The inputs that get observations."""
     if options.input is not None:
         rest = [name for name in rest if name == options.input]
-    plain = any(
-        path == "" for task in spaces.observation for path, _ in _space_leaves(spaces.observation[task])
-    )
+    plain = any(path == "" for task in spaces.observation for path, _ in _space_leaves(spaces.observation[task]))
     if plain and len(rest) != 1 and not options.inputs:
         raise InputError(
             f"the model has the inputs {', '.join(rest)}, but the observation is one array; name its input "
@@ -226,9 +218,7 @@ def _port(value: Any, axis: int) -> Port:
         raise InputError(f'input "{value.name}" has type {value.type}; supported: {", ".join(_DTYPES)}')
     dims = [d if isinstance(d, int) else None for d in value.shape]
     if len(dims) <= axis:
-        raise InputError(
-            f'input "{value.name}" has shape {value.shape}; expected an axis {axis} that counts rows'
-        )
+        raise InputError(f'input "{value.name}" has shape {value.shape}; expected an axis {axis} that counts rows')
     rows = dims.pop(axis)
     return Port(value.name, _DTYPES[value.type], rows, tuple(dims))
 
@@ -251,9 +241,7 @@ def _match(port: Port, name: str, options: OnnxOptions, spaces: SpaceInfo) -> tu
 
 def _check_leaf(port: Port, leaf: Any, task: str, entry: str) -> None:
     shape, dtype = tuple(leaf.shape or ()), np.dtype(leaf.dtype)
-    given = (
-        f"observation{f' entry {entry!r}' if entry else ''} (rows{''.join(f', {d}' for d in shape)}) {dtype}"
-    )
+    given = f"observation{f' entry {entry!r}' if entry else ''} (rows{''.join(f', {d}' for d in shape)}) {dtype}"
     if len(shape) != len(port.dims) or any(d not in (None, s) for d, s in zip(port.dims, shape, strict=True)):
         raise InputError(f'the model wants {port}; task "{task}" gives {given}')
     if not np.can_cast(dtype, port.dtype, "same_kind"):

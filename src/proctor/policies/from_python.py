@@ -19,16 +19,12 @@ class PythonLoader(Loader):
     name: ClassVar[str] = "python"
     Options: ClassVar[type[PolicyOptions]] = PythonOptions
 
-    def load(
-        self, agent: AgentCfg, options: PythonOptions, spaces: SpaceInfo, base: Path | None
-    ) -> AnyPolicy:
+    def load(self, agent: AgentCfg, options: PythonOptions, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
         """Call the target with `kwargs`, and with `checkpoint` (a path), `device` and `spaces` where its
         signature names them."""
         target = import_object(options.target, base)
         if not callable(target):
-            raise InputError(
-                f"{options.target} is a {type(target).__name__}; expected a Policy class or a factory"
-            )
+            raise InputError(f"{options.target} is a {type(target).__name__}; expected a Policy class or a factory")
         given = self._arguments(agent, options, spaces, base)
         parameters = _parameters(target, options.target)
         if agent.checkpoint is not None and "checkpoint" not in parameters:

@@ -114,14 +114,10 @@ class TorchPolicy(Policy):
 
         if not self.options.recurrent:
             if not isinstance(answer, torch.Tensor):
-                raise TypeError(
-                    f"the module returned a {type(answer).__name__}; expected a tensor of actions"
-                )
+                raise TypeError(f"the module returned a {type(answer).__name__}; expected a tensor of actions")
             return answer, None
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise TypeError(
-                f"the recurrent module returned a {type(answer).__name__}; expected (actions, state)"
-            )
+            raise TypeError(f"the recurrent module returned a {type(answer).__name__}; expected (actions, state)")
         return answer
 
 
@@ -180,9 +176,7 @@ def _load_torchscript(path: Path, device: Any) -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)
             return torch.jit.load(str(path), map_location=device)
     except (RuntimeError, ValueError) as error:
-        raise InputError(
-            f"{path} cannot be read as TorchScript: {str(error).strip().splitlines()[0]}"
-        ) from None
+        raise InputError(f"{path} cannot be read as TorchScript: {str(error).strip().splitlines()[0]}") from None
 
 
 def _load_pickled(path: Path, device: Any, trust: bool) -> Any:
@@ -195,9 +189,7 @@ def _load_pickled(path: Path, device: Any, trust: bool) -> Any:
         )
     module = _unrestricted(path, device)
     if not isinstance(module, torch.nn.Module):
-        raise InputError(
-            f"{path} holds a {type(module).__name__}, not a module; set options.module to its nn.Module"
-        )
+        raise InputError(f"{path} holds a {type(module).__name__}, not a module; set options.module to its nn.Module")
     return module
 
 

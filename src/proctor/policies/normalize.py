@@ -112,11 +112,7 @@ def _moments(fields: Any, where: str) -> Moments:
         names = ", ".join(fields) if isinstance(fields, Mapping) else type(fields).__name__
         raise InputError(f"{where}: found {names}; expected mean and var (or std)")
     mean = np.asarray(fields["mean"], np.float64)
-    var = (
-        np.asarray(fields["var"], np.float64)
-        if "var" in fields
-        else np.square(np.asarray(fields["std"], np.float64))
-    )
+    var = np.asarray(fields["var"], np.float64) if "var" in fields else np.square(np.asarray(fields["std"], np.float64))
     if mean.shape != var.shape:
         raise InputError(f"{where}: mean has shape {mean.shape} and var {var.shape}; they must be equal")
     if not (np.isfinite(mean).all() and np.isfinite(var).all() and (var >= 0).all()):

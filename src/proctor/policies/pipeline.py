@@ -29,9 +29,7 @@ class Pipeline:
     def __init__(self, options: PolicyOptions, spaces: SpaceInfo, base: Path | None):
         stack = FrameStack(options) if options.frame_stack > 1 else None
         self.frames = Frames(stack, spaces.observation) if stack else None
-        stacked = (
-            {task: stack.space(s) for task, s in spaces.observation.items()} if stack else spaces.observation
-        )
+        stacked = {task: stack.space(s) for task, s in spaces.observation.items()} if stack else spaces.observation
         self.normalize: Normalize | None = None
         if options.normalize is not None:
             statistics = read_statistics(options.normalize, base)
@@ -63,11 +61,7 @@ class PipelinePolicy(Policy):
 
     def reset(self, trials: Sequence[Trial]) -> State:
         inner = self.inner.reset(trials)
-        return (
-            inner
-            if self.pipeline.frames is None
-            else _with_inner(self.pipeline.frames.initial(trials), inner)
-        )
+        return inner if self.pipeline.frames is None else _with_inner(self.pipeline.frames.initial(trials), inner)
 
     def act(self, batch: Batch) -> np.ndarray | Actions:
         pipe, observation, inner_state, own = self.pipeline, batch.observation, batch.state, None
@@ -122,9 +116,7 @@ class FrameStack:
         if isinstance(space, spaces.Tuple):
             return spaces.Tuple([self.space(sub) for sub in space.spaces])
         if self.join_kind == "concatenate" and not space.shape:
-            raise InputError(
-                f"frame_stack cannot concatenate {space}: it has no axis; use frame_stack_join: stack"
-            )
+            raise InputError(f"frame_stack cannot concatenate {space}: it has no axis; use frame_stack_join: stack")
         if isinstance(space, spaces.Box):
             low, high = self.tile(space.low), self.tile(space.high)
             return spaces.Box(low, high, dtype=space.dtype.type)
@@ -147,9 +139,7 @@ class Frames:
         """Blank frames. The trials must share one observation layout."""
         missing = sorted({t.task for t in trials} - set(self._blank))
         if missing:
-            raise InputError(
-                f"frame_stack needs the observation space of every task; none for {', '.join(missing)}"
-            )
+            raise InputError(f"frame_stack needs the observation space of every task; none for {', '.join(missing)}")
         return {
             "frames": stack_rows([self._blank[t.task] for t in trials]),
             "started": np.zeros(len(trials), bool),
@@ -273,9 +263,7 @@ class ActionScale:
         low, high = space.low.astype(np.float64), space.high.astype(np.float64)
         if self.cfg.to_space:
             if not space.is_bounded():
-                raise InputError(
-                    f'action_scale.to_space needs a bounded action space; task "{task}" has {space}'
-                )
+                raise InputError(f'action_scale.to_space needs a bounded action space; task "{task}" has {space}')
             return _Affine((high - low) / 2, (high + low) / 2, space.dtype)
         try:
             scale = np.broadcast_to(np.asarray(self.cfg.scale, np.float64), space.shape)

@@ -118,7 +118,8 @@ class Policy(abc.ABC):
 
     @abc.abstractmethod
     def act(self, batch: Batch) -> np.ndarray | Actions:
-        """Actions for every row: an array `(rows, *action)` or a chunk `(rows, horizon, *action)`; with state, `Actions`."""
+        """Actions for every row: an array `(rows, *action)` or a chunk `(rows, horizon, *action)`; with state,
+        `Actions`."""
 
     def close(self) -> None:  # noqa: B027 - optional to override
         """Let go of devices and connections. Called once, after the last act."""

@@ -66,9 +66,7 @@ def answers(policy: AnyPolicy, batch: Batch) -> list[Answer]:
 
 
 def _state_row(state: Any, row: int) -> list[Any]:
-    return (
-        [] if state is None else [(path, _frozen(np.asarray(leaf[row]))) for path, leaf in leaves_of(state)]
-    )
+    return [] if state is None else [(path, _frozen(np.asarray(leaf[row]))) for path, leaf in leaves_of(state)]
 
 
 def _frozen(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
@@ -83,18 +81,14 @@ def row_dependence(policy: AnyPolicy, batch: Batch) -> str | None:
     expected = answers(policy, pick_rows(batch, rows))
     if answers(policy, pick_rows(batch, rows)) != expected:
         return "the same batch with the same generators gives other actions the second time"
-    alone = [
-        row for row in rows if answers(policy, pick_rows(batch, [row] * len(rows)))[row] != expected[row]
-    ]
+    alone = [row for row in rows if answers(policy, pick_rows(batch, [row] * len(rows)))[row] != expected[row]]
     if alone:
         return f"a row's answer depends on the other rows' content (rows {_listed(alone)} of {len(rows)})"
     for order in (rows[::-1], rows[1:] + rows[:1]):
         moved = answers(policy, pick_rows(batch, order))
         changed = [row for place, row in enumerate(order) if moved[place] != expected[row]]
         if changed:
-            return (
-                f"a row's answer depends on its place in the batch (rows {_listed(changed)} of {len(rows)})"
-            )
+            return f"a row's answer depends on its place in the batch (rows {_listed(changed)} of {len(rows)})"
     return None
 
 

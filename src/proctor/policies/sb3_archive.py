@@ -45,9 +45,7 @@ class Archive:
         """`actor_critic` (PPO, A2C), `dqn`, `sac` or `td3` (TD3, DDPG)."""
         module = self._fields("policy_class").get("__module__", "")
         if module not in _MODULES:
-            raise self.refuse(
-                f"its policy class is from {module or 'an unknown module'}, not one of SB3's own"
-            )
+            raise self.refuse(f"its policy class is from {module or 'an unknown module'}, not one of SB3's own")
         return _MODULES[module]
 
     @property
@@ -143,9 +141,7 @@ class Archive:
         if kind == "Box":
             return self._box(tuple(fields.get("_shape") or fields.get("shape") or ()), given, role)
         for name in ("n", "nvec", "start"):
-            if name in fields and not np.array_equal(
-                _numbers(str(fields[name])), np.ravel(getattr(given, name))
-            ):
+            if name in fields and not np.array_equal(_numbers(str(fields[name])), np.ravel(getattr(given, name))):
                 raise self._misfit(role, f"{kind} with {name} {fields[name]}", given)
         return given
 
@@ -171,9 +167,7 @@ class Archive:
             name, kind = match.groups()
             tail = _BOX_TAIL.search(printed, match.start(), after) if kind == "Box" else None
             shape = [int(n) for n in re.findall(r"\d+", tail.group(1))] if tail else None
-            entries[name] = self._leaf_space(
-                kind, {"_shape": shape}, given.spaces[name], f'observation entry "{name}"'
-            )
+            entries[name] = self._leaf_space(kind, {"_shape": shape}, given.spaces[name], f'observation entry "{name}"')
         return spaces.Dict(entries)
 
     def _bound(self, fields: dict[str, Any], side: str, shape: tuple[int, ...]) -> np.ndarray | None:
@@ -194,9 +188,7 @@ def read_archive(path: Path) -> Archive:
             data = json.loads(archive.read("data"))
             archive.getinfo("policy.pth")
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise InputError(
-            f"{path} is no SB3 model: {error} (expected a zip with data and policy.pth)"
-        ) from None
+        raise InputError(f"{path} is no SB3 model: {error} (expected a zip with data and policy.pth)") from None
     if not isinstance(data, dict):
         raise InputError(f"{path} is no SB3 model: its data is a {type(data).__name__}")
     return Archive(path, data)

@@ -18,9 +18,7 @@ class Sb3Policy(Policy):
     def __init__(self, model: Any, deterministic: bool, exploration_rate: float):
         model.set_training_mode(False)
         if any("lstm" in name for name in model.state_dict()):
-            raise InputError(
-                "this is a recurrent SB3 policy, which the sb3 loader does not run; export it to ONNX"
-            )
+            raise InputError("this is a recurrent SB3 policy, which the sb3 loader does not run; export it to ONNX")
         self.model = model
         self._sample = None if deterministic else _sampler(model, exploration_rate)
 

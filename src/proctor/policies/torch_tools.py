@@ -26,9 +26,7 @@ def torch_device(name: str) -> Any:
         raise InputError(f'device "{name}" is not known to torch; use cpu, cuda or cuda:N') from None
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device.type == "cuda" and (device.index or 0) >= count:
-        raise InputError(
-            f'device "{name}" is not available here ({count} CUDA devices found); use device: cpu'
-        )
+        raise InputError(f'device "{name}" is not available here ({count} CUDA devices found); use device: cpu')
     return device
 
 
@@ -51,9 +49,7 @@ def find_state_dict(found: Any, key: str | None, where: str) -> dict[str, Any]:
     for part in key.split(".") if key else ():
         if not isinstance(found, Mapping) or part not in found:
             has = ", ".join(map(str, found)) if isinstance(found, Mapping) else type(found).__name__
-            raise InputError(
-                f'{where}: options.state_dict_key is "{key}", but there is no "{part}" (found {has})'
-            )
+            raise InputError(f'{where}: options.state_dict_key is "{key}", but there is no "{part}" (found {has})')
         found = found[part]
     if not isinstance(found, Mapping):
         raise InputError(f"{where}: expected a state dict, found a {type(found).__name__}")
@@ -82,9 +78,7 @@ def fill_module(module: Any, state: Mapping[str, Any], where: str, *, strict: bo
         problems |= {"missing": missing, "unexpected": unexpected}
     if any(problems.values()):
         listed = "; ".join(f"{kind}: {_some(names)}" for kind, names in problems.items() if names)
-        raise InputError(
-            f"{where} is a checkpoint of another architecture than {type(module).__name__}: {listed}"
-        )
+        raise InputError(f"{where} is a checkpoint of another architecture than {type(module).__name__}: {listed}")
     module.load_state_dict(state, strict=strict)
 
 

@@ -33,9 +33,7 @@ class RestrictedUnpickler(pickle.Unpickler):
         if (root, name) in _ALLOWED:
             return _ALLOWED[root, name]
         if (root, name) == ("numpy._core.numeric", "_frombuffer"):
-            return lambda buffer, dtype, shape, order: np.frombuffer(buffer, dtype).reshape(
-                shape, order=order
-            )
+            return lambda buffer, dtype, shape, order: np.frombuffer(buffer, dtype).reshape(shape, order=order)
         if (module, name) == ("_codecs", "encode"):
             return lambda text, encoding: _latin_bytes(text, encoding)
         raise Forbidden(f"it names {module}.{name}")
@@ -125,9 +123,7 @@ def read_vec_normalize(path: Path) -> VecNormalizeStats:
         moments = {key: _moments(entry.state) for key, entry in entries.items()}
         return VecNormalizeStats(moments, float(state["epsilon"]), float(state["clip_obs"]))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} is a VecNormalize without usable observation statistics ({error!r})"
-        ) from None
+        raise InputError(f"{path} is a VecNormalize without usable observation statistics ({error!r})") from None
 
 
 def _moments(state: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -148,8 +144,7 @@ def _read(path: Path, unpickler: type[pickle.Unpickler], expected: str) -> Any:
             return unpickler(file).load()
     except Forbidden as error:
         raise InputError(
-            f"{path} is not read: {error}, which could run code. Expected {expected}; save the numbers as "
-            ".npz or .json"
+            f"{path} is not read: {error}, which could run code. Expected {expected}; save the numbers as .npz or .json"
         ) from None
     except Exception as error:
         raise InputError(f"{path} cannot be read as a pickle of {expected}: {error!r}") from None

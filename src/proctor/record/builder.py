@@ -13,9 +13,21 @@ from proctor.record.episode import Episode, Outcome
 class EpisodeBuilder:
     """Steps of one trial. `labels` names the observation's leaves; empty: observations are not kept."""
 
-    __slots__ = ("_action_dtype", "_action_shape", "_actions", "_dt_s", "_kept", "_labels", "_rewards", "_signals", "_success")
+    __slots__ = (
+        "_action_dtype",
+        "_action_shape",
+        "_actions",
+        "_dt_s",
+        "_kept",
+        "_labels",
+        "_rewards",
+        "_signals",
+        "_success",
+    )
 
-    def __init__(self, action_shape: tuple[int, ...], action_dtype: Any, dt_s: float | None, labels: Sequence[str] = ()):
+    def __init__(
+        self, action_shape: tuple[int, ...], action_dtype: Any, dt_s: float | None, labels: Sequence[str] = ()
+    ):
         self._action_shape, self._action_dtype, self._dt_s = action_shape, action_dtype, dt_s
         self._labels = labels
         self._actions: list[Any] = []
@@ -80,11 +92,15 @@ class EpisodeBuilder:
 
 def _stack(name: str, values: list[Any], n: int) -> np.ndarray:
     if len(values) != n:
-        raise ValueError(f'signal "{name}" has {len(values)} values for {n} steps; give it at every step, NaN where unknown')
+        raise ValueError(
+            f'signal "{name}" has {len(values)} values for {n} steps; give it at every step, NaN where unknown'
+        )
     try:
         array = np.array(values)
     except ValueError:
         raise ValueError(f'signal "{name}" changes its shape from step to step; it must keep one') from None
     if array.dtype.hasobject:
-        raise ValueError(f'signal "{name}" has values of type {type(values[0]).__name__}; only numbers and text can be recorded')
+        raise ValueError(
+            f'signal "{name}" has values of type {type(values[0]).__name__}; only numbers and text can be recorded'
+        )
     return array

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    "proctor", "numpy", "scipy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "pydantic", "duckdb",
+    "proctor", "numpy", "scipy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "pydantic",
+    "duckdb",
 )  # fmt: skip
 DECISIVE = ("numpy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3")
 """A trial's bytes may change with these."""
@@ -53,7 +54,13 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
 def _git(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
-        ["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10, check=True, stdin=subprocess.DEVNULL
+        ["git", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=True,
+        stdin=subprocess.DEVNULL,
     )
     return done.stdout.strip()
 
@@ -63,4 +70,6 @@ def _cpu_name() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )

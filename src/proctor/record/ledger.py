@@ -1,7 +1,7 @@
 """The ledger: the state of every trial of a run, in SQLite.
 
-One writer (the process that holds the run's lock), any number of readers. Write-ahead logging: what is committed survives
-the death of any process. A trial is `pending` or `done`; only rows of done trials carry results.
+One writer (the process that holds the run's lock), any number of readers. Write-ahead logging: what is committed
+survives the death of any process. A trial is `pending` or `done`; only rows of done trials carry results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ CREATE TABLE trials (
   agent_position INTEGER NOT NULL, task_position INTEGER NOT NULL,
   state TEXT NOT NULL DEFAULT 'pending', attempts INTEGER NOT NULL DEFAULT 0, faults TEXT NOT NULL DEFAULT '[]',
   outcome TEXT, success INTEGER, steps_total INTEGER, steps_to_success INTEGER, episode_reward REAL, max_steps INTEGER,
-  clipped_steps INTEGER, wall_time_s REAL, sim_time_s REAL, metrics TEXT, error TEXT, npz TEXT, digest TEXT, video TEXT,
+  clipped_steps INTEGER, wall_time_s REAL, sim_time_s REAL, metrics TEXT, error TEXT, npz TEXT, digest TEXT,
+  trace TEXT, video TEXT,
   PRIMARY KEY (agent, task, idx)
 ) WITHOUT ROWID;
 CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
@@ -35,7 +36,7 @@ CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
 
 _RESULT_COLUMNS = (
     "attempts, outcome, success, steps_total, steps_to_success, episode_reward, max_steps, clipped_steps, wall_time_s, "
-    "sim_time_s, metrics, error, npz, digest, video"
+    "sim_time_s, metrics, error, npz, digest, trace, video"
 )
 _RESULT_NAMES = tuple(name.strip() for name in _RESULT_COLUMNS.split(","))
 
@@ -90,7 +91,9 @@ class Ledger:
         """Plan trials: (trial, position of its agent, position of its task). Known ones are left alone."""
         rows = ((t.agent, t.task, t.index, t.seed, a, k) for t, a, k in trials)
         self._write(
-            "INSERT OR IGNORE INTO trials (agent, task, idx, seed, agent_position, task_position) VALUES (?, ?, ?, ?, ?, ?)", rows
+            "INSERT OR IGNORE INTO trials (agent, task, idx, seed, agent_position, task_position) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            rows,
         )
 
     def finish(self, results: Iterable[TrialResult]) -> None:
@@ -116,7 +119,9 @@ class Ledger:
 
     def attempts(self) -> dict[str, int]:
         """How many attempts of trials that are not done broke, by the trial's key; those without are left out."""
-        rows = self._db.execute("SELECT agent, task, idx, seed, attempts FROM trials WHERE state != 'done' AND attempts > 0")
+        rows = self._db.execute(
+            "SELECT agent, task, idx, seed, attempts FROM trials WHERE state != 'done' AND attempts > 0"
+        )
         return {Trial(*row[:4]).key: row[4] for row in rows}
 
     def reopen_unscored(self) -> int:

@@ -1,7 +1,7 @@
 """Reading and writing a trial's arrays.
 
-The files are ordinary `.npz`. The writer is deterministic (fixed dates, fixed order) and atomic: it writes to a temporary
-name, syncs and renames, so a file that has its name is complete. Arrays of 16 KiB and more are deflated.
+The files are ordinary `.npz`. The writer is deterministic (fixed dates, fixed order) and atomic: it writes to a
+temporary name, syncs and renames, so a file that has its name is complete. Arrays of 16 KiB and more are deflated.
 """
 
 from __future__ import annotations

@@ -33,4 +33,7 @@ class TrialResult:
     npz: str | None = None
     """Path within the run folder."""
     digest: str | None = None
+    """Of the recorded arrays."""
+    trace: str | None = None
+    """Of the recorded arrays and the first and last observation: equal for episodes that are copies of each other."""
     video: str | None = None

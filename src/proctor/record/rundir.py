@@ -115,7 +115,9 @@ class RunDir:
     def episode(self, result: TrialResult) -> Episode:
         """The recorded arrays of a trial."""
         if result.npz is None:
-            raise InputError(f"trial {result.trial.key} has no recorded arrays (`record: summary`, or it was not scored)")
+            raise InputError(
+                f"trial {result.trial.key} has no recorded arrays (`record: summary`, or it was not scored)"
+            )
         path = self.path / result.npz
         try:
             arrays = read_npz(path)
@@ -136,7 +138,8 @@ class RunDir:
             except OSError:
                 holder = os.read(fd, 200).decode(errors="replace").strip() or "another process"
                 raise RunError(
-                    f"{self.path} is in use by {holder}; wait for it to end, or stop it and then: proctor resume {self.path}"
+                    f"{self.path} is in use by {holder}; wait for it to end, or stop it and then: "
+                    f"proctor resume {self.path}"
                 ) from None
             os.ftruncate(fd, 0)
             os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode())

@@ -1,4 +1,5 @@
-"""Writing mp4 files, frame by frame, in bounded memory. Needs the extra `video` (PyAV, which carries its own encoder)."""
+"""Writing mp4 files, frame by frame, in bounded memory. Needs the extra `video` (PyAV, which carries its own
+encoder)."""
 
 from __future__ import annotations
 

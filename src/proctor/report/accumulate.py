@@ -40,7 +40,7 @@ class CellColumns:
     components: dict[str, array[float]] = field(default_factory=dict)
     metrics: dict[str, array[float]] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
-    digests: array[int] = field(default_factory=lambda: array("Q"))
+    traces: array[int] = field(default_factory=lambda: array("Q"))
     clipped_steps: int = 0
     clipped_trials: int = 0
     retried_trials: int = 0
@@ -75,8 +75,8 @@ class CellColumns:
             column.append(_number(result.metrics.get(name)))
         self.clipped_steps += result.clipped_steps
         self.clipped_trials += result.clipped_steps > 0
-        if result.digest is not None and not result.outcome.broken_by_policy:
-            self.digests.append(int(result.digest[:16], 16))
+        if result.trace is not None and not result.outcome.broken_by_policy:
+            self.traces.append(int(result.trace[:16], 16))
 
     def _open_columns(self, columns: dict[str, array[float]], names: Iterable[str]) -> None:
         for name in names:
@@ -128,9 +128,7 @@ class Columns:
 
     def causes(self) -> tuple[Cause, ...]:
         """Most frequent first, ties by name."""
-        found = [
-            Cause(*key, count=int(count), example=str(trial)) for key, (count, trial) in self._causes.items()
-        ]
+        found = [Cause(*key, count=int(count), example=str(trial)) for key, (count, trial) in self._causes.items()]
         return tuple(sorted(found, key=lambda c: (-c.count, c.agent, c.outcome, c.message)))
 
 

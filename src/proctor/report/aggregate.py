@@ -42,9 +42,7 @@ class _Estimator:
             n=sum(cell.n for cell in cells),
             success=self.success(cells),
             score=self.score(cells),
-            components={
-                name: self._mean(_pool(cells, "components", name)) for name in self._components(cells)
-            },
+            components={name: self._mean(_pool(cells, "components", name)) for name in self._components(cells)},
             steps_total=self._mean(_pool(cells, "steps_total")),
             steps_to_success=self._mean(_pool(cells, "steps_to_success")),
             wall_time_s=self._mean(_pool(cells, "wall_time_s")),
@@ -53,8 +51,8 @@ class _Estimator:
             clipped_steps=sum(cell.clipped_steps for cell in cells),
             clipped_trials=sum(cell.clipped_trials for cell in cells),
             retried_trials=sum(cell.retried_trials for cell in cells),
-            n_recorded=sum(len(cell.digests) for cell in cells),
-            n_distinct=sum(len(np.unique(np.asarray(cell.digests))) for cell in cells),
+            n_recorded=sum(len(cell.traces) for cell in cells),
+            n_distinct=sum(len(np.unique(np.asarray(cell.traces))) for cell in cells),
         )
 
     def success(self, cells: Sequence[CellColumns]) -> model.RateEstimate:
@@ -85,9 +83,7 @@ class _Estimator:
         )
 
     def _components(self, cells: Sequence[CellColumns]) -> list[str]:
-        return list(
-            dict.fromkeys([*self.scoring.components, *(n for c in cells for n in sorted(c.components))])
-        )
+        return list(dict.fromkeys([*self.scoring.components, *(n for c in cells for n in sorted(c.components))]))
 
     def _rng(self, tasks: Sequence[str]) -> np.random.Generator:
         words = hashlib.blake2b("\0".join(tasks).encode(), digest_size=8).digest()
@@ -119,17 +115,13 @@ class _Estimator:
             return model.MetricEstimate(None, 0)
         reducer = self.metrics[name].reducer if name in self.metrics else "mean"
         if reducer in ("mean", "rate"):
-            interval = (
-                self._rate_interval(known) if reducer == "rate" else student_t(known, self.context.level)
-            )
+            interval = self._rate_interval(known) if reducer == "rate" else student_t(known, self.context.level)
             return model.MetricEstimate(float(known.mean()), known.size, interval)
         reduce = {"max": np.max, "min": np.min, "median": np.median}[reducer]
         return model.MetricEstimate(float(reduce(known)), known.size)
 
 
-def build_report(
-    cfg: EvalConfig, results: Iterable[TrialResult], context: model.ReportContext
-) -> model.Report:
+def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model.ReportContext) -> model.Report:
     """The report of these results, read once. Agents and tasks are those of the config; a cell without
     results has n = 0."""
     scoring = make_scoring(cfg.scoring, context.base)
@@ -217,9 +209,7 @@ def _scoring_info(scoring: Scoring) -> model.ScoringInfo:
     )
 
 
-def _metric_infos(
-    cfg: EvalConfig, context: model.ReportContext
-) -> tuple[dict[str, MetricInfo], list[model.Finding]]:
+def _metric_infos(cfg: EvalConfig, context: model.ReportContext) -> tuple[dict[str, MetricInfo], list[model.Finding]]:
     """Units and reducers by name. A metric of the config that cannot be imported here keeps its recorded
     values."""
     try:

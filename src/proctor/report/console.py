@@ -18,9 +18,7 @@ def ranked_table(report: Report) -> Table:
     from rich.text import Text
 
     level = text.percent(report.context.level)
-    table = Table(
-        box=box.SIMPLE_HEAD, caption=f"[…]: {level} interval", caption_justify="left", pad_edge=False
-    )
+    table = Table(box=box.SIMPLE_HEAD, caption=f"[…]: {level} interval", caption_justify="left", pad_edge=False)
     table.add_column("rank", justify="right")
     table.add_column("agent", overflow="fold")
     for name in ("n", "success", "score", "steps", "unscored"):

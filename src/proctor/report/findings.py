@@ -94,8 +94,7 @@ def _unscored(report: Report) -> Iterator[Finding]:
         yield Finding(
             "caution",
             f"{agent.agent}: {text.count(summary.n_unscored, 'trial')} unscored ({causes}): success between "
-            f"{text.percent(worst)} and {text.percent(best)}, whatever they would have been."
-            + _diverged(agent),
+            f"{text.percent(worst)} and {text.percent(best)}, whatever they would have been." + _diverged(agent),
         )
 
 
@@ -160,9 +159,7 @@ def _broken(report: Report) -> Iterator[Finding]:
         if (counts := _counts(agent.overall.outcomes, [o.value for o in BROKEN]))
     ]
     if broken:
-        yield Finding(
-            "note", f"Policies themselves ended trials, which count as failures: {text.listed(broken)}."
-        )
+        yield Finding("note", f"Policies themselves ended trials, which count as failures: {text.listed(broken)}.")
     clipped = [
         f"{agent.agent} ({s.clipped_steps:,} in {text.count(s.clipped_trials, 'trial')})"
         for agent in report.agents

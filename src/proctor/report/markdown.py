@@ -91,11 +91,7 @@ def _per_task(report: Report) -> Iterator[str]:
         for agent in report.agents[:MAX_AGENTS]
     ]
     more = _more(len(report.tasks) - MAX_TASKS, "tasks")
-    yield (
-        "## Success by task\n\nSuccesses of scored trials, and the mean score.\n\n"
-        + table(header, rows)
-        + more
-    )
+    yield ("## Success by task\n\nSuccesses of scored trials, and the mean score.\n\n" + table(header, rows) + more)
 
 
 def _cell(summary: Summary) -> str:

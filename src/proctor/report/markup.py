@@ -15,8 +15,7 @@ def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], ki
     """A table whose first column names its rows; cells are HTML. It scrolls sideways on a narrow screen."""
     head = "".join(f'<th scope="col">{cell}</th>' for cell in header)
     body = "".join(
-        f'<tr><th scope="row">{name}</th>{"".join(_td(cell) for cell in cells)}</tr>\n'
-        for name, *cells in rows
+        f'<tr><th scope="row">{name}</th>{"".join(_td(cell) for cell in cells)}</tr>\n' for name, *cells in rows
     )
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{esc(caption)}"><table class="{kind}">'

@@ -52,9 +52,7 @@ def findings(report: Report) -> str:
     if not items:
         return ""
     shown, folded = items[:FINDINGS_SHOWN], items[FINDINGS_SHOWN:]
-    rest = (
-        f'<details><summary>{len(folded)} more</summary><ul class="findings">{"".join(folded)}</ul></details>'
-    )
+    rest = f'<details><summary>{len(folded)} more</summary><ul class="findings">{"".join(folded)}</ul></details>'
     return f'<ul class="findings">{"".join(shown)}</ul>' + (rest if folded else "")
 
 
@@ -189,10 +187,7 @@ def metrics(report: Report) -> str:
     """Every metric that has a value, by agent."""
     if not report.metrics:
         return ""
-    words = (
-        "Over scored trials of all tasks, with Student intervals for means; n counts the trials that have a "
-        "value."
-    )
+    words = "Over scored trials of all tasks, with Student intervals for means; n counts the trials that have a value."
     header = ["Agent", *(_metric_title(info) for info in report.metrics)]
     rows = [
         [esc(agent.agent), *(_metric(agent.overall.metrics.get(info.name)) for info in report.metrics)]

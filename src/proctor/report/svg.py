@@ -28,9 +28,7 @@ def esc(value: object) -> str:
 
 
 def shape_definitions() -> str:
-    symbols = "".join(
-        f'<symbol id="s-{name}" viewBox="0 0 14 14">{body}</symbol>' for name, body in SHAPES.items()
-    )
+    symbols = "".join(f'<symbol id="s-{name}" viewBox="0 0 14 14">{body}</symbol>' for name, body in SHAPES.items())
     return f'<svg class="defs" width="0" height="0" aria-hidden="true" focusable="false">{symbols}</svg>'
 
 
@@ -72,9 +70,7 @@ def _round_step(raw: float) -> float:
     return next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)
 
 
-def interval_row(
-    axis: Axis, value: float | None, interval: Interval | None, bounds: Interval | None = None
-) -> str:
+def interval_row(axis: Axis, value: float | None, interval: Interval | None, bounds: Interval | None = None) -> str:
     """One row of an interval plot: grid, bounds as a dashed line, interval as a bar with caps, estimate as a
     dot. It stretches to the height of its row."""
     places = [axis.x(tick) for tick in axis.ticks]

@@ -1,8 +1,9 @@
 """Checking actions before an environment sees them.
 
-The engine looks at a whole batch at once, where the policy answers; what is not plainly valid there is examined step by
-step where it is executed. A checked chunk has the action space's dtype. NaN and a wrong shape are always invalid; a value out of range is invalid
-or clipped, as the task says. A chunk may be invalid from some step on: what comes before is still executed.
+The engine looks at a whole batch at once, where the policy answers; what is not plainly valid there is examined step
+by step where it is executed. A checked chunk has the action space's dtype. NaN and a wrong shape are always invalid;
+a value out of range is invalid or clipped, as the task says. A chunk may be invalid from some step on: what comes
+before is still executed.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ SUPPORTED = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBina
 
 
 class Chunk(NamedTuple):
-    """`actions` (horizon, *shape). Steps from `valid` on are invalid, for `reason`. `clipped` marks clipped steps, None if
-    there are none."""
+    """`actions` (horizon, *shape). Steps from `valid` on are invalid, for `reason`. `clipped` marks clipped steps,
+    None if there are none."""
 
     actions: np.ndarray
     valid: int
@@ -31,8 +32,8 @@ class ActionChecker:
     def __init__(self, space: spaces.Space[Any], clip: bool):
         if not isinstance(space, SUPPORTED):
             raise TypeError(
-                f"action space {space} is not supported: a policy returns arrays; wrap the environment so that its actions "
-                "are a Box, Discrete, MultiDiscrete or MultiBinary"
+                f"action space {space} is not supported: a policy returns arrays; wrap the environment so that its "
+                "actions are a Box, Discrete, MultiDiscrete or MultiBinary"
             )
         assert space.dtype is not None
         self.shape: tuple[int, ...] = tuple(space.shape or ())
@@ -64,16 +65,18 @@ class ActionChecker:
     def _slow(self, a: np.ndarray) -> Chunk:
         """Find out, step by step, what is wrong."""
         flat = a.reshape(len(a), -1).astype(np.float64)
-        finite = np.isfinite(flat).all(axis=1)
-        whole = (np.mod(np.where(np.isfinite(flat), flat, 0.5), 1) == 0).all(axis=1) if self.discrete else finite
+        finite: np.ndarray = np.all(np.isfinite(flat), axis=1)
+        whole = np.all(np.mod(np.where(np.isfinite(flat), flat, 0.5), 1) == 0, axis=1) if self.discrete else finite
         low = np.broadcast_to(self.low, self.shape).reshape(-1).astype(np.float64)
         high = np.broadcast_to(self.high, self.shape).reshape(-1).astype(np.float64)
-        outside = ((flat < low) | (flat > high)).any(axis=1)
-        ok = finite & whole & (~outside | self.clip)
+        outside: np.ndarray = np.any((flat < low) | (flat > high), axis=1)
+        ok: np.ndarray = finite & whole & (~outside | self.clip)
         valid = len(a) if ok.all() else int(np.argmin(ok))
         clean = np.clip(np.where(np.isfinite(flat), flat, 0.0), low, high).reshape(a.shape).astype(self.dtype)
         clipped = outside & ok if self.clip and (outside & ok)[:valid].any() else None
-        return Chunk(clean, valid, None if valid == len(a) else self._reason(a[valid], finite[valid], whole[valid]), clipped)
+        return Chunk(
+            clean, valid, None if valid == len(a) else self._reason(a[valid], finite[valid], whole[valid]), clipped
+        )
 
     def _reason(self, action: np.ndarray, finite: bool, whole: bool) -> str:
         shown = np.array2string(action, threshold=8, precision=4)
@@ -98,4 +101,6 @@ def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _span(bound: np.ndarray) -> str:
-    return f"{bound.flat[0]:g}" if bound.size and (bound == bound.flat[0]).all() else np.array2string(bound, threshold=6)
+    return (
+        f"{bound.flat[0]:g}" if bound.size and (bound == bound.flat[0]).all() else np.array2string(bound, threshold=6)
+    )

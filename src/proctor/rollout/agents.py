@@ -1,7 +1,7 @@
 """An agent at work: its loaded policy, one lane per stage, and what happens when the policy hangs.
 
-A forward that outlasts its limit cannot be interrupted, only left behind: the policy is loaded afresh on new threads, and
-the trials of that batch are asked again one by one, so the one that hangs is found and the others go on.
+A forward that outlasts its limit cannot be interrupted, only left behind: the policy is loaded afresh on new threads,
+and the trials of that batch are asked again one by one, so the one that hangs is found and the others go on.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class AgentRuntime:
         return []
 
     def _move(self, old: dict[str, Lane], hung: Lane) -> None:
-        """Hand what waits in the old lanes to the new ones. Other forwards in flight are asked again: the same answer."""
+        """Hand what waits in the old lanes to the new ones. Other forwards in flight are asked again: the same
+        answer."""
         for name, lane in old.items():
             lane.close()
             waiting = [r for requests in lane.waiting.values() for r in requests] + lane.take_alone()

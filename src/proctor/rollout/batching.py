@@ -1,13 +1,13 @@
 """Lanes: one queue and one thread for each (agent, stage).
 
-A forward starts when `max_batch` requests wait, or when no running slot could still join, or when the oldest has waited
-`max_wait`. Where no `max_wait` is configured, it is about as long as a forward takes, and longer while every worker still
-has steps to do: gathering more rows then costs nothing. While a forward runs, environments go on stepping and requests gather for the next one. Requests that cannot share a
-batch (other observation or action shapes) wait in separate rows of the same lane. Nothing of this changes a trial, only
-how long it takes.
+A forward starts when `max_batch` requests wait, or when no running slot could still join, or when the oldest has
+waited `max_wait`. Where no `max_wait` is configured, it is about as long as a forward takes, and longer while every
+worker still has steps to do: gathering more rows then costs nothing. While a forward runs, environments go on
+stepping and requests gather for the next one. Requests that cannot share a batch (other observation or action shapes)
+wait in separate rows of the same lane. Nothing of this changes a trial, only how long it takes.
 
-A forward that is known to be short is run on the engine's own thread when that has nothing else to do (inline workers, every
-slot waiting): handing it to another thread would take longer than the forward itself.
+A forward that is known to be short is run on the engine's own thread when that has nothing else to do (inline
+workers, every slot waiting): handing it to another thread would take longer than the forward itself.
 """
 
 from __future__ import annotations
@@ -46,9 +46,12 @@ class LaneStats:
 
 
 class Lane:
-    """Call from the engine's thread only; `deliver` is called with (lane, answers) on the thread that ran the forward."""
+    """Call from the engine's thread only; `deliver` is called with (lane, answers) on the thread that ran the
+    forward."""
 
-    def __init__(self, runner: PolicyRunner, stage: Stage, max_batch: int, deliver: Callable[[Lane, list[Answer]], None]):
+    def __init__(
+        self, runner: PolicyRunner, stage: Stage, max_batch: int, deliver: Callable[[Lane, list[Answer]], None]
+    ):
         self.runner, self.stage, self.max_batch = runner, stage, stage.max_batch or max_batch
         self.stats = LaneStats()
         self.waiting: dict[Any, deque[Request]] = {}
@@ -93,7 +96,8 @@ class Lane:
         self._alone = deque(r for r in self._alone if r.slot is not slot)
 
     def dispatch(self, moment: Moment, live: dict[Any, int]) -> float | None:
-        """Start a forward if it is time. `live` counts the running slots per request key. Otherwise, when to look again."""
+        """Start a forward if it is time. `live` counts the running slots per request key. Otherwise, when to look
+        again."""
         if self.in_flight:
             return None
         if self._alone:
@@ -143,5 +147,3 @@ class Lane:
         except (Exception, SystemExit) as problem:
             answers = [Answer(r, None, error=blame(problem)) for r in requests]
         self._deliver(self, answers)
-
-

@@ -1,8 +1,8 @@
 """The engine: an event loop over slots. No tick, no barrier.
 
-One thread owns everything here: it hands trials to slots, observations to lanes, actions to workers and results to the
-ledger. Lanes run forwards on their own threads and workers step environments elsewhere (or, inline, between two turns of
-this loop); both only ever append to a queue and wake the loop.
+One thread owns everything here: it hands trials to slots, observations to lanes, actions to workers and results to
+the ledger. Lanes run forwards on their own threads and workers step environments elsewhere (or, inline, between two
+turns of this loop); both only ever append to a queue and wake the loop.
 """
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ class Engine:
     # The run ------------------------------------------------------------------------------------------------------
 
     def run(self) -> Progress:
-        """Run until nothing is left or the token is cancelled. Raises InputError before the first trial where a policy or
-        an environment cannot be had, RunError where the run cannot go on; finished trials are recorded in any case."""
+        """Run until nothing is left or the token is cancelled. Raises InputError before the first trial where a
+        policy or an environment cannot be had, RunError where the run cannot go on; finished trials are recorded in
+        any case."""
         self._began, self._thread = time.monotonic(), threading.get_ident()
         planned, done = self.ledger.counts()
         self.progress.planned, self.progress.done = planned, done
@@ -273,7 +274,8 @@ class Engine:
                 self._refill(self._candidates(slot))
             case Fatal(error):
                 raise RunError(
-                    f"{error}\nFinished trials are safe. Make room or mend the folder, then: proctor resume {self.folder}"
+                    f"{error}\nFinished trials are safe. Make room or mend the folder, then: "
+                    f"proctor resume {self.folder}"
                 )
 
     def _candidates(self, slot: Slot) -> list[Slot]:
@@ -302,7 +304,8 @@ class Engine:
             self._recorded(TrialResult(trial, outcome, False, 0, None, None, limit, error=error), fault=True)
 
     def _recorded(self, result: TrialResult, fault: bool = False) -> None:
-        """A result to be committed. Attempts: those that broke, and (unless it is itself a fault) the one that did not."""
+        """A result to be committed. Attempts: those that broke, and (unless it is itself a fault) the one that did
+        not."""
         broken = self._attempts.pop(result.trial.key, 0)
         self._results.append(replace(result, attempts=broken + (not fault)))
         self._count(result)

@@ -43,8 +43,8 @@ class TaskEntry:
 
 
 class Stream:
-    """A trial's generator, made when first used. A forward opens it by taking it; until the next one there is a way back
-    to where it stood before."""
+    """A trial's generator, made when first used. A forward opens it by taking it; until the next one there is a way
+    back to where it stood before."""
 
     __slots__ = ("_before", "_open", "_rng", "_trial")
 
@@ -248,7 +248,9 @@ class PolicyRunner:
         return output.decisions
 
     def _check(self, decision: Decision) -> None:
-        stage = decision.then if isinstance(decision, Execute) else decision.stage if isinstance(decision, Goto) else None
+        stage = (
+            decision.then if isinstance(decision, Execute) else decision.stage if isinstance(decision, Goto) else None
+        )
         if stage is None and not isinstance(decision, Fail):
             raise TypeError(f"a stage must answer Execute, Goto or Fail for each row; found {type(decision).__name__}")
         if stage is not None and stage not in self._names:

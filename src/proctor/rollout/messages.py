@@ -1,7 +1,7 @@
 """What the engine and its workers say to each other.
 
-Commands go to a worker's host, events come back. All are plain tuples, so they pickle small and fast. A slot is named by
-its number within the worker.
+Commands go to a worker's host, events come back. All are plain tuples, so they pickle small and fast. A slot is named
+by its number within the worker.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Start(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Execute a chunk of actions `(horizon, *action)` in a slot. `valid`: it has been checked, every action is valid as it
-    is. On its way to another process `actions` says where the chunk lies in shared memory."""
+    """Execute a chunk of actions `(horizon, *action)` in a slot. `valid`: it has been checked, every action is valid
+    as it is. On its way to another process `actions` says where the chunk lies in shared memory."""
 
     slot: int
     actions: Any

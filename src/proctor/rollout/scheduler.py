@@ -1,8 +1,8 @@
 """Which trial a free slot gets next.
 
-A slot stays with its task while that task has trials, so environments are made once per slot; then it goes to the task
-with the most work left per slot. A batch environment takes a whole worker, so such a task starts where every slot is free.
-Agents come in groups (see `plan`); a group starts when the one before it is through.
+A slot stays with its task while that task has trials, so environments are made once per slot; then it goes to the
+task with the most work left per slot. A batch environment takes a whole worker, so such a task starts where every
+slot is free. Agents come in groups (see `plan`); a group starts when the one before it is through.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from proctor.rollout.slots import Slot
 
 
 class Scheduler:
-    """`pending` are the (agent, task, index) to run; `worlds` the tasks that are batch environments, with their size."""
+    """`pending` are the (agent, task, index) to run; `worlds` the tasks that are batch environments, with their
+    size."""
 
     def __init__(self, plan: Plan, pending: set[tuple[str, str, int]], worlds: dict[str, int]):
         self._plan, self._pending, self._worlds = plan, pending, worlds

@@ -2,7 +2,8 @@
 
     FREE -> STARTING -> NEED(stage) -> EXECUTE -> NEED(stage) | ... -> FREE
 
-Warm-up steps and the steps of a chunk happen in the worker, so here a slot is STARTING or EXECUTE until its worker asks.
+Warm-up steps and the steps of a chunk happen in the worker, so here a slot is STARTING or EXECUTE until its worker
+asks.
 """
 
 from __future__ import annotations
@@ -28,7 +29,20 @@ class SlotState(Enum):
 class Slot:
     """`ticket` changes whenever the slot moves on, so an answer that comes too late is known as such."""
 
-    __slots__ = ("agent", "last_task", "leaves", "member", "number", "policy_state", "stage", "state", "stream", "task", "ticket", "trial")
+    __slots__ = (
+        "agent",
+        "last_task",
+        "leaves",
+        "member",
+        "number",
+        "policy_state",
+        "stage",
+        "state",
+        "stream",
+        "task",
+        "ticket",
+        "trial",
+    )
 
     def __init__(self, member: Member, number: int):
         self.member, self.number = member, number

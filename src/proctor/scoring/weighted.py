@@ -43,9 +43,7 @@ class WeightedScoring(Scoring):
         lcp = finite(metrics.get("wall_lcp_max_abs_max"))
         if not forces and lcp is None:
             return 1.0 if self.cfg.missing_force == "perfect" else None
-        return _penalty(max(forces, default=0.0), self.cfg.force_scale) * _penalty(
-            lcp or 0.0, self.cfg.lcp_scale
-        )
+        return _penalty(max(forces, default=0.0), self.cfg.force_scale) * _penalty(lcp or 0.0, self.cfg.lcp_scale)
 
     def smoothness(self, metrics: Mapping[str, float | None]) -> float | None:
         """Falls exponentially with the largest tip speed."""

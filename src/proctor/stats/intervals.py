@@ -37,11 +37,7 @@ def student_t(values: np.ndarray, level: float = 0.95) -> Interval | None:
     from scipy.special import stdtrit
 
     mean = float(np.mean(values))
-    half = (
-        float(stdtrit(len(values) - 1, 0.5 + level / 2))
-        * float(np.std(values, ddof=1))
-        / math.sqrt(len(values))
-    )
+    half = float(stdtrit(len(values) - 1, 0.5 + level / 2)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return Interval(mean - half, mean + half)
 
 

@@ -24,9 +24,7 @@ def find_suite(name: str) -> Suite:
 
     found = import_object(name) if ":" in name else SUITES.load(name)
     if not (isinstance(found, type) and issubclass(found, Suite)):
-        raise InputError(
-            f'the suite "{name}" is {found!r}; expected a subclass of proctor.suites.protocol.Suite'
-        )
+        raise InputError(f'the suite "{name}" is {found!r}; expected a subclass of proctor.suites.protocol.Suite')
     return found()
 
 

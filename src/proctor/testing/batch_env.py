@@ -56,9 +56,7 @@ class BatchEnvConformance:
             if not env.partial_reset or env.num_worlds < 2:
                 return
             expected = self._last_world(env, disturb=False)
-            assert self._last_world(env, disturb=True) == expected, (
-                "resetting world 0 changes another world's episode"
-            )
+            assert self._last_world(env, disturb=True) == expected, "resetting world 0 changes another world's episode"
         finally:
             env.close()
 
@@ -73,9 +71,7 @@ class BatchEnvConformance:
             asked = {world: self.action(env, rng) for world in worlds[:-1] or worlds}
             before = {world: frozen(action) for world, action in asked.items()}
             answered = env.step(asked)
-            assert set(answered) == set(asked), (
-                f"asked to step worlds {sorted(asked)}, got {sorted(answered)}"
-            )
+            assert set(answered) == set(asked), f"asked to step worlds {sorted(asked)}, got {sorted(answered)}"
             for world, step in answered.items():
                 check_step(step, env.observation_space, f"world {world}: step 1")
                 assert frozen(asked[world]) == before[world], f"step changed the action of world {world}"

@@ -57,24 +57,18 @@ def check_observation(observation: Any, space: Any, where: str) -> None:
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):
-        assert isinstance(observation, Mapping), (
-            f"{where} is a {type(observation).__name__}; its space is a Dict"
-        )
+        assert isinstance(observation, Mapping), f"{where} is a {type(observation).__name__}; its space is a Dict"
         missing = set(space.spaces) ^ set(observation)
         assert not missing, f"{where} and its space differ in the entries {sorted(missing)}"
         for key, sub in space.spaces.items():
             check_observation(observation[key], sub, f"{where}[{key!r}]")
     elif isinstance(space, spaces.Tuple):
-        assert len(observation) == len(space.spaces), (
-            f"{where} has {len(observation)} entries, its space {len(space)}"
-        )
+        assert len(observation) == len(space.spaces), f"{where} has {len(observation)} entries, its space {len(space)}"
         for i, sub in enumerate(space.spaces):
             check_observation(observation[i], sub, f"{where}[{i}]")
     elif isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         array = np.asarray(observation)
-        assert array.shape == (space.shape or ()), (
-            f"{where} has shape {array.shape}; its space says {space.shape}"
-        )
+        assert array.shape == (space.shape or ()), f"{where} has shape {array.shape}; its space says {space.shape}"
         castable = np.can_cast(array.dtype, np.dtype(space.dtype), "same_kind")
         assert castable, f"{where} has dtype {array.dtype}, which does not cast to {space.dtype}"
     else:
@@ -85,17 +79,13 @@ def check_step(step: Any, space: Any, where: str) -> None:
     """A Step has the right kinds of values."""
     from proctor.suites.protocol import Step
 
-    assert isinstance(step, Step), (
-        f"{where} is a {type(step).__name__}; expected proctor.suites.protocol.Step"
-    )
+    assert isinstance(step, Step), f"{where} is a {type(step).__name__}; expected proctor.suites.protocol.Step"
     check_observation(step.observation, space, f"{where}.observation")
     assert np.ndim(step.reward) == 0, f"{where}.reward has shape {np.shape(step.reward)}; expected one number"
     assert np.isfinite(float(step.reward)), f"{where}.reward is {step.reward}"
     for name in ("terminated", "truncated", "success"):
         flag = getattr(step, name)
-        assert isinstance(flag, bool | np.bool_), (
-            f"{where}.{name} is a {type(flag).__name__}; expected a bool"
-        )
+        assert isinstance(flag, bool | np.bool_), f"{where}.{name} is a {type(flag).__name__}; expected a bool"
     check_signals(step.signals, f"{where}.signals")
 
 

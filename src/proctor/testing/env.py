@@ -62,9 +62,7 @@ class EnvConformance:
             for number, step in enumerate(steps, start=1):
                 check_step(step, env.observation_space, f"step {number}")
                 check_signals(step.signals, f"step {number}.signals")
-                assert set(step.signals) == set(steps[0].signals), (
-                    f"step {number} has other signals than step 1"
-                )
+                assert set(step.signals) == set(steps[0].signals), f"step {number} has other signals than step 1"
         finally:
             env.close()
 
@@ -83,9 +81,7 @@ class EnvConformance:
         env = self.make()
         try:
             env.reset(0, 0)
-            assert env.action_space.contains(env.dummy_action()), (
-                f"dummy_action() is not in {env.action_space}"
-            )
+            assert env.action_space.contains(env.dummy_action()), f"dummy_action() is not in {env.action_space}"
             env.step(env.dummy_action())
         finally:
             env.close()
@@ -120,9 +116,7 @@ class EnvConformance:
         first, steps = copy_tree(env.reset(seed, index)), []
         for _ in range(self.steps):
             step = env.step(self.action(env, rng))
-            steps.append(
-                step._replace(observation=copy_tree(step.observation), signals=copy_tree(dict(step.signals)))
-            )
+            steps.append(step._replace(observation=copy_tree(step.observation), signals=copy_tree(dict(step.signals))))
             if step.terminated or step.truncated:
                 break
         return first, steps
@@ -145,7 +139,5 @@ def frozen_step(step: Step) -> Any:
 
 def _same(first: list[Any], second: list[Any], message: str) -> None:
     assert len(first) == len(second), f"{message}: {len(first) - 1} and {len(second) - 1} steps"
-    different = next(
-        (number for number, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None
-    )
+    different = next((number for number, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
     assert different is None, f"{message}: they differ at step {different}"

@@ -32,9 +32,7 @@ class MetricConformance:
         assert metric.unit, 'unit is empty; a pure number has the unit "1"'
         assert metric.direction in get_args(Direction), f"direction is {metric.direction!r}"
         assert metric.reducer in get_args(Reducer), f"reducer is {metric.reducer!r}"
-        assert isinstance(metric.needs, tuple), (
-            f"needs is a {type(metric.needs).__name__}; expected a tuple of names"
-        )
+        assert isinstance(metric.needs, tuple), f"needs is a {type(metric.needs).__name__}; expected a tuple of names"
 
     def test_gives_a_float_or_none(self) -> None:
         metric = self.make()
@@ -50,9 +48,7 @@ class MetricConformance:
             first, second, fresh = metric(episode), metric(episode), self.make()(episode)
             assert digest(episode.arrays) == before, "the metric changed the episode's arrays"
             values = [np.float64(np.nan if v is None else v).tobytes() for v in (first, second, fresh)]
-            assert len(set(values)) == 1, (
-                f"the same episode gave {first}, then {second}, and {fresh} from a new metric"
-            )
+            assert len(set(values)) == 1, f"the same episode gave {first}, then {second}, and {fresh} from a new metric"
 
     def test_is_not_available_without_the_arrays_it_needs(self) -> None:
         metric = self.make()
@@ -64,9 +60,7 @@ class MetricConformance:
 
     def _episodes(self) -> list[Episode]:
         return [
-            self._episode(steps, outcome)
-            for steps in self.lengths
-            for outcome in (Outcome.SUCCESS, Outcome.FAILURE)
+            self._episode(steps, outcome) for steps in self.lengths for outcome in (Outcome.SUCCESS, Outcome.FAILURE)
         ]
 
     def _episode(self, steps: int, outcome: Outcome) -> Episode:

@@ -46,9 +46,7 @@ class PolicyConformance:
                     f"row {row}: {numbers} is not whole"
                 )
                 value = cast if cast.ndim else cast[()]
-                assert self.action_space.contains(value), (
-                    f"row {row}: action {numbers} is not in {self.action_space}"
-                )
+                assert self.action_space.contains(value), f"row {row}: action {numbers} is not in {self.action_space}"
 
     def test_rows_do_not_depend_on_each_other(self) -> None:
         policy = self.make()
@@ -58,9 +56,7 @@ class PolicyConformance:
     def test_two_instances_act_alike(self) -> None:
         first, second = self.make(), self.make()
         same = answers(first, self._batch(first)) == answers(second, self._batch(second))
-        assert same, (
-            "two policies made alike give different actions: something random happens when one is made"
-        )
+        assert same, "two policies made alike give different actions: something random happens when one is made"
 
     def test_initial_state_is_each_trial_s_own(self) -> None:
         policy, trials = self.make(), self._trials()
@@ -88,9 +84,7 @@ class PolicyConformance:
                 found.append(answers(policy, self._batch(policy)))
                 after = global_generators()
             changed = [name for name in before if before[name] != after[name]]
-            assert not changed, (
-                f"acting draws from the global generator of {', '.join(changed)}: use batch.rngs"
-            )
+            assert not changed, f"acting draws from the global generator of {', '.join(changed)}: use batch.rngs"
         assert found[0] == found[1], "actions depend on a global generator: use batch.rngs"
 
     def test_observations_are_not_changed(self) -> None:
@@ -105,8 +99,7 @@ class PolicyConformance:
         first = self._batch(policy)
         expected = self._second_step(policy, first, spoil=False)
         assert self._second_step(policy, first, spoil=True) == expected, (
-            "actions or state refer to the observation buffer, which is valid during the call only: copy "
-            "what you keep"
+            "actions or state refer to the observation buffer, which is valid during the call only: copy what you keep"
         )
 
     def _trials(self) -> list[Trial]:
@@ -133,9 +126,7 @@ class PolicyConformance:
             state_before, copies = batch.state, pick_rows(batch, list(range(len(rows))))
             trace.append(answers(policy, copies))
             _, batch.state = _forward(policy, batch)
-            assert (batch.state is None) == (state_before is None), (
-                "state appears or vanishes between reset and act"
-            )
+            assert (batch.state is None) == (state_before is None), "state appears or vanishes between reset and act"
         return trace
 
     def _second_step(self, policy: AnyPolicy, first: Batch, spoil: bool) -> Any:

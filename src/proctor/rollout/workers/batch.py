@@ -1,8 +1,8 @@
 """A batch environment inside a host: N worlds that step in one call, each slot its own trial, seed and length.
 
-The group steps when every running world has an action. Where worlds can be reset one by one, a slot gets its next trial
-as soon as its last one ended; otherwise trials run in waves, and a finished world waits for the others. What a call into
-the environment breaks, it breaks for every trial in it.
+The group steps when every running world has an action. Where worlds can be reset one by one, a slot gets its next
+trial as soon as its last one ended; otherwise trials run in waves, and a finished world waits for the others. What a
+call into the environment breaks, it breaks for every trial in it.
 """
 
 from __future__ import annotations

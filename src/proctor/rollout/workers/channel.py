@@ -1,5 +1,5 @@
-"""The control pipe between the engine and a worker process: lists of small messages over a socket, and a block of shared
-memory for what is large.
+"""The control pipe between the engine and a worker process: lists of small messages over a socket, and a block of
+shared memory for what is large.
 
 The block is an unnamed file in memory, inherited by the worker: it has no name to leak and goes when the last process
 that maps it goes, however that process ends. It is sparse: only touched pages cost memory.

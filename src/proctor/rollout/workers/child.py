@@ -49,8 +49,8 @@ def serve(host: Host, link: Link) -> None:
 
 
 class Link:
-    """The worker's end of the pipe: observations go to shared memory; events are gathered while the worker has enough to
-    step, so that neither side is woken for each of them."""
+    """The worker's end of the pipe: observations go to shared memory; events are gathered while the worker has enough
+    to step, so that neither side is woken for each of them."""
 
     def __init__(self, channel: Channel, block: SharedBlock, slots: int):
         self.channel, self.block = channel, block
@@ -74,7 +74,8 @@ class Link:
             self.channel.send(outbox)
 
     def flush_if_due(self, backlog: int) -> None:
-        """`backlog`: how many slots can be stepped. With one left it is time: the answer takes about as long as a step."""
+        """`backlog`: how many slots can be stepped. With one left it is time: the answer takes about as long as a
+        step."""
         now = time.monotonic()
         self._step_s, self._stepped_at = 0.8 * self._step_s + 0.2 * (now - self._stepped_at), now
         if self._outbox and (backlog <= 1 or now + self._step_s - self._since > GATHER_S):

@@ -1,8 +1,9 @@
 """A worker's inside: environments, the trials that run in them, and stepping whichever has an action.
 
-The host is the same in the caller's process and in one of its own. `handle` takes a command and returns at once; `work`
-does one thing after another (make and reset, or one step) and reports through `emit`. A slot keeps its environment for the next
-trial of the same task and closes it before it takes another, so live environments never exceed slots.
+The host is the same in the caller's process and in one of its own. `handle` takes a command and returns at once;
+`work` does one thing after another (make and reset, or one step) and reports through `emit`. A slot keeps its
+environment for the next trial of the same task and closes it before it takes another, so live environments never
+exceed slots.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from proctor.rollout.workers.job import DEFAULT_MAX_STEPS, HostCfg, Job, TaskRun
 from proctor.rollout.workers.pulse import RESETTING, STEPPING, Pulse
 from proctor.rollout.workers.recorder import Recorder
 from proctor.suites.protocol import BatchEnv, Env
+
 
 class Place:
     """A slot: the environment it holds, and the trial that runs in it."""
@@ -174,7 +176,8 @@ class Host:
         self.emit(Done(slot, result))
 
     def invalid(self, slot: int, job: Job) -> None:
-        """The policy's action cannot be executed; where the observation it saw was broken, the environment is to blame."""
+        """The policy's action cannot be executed; where the observation it saw was broken, the environment is to
+        blame."""
         leaves = job.observation if job.runtime.layout is not None else []
         if any(leaf.dtype.kind == "f" and np.isnan(leaf).any() for leaf in leaves):
             self.fault(slot, Outcome.ENV_ERROR, f"the observation holds NaN; the policy answered: {job.invalid}")
@@ -302,9 +305,7 @@ class Host:
             runtime = TaskRuntime(self.cfg, task, env)
             worlds = env.num_worlds if isinstance(env, BatchEnv) else None
             own = env.max_steps or DEFAULT_MAX_STEPS
-            info = TaskInfo(
-                name, env.observation_space, env.action_space, runtime.max_steps, own, runtime.dt_s, worlds
-            )
+            info = TaskInfo(name, env.observation_space, env.action_space, runtime.max_steps, own, runtime.dt_s, worlds)
         except BREAKS as problem:
             self.emit(ProbeFailed(name, explain(problem)))
             return

@@ -60,11 +60,11 @@ class TaskRuntime:
 
 
 class Job:
-    """A running trial. `next_action` and `took_step` alternate; `ended` says when it is over."""
+    """A running trial. `next_action` and `took_step` alternate; `end` says when it is over."""
 
     __slots__ = (
-        "action", "builder", "chunk", "clipped_steps", "cursor", "end", "invalid", "observation", "runtime", "seconds",
-        "start", "started", "video", "waits",
+        "action", "builder", "chunk", "clipped_steps", "cursor", "end", "first", "invalid", "observation",
+        "runtime", "seconds", "start", "started", "video", "waits",
     )  # fmt: skip
 
     def __init__(self, start: Start, runtime: TaskRuntime, folder: Path):
@@ -78,6 +78,7 @@ class Job:
         self.end: tuple[bool, bool] | None = None
         self.invalid: str | None = None
         self.observation: Any = None
+        self.first = b""
         self.action: Any = None
         self.seconds = 0.0
         self.started = time.perf_counter()
@@ -90,8 +91,15 @@ class Job:
     def began(self, observation: Any) -> None:
         """The environment was reset."""
         self.observation = self.runtime.leaves(observation)
+        self.first = self._observed()
         if self.runtime.labels and self.waits == 0:
             self.builder.observe(self.observation)
+
+    def _observed(self) -> bytes:
+        """The bytes of the latest observation."""
+        if self.runtime.layout is None:
+            return repr(self.observation).encode()
+        return b"".join(leaf.tobytes() for leaf in self.observation)
 
     def execute(self, actions: Any, valid: bool) -> None:
         """Take a chunk from the policy."""
@@ -160,8 +168,10 @@ class Job:
             outcome = Outcome.SUCCESS if success else Outcome.TRUNCATED if only_truncated else Outcome.FAILURE
         episode = self.builder.finish(outcome, ended, self.runtime.max_steps, self.runtime.task.name)
         video = self._close_video(keep=self.runtime.video.trials != "failures" or not success)
+        seconds = time.perf_counter() - self.started
+        ends = self.first + self._observed()
         return Finished(
-            self.start.trial, self.start.stem, episode, success, time.perf_counter() - self.started, self.clipped_steps, error, video
+            self.start.trial, self.start.stem, episode, success, seconds, ends, self.clipped_steps, error, video
         )
 
     def _succeeded(self) -> bool:

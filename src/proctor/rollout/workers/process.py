@@ -1,8 +1,8 @@
-"""A worker in a process of its own: a fresh interpreter, so that a crash or a hang costs the trial it ran, and nothing of
-the caller's program is run again (no `if __name__ == "__main__"` needed).
+"""A worker in a process of its own: a fresh interpreter, so that a crash or a hang costs the trial it ran, and
+nothing of the caller's program is run again (no `if __name__ == "__main__"` needed).
 
-The child gets a socket and a block of shared memory as inherited files, its start-up data as the first message, one thread
-for numeric libraries, and the signal to die with its parent.
+The child gets a socket and a block of shared memory as inherited files, its start-up data as the first message, one
+thread for numeric libraries, and the signal to die with its parent.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ class ProcessWorker(Worker):
             return None
         self.kill()
         call = "step" if what == STEPPING else "make and reset"
-        return Lost(f"the environment did not return from {call} within {limit:g} s; its worker was killed", running, hung=True)
+        return Lost(
+            f"the environment did not return from {call} within {limit:g} s; its worker was killed", running, hung=True
+        )
 
     def drain(self) -> list[Event]:
         found, until = [], time.monotonic() + CLOSE_SECONDS
@@ -154,8 +156,8 @@ class ProcessWorker(Worker):
 
 
 def _environment() -> dict[str, str]:
-    """The parent's, with one thread per worker for numeric libraries, this package on the path, and off-screen rendering
-    where there is no display."""
+    """The parent's, with one thread per worker for numeric libraries, this package on the path, and off-screen
+    rendering where there is no display."""
     env = dict(os.environ)
     for name in _ONE_THREAD:
         env.setdefault(name, "1")

@@ -1,11 +1,13 @@
 """Putting a finished trial on disk: metrics, digest, npz.
 
-It happens in the worker, where the arrays are, and before the trial is reported as done. It is done on the stepping thread:
-half a millisecond per trial on an ordinary disk, and a thread of its own would cost more in waiting for the interpreter.
+It happens in the worker, where the arrays are, and before the trial is reported as done. It is done on the stepping
+thread: half a millisecond per trial on an ordinary disk, and a thread of its own would cost more in waiting for the
+interpreter.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,8 @@ class Finished:
     episode: Episode
     success: bool
     wall_time_s: float
+    ends: bytes
+    """First and last observation."""
     clipped_steps: int = 0
     error: str | None = None
     video: str | None = None
@@ -45,7 +49,7 @@ class Recorder:
         if self.series:
             npz = f"trials/{finished.stem}.npz"
             write_npz(self.folder / npz, episode.arrays)
-        n, dt = episode.n_steps, episode.dt_s
+        n, dt, digest = episode.n_steps, episode.dt_s, episode.digest()
         return TrialResult(
             trial=finished.trial,
             outcome=episode.outcome,
@@ -60,6 +64,7 @@ class Recorder:
             metrics=metrics.compute(episode, self.metrics),
             error=finished.error,
             npz=npz,
-            digest=episode.digest(),
+            digest=digest,
+            trace=hashlib.sha256(digest.encode() + finished.ends).hexdigest(),
             video=finished.video,
         )

@@ -73,9 +73,7 @@ def make_single(options: GymnasiumOptions, *, render: bool) -> gymnasium.Env[Any
     return env
 
 
-def make_vector(
-    options: GymnasiumOptions, *, render: bool, worlds: int
-) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+def make_vector(options: GymnasiumOptions, *, render: bool, worlds: int) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
     """A vector environment of so many worlds, without automatic resets where they can be turned off."""
     assert options.vector is not None
     spec = find_spec(options)
@@ -118,9 +116,7 @@ def apply_wrapper(wrapper: WrapperCfg, env: gymnasium.Env[Any, Any]) -> gymnasiu
     """The environment inside a wrapper."""
     wrapped = import_object(wrapper.target)(env, **copy.deepcopy(wrapper.kwargs))
     if not isinstance(wrapped, gymnasium.Env):
-        raise InputError(
-            f'the wrapper "{wrapper.target}" gave a {type(wrapped).__name__}; expected a gymnasium.Env'
-        )
+        raise InputError(f'the wrapper "{wrapper.target}" gave a {type(wrapped).__name__}; expected a gymnasium.Env')
     return wrapped
 
 
@@ -149,6 +145,4 @@ def _saying_what_is_missing(env_id: str, make: Callable[[], Any]) -> Any:
         raise InputError(f'"{env_id}" needs a package that is not installed: {reason}') from error
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
-        raise InputError(
-            f'"{env_id}" needs the package "{name}"; install it with: pip install {name}'
-        ) from error
+        raise InputError(f'"{env_id}" needs the package "{name}"; install it with: pip install {name}') from error

@@ -48,9 +48,7 @@ def parse_path(text: str) -> SignalPath:
         parts.append(_part(match))
         rest = rest[match.end() :]
     if rest or not parts or not isinstance(parts[0], str):
-        raise ValueError(
-            f'found the signal path "{text}"; expected info.KEY or env.ATTRIBUTE, then .NAME or [INDEX]'
-        )
+        raise ValueError(f'found the signal path "{text}"; expected info.KEY or env.ATTRIBUTE, then .NAME or [INDEX]')
     return SignalPath(text, root, tuple(parts))
 
 
@@ -79,9 +77,7 @@ class SignalReader:
 
     def read(self, env: Any, info: Mapping[str, Any]) -> dict[str, Any]:
         """The signals now, by name; nothing in them changes later."""
-        return {
-            name: self._copy(name, get(info if root == "info" else env)) for name, root, get in self._getters
-        }
+        return {name: self._copy(name, get(info if root == "info" else env)) for name, root, get in self._getters}
 
     def _copy(self, name: str, value: Any) -> Any:
         if isinstance(value, np.ndarray):
@@ -103,9 +99,7 @@ def _as_array(name: str, value: Any) -> np.ndarray:
     except ValueError:
         array = np.asarray(None)
     if array.dtype.kind not in "biufc":
-        raise InputError(
-            f'signal "{name}": found {type(value).__name__}; expected a number or an array of numbers'
-        )
+        raise InputError(f'signal "{name}": found {type(value).__name__}; expected a number or an array of numbers')
     return array
 
 

@@ -78,11 +78,7 @@ class VectorEnvAdapter(BatchEnv):
             )
         if self._options.initial_states is not None and not self.partial_reset:
             raise InputError(f"initial_states: {type(base).__name__} cannot reset one world at a time")
-        if (
-            isinstance(base, AsyncVectorEnv)
-            and self._mode is AutoresetMode.NEXT_STEP
-            and not base.shared_memory
-        ):
+        if isinstance(base, AsyncVectorEnv) and self._mode is AutoresetMode.NEXT_STEP and not base.shared_memory:
             raise InputError(
                 "AsyncVectorEnv(shared_memory=False) resets a world once more after an explicit reset, so "
                 "its trial would not start from its seed; make it with shared_memory=True or Disabled"
@@ -146,9 +142,7 @@ class VectorEnvAdapter(BatchEnv):
         self._ended = set(np.flatnonzero(ended).tolist())
         flags = (np.asarray(terminated).tolist(), np.asarray(truncated).tolist())
         return {
-            world: self._world_step(
-                world, self._last(world, observation, infos), float(rewards[world]), flags
-            )
+            world: self._world_step(world, self._last(world, observation, infos), float(rewards[world]), flags)
             for world in actions
         }
 
@@ -166,9 +160,7 @@ class VectorEnvAdapter(BatchEnv):
             return world_observation(self.observation_space, observation, world), info
         if "final_obs" not in infos:
             name = type(self.vector.unwrapped).__name__
-            raise InputError(
-                f'{name} resets ended worlds at once but gives no info["final_obs"]; the end is lost'
-            )
+            raise InputError(f'{name} resets ended worlds at once but gives no info["final_obs"]; the end is lost')
         info = world_info(infos.get("final_info", {}), world, self.num_worlds)
         return infos["final_obs"][world], info
 

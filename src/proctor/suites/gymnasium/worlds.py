@@ -13,9 +13,7 @@ def world_observation(space: gymnasium.Space[Any], batch: Any, world: int) -> An
     if isinstance(space, gymnasium.spaces.Dict):
         return {key: world_observation(sub, batch[key], world) for key, sub in space.spaces.items()}
     if isinstance(space, gymnasium.spaces.Tuple):
-        return tuple(
-            world_observation(sub, part, world) for sub, part in zip(space.spaces, batch, strict=True)
-        )
+        return tuple(world_observation(sub, part, world) for sub, part in zip(space.spaces, batch, strict=True))
     row = batch[world]
     return row.copy() if isinstance(row, np.ndarray) else row
 
