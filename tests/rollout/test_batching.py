@@ -1,0 +1,215 @@
+"""When a forward starts: a full batch, nobody left who could join, or patience at its end."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+from proctor import Batch, Policy, Stage
+from proctor.plan.trial import Trial
+from proctor.rollout.actions import ActionChecker
+from proctor.rollout.batching import MAX_WAIT_S, MIN_WAIT_S, Lane, Moment
+from proctor.rollout.forward import Answer, PolicyRunner, Request, Stream, TaskEntry
+from proctor.rollout.layout import layout_of
+
+
+def entry(size: int = 2) -> TaskEntry:
+    checker = ActionChecker(Box(-1, 1, (1,)), clip=False)
+    return TaskEntry(f"t{size}", layout_of(Box(-1, 1, (size,), np.float32)), checker)
+
+
+TASK, OTHER = entry(2), entry(3)
+
+
+def request(index: int = 0, since: float = 0.0, task: TaskEntry = TASK) -> Request:
+    trial = Trial("a", task.name, index, index)
+    slot = SimpleNamespace(ticket=0, trial=trial, task=task, policy_state=None, stream=Stream(trial))
+    leaf = task.layout.leaves[0] if task.layout else None
+    assert leaf is not None
+    return Request(slot, [np.zeros(leaf.shape, leaf.dtype)], since)
+
+
+class Zeros(Policy):
+    """Notes on which thread it ran."""
+
+    def __init__(self) -> None:
+        self.threads: list[int] = []
+
+    def act(self, batch: Batch) -> np.ndarray:
+        self.threads.append(threading.get_ident())
+        return np.zeros((len(batch), 1))
+
+
+class Bench:
+    """A lane with its deliveries."""
+
+    def __init__(self, stage: Stage, max_batch: int):
+        self.policy = Zeros()
+        self.delivered: queue.Queue[list[Answer]] = queue.Queue()
+        self.lane = Lane(PolicyRunner(self.policy, 4), stage, max_batch, lambda _, a: self.delivered.put(a))
+
+    def put(self, *requests: Request) -> None:
+        for one in requests:
+            self.lane.put(one)
+
+    def look(self, now: float, live: int | dict[str, int], *, spare_s: float = 0.0, here: bool = False) -> float | None:
+        counts = live if isinstance(live, dict) else {TASK.key: live, OTHER.key: live}
+        return self.lane.dispatch(Moment(now, spare_s, here), counts)
+
+    def lands(self, seconds: float = 0.004) -> list[int]:
+        """Wait for the forward in flight; the trials it answered."""
+        answers = self.delivered.get(timeout=30)
+        self.lane.landed(seconds)
+        return [a.request.trial.index for a in answers]
+
+
+@pytest.fixture
+def benches() -> Iterator[Any]:
+    made: list[Bench] = []
+
+    def make(max_batch: int = 4, max_wait_s: float | None = 1.0, stage_max: int | None = None) -> Bench:
+        made.append(Bench(Stage("act", stage_max, max_wait_s), max_batch))
+        return made[-1]
+
+    yield make
+    for bench in made:
+        bench.lane.close()
+        bench.lane.join(30)
+        assert not bench.lane._thread.is_alive()
+
+
+def test_a_full_batch_starts_at_once(benches: Any) -> None:
+    bench = benches(max_batch=3)
+    bench.put(*(request(i) for i in range(2)))
+    assert bench.look(0.0, live=9) == 1.0, "not yet; look again when the oldest has waited"
+    bench.put(*(request(i) for i in range(2, 7)))
+    assert bench.look(0.0, live=9) is None
+    assert bench.lands() == [0, 1, 2], "the oldest first"
+    bench.look(0.0, live=9)
+    assert bench.lands() == [3, 4, 5]
+    assert bench.look(0.0, live=9) == 1.0
+
+
+def test_nobody_who_could_join_is_waited_for(benches: Any) -> None:
+    bench = benches()
+    bench.put(request(0), request(1))
+    assert bench.look(0.0, live=3) == 1.0
+    assert bench.look(0.0, live=2) is None
+    assert bench.lands() == [0, 1]
+
+
+def test_patience_ends_with_the_oldest(benches: Any) -> None:
+    bench = benches(max_wait_s=0.5)
+    bench.put(request(0, since=10.0), request(1, since=10.4))
+    assert bench.look(10.49, live=9) == 10.5
+    assert bench.look(10.5, live=9) is None
+    assert bench.lands() == [0, 1]
+
+
+def test_without_patience_every_request_goes_at_once(benches: Any) -> None:
+    bench = benches(max_wait_s=0.0)
+    bench.put(request(0, since=3.0))
+    bench.look(3.0, live=9)
+    assert bench.lands() == [0]
+
+
+def test_unconfigured_patience_is_about_one_forward(benches: Any) -> None:
+    bench = benches(max_wait_s=None)
+    bench.put(request(0))
+    assert bench.look(0.0, live=9) == MIN_WAIT_S
+    bench.look(1.0, live=9)
+    bench.lands(seconds=0.02)
+    bench.put(request(1, since=1.0))
+    assert bench.look(1.0, live=9) == pytest.approx(1.02)
+    assert bench.look(1.0, live=9, spare_s=1.0) == 1.0 + MAX_WAIT_S, "workers have steps to do meanwhile"
+
+
+def test_a_stage_may_have_a_smaller_batch_than_its_agent(benches: Any) -> None:
+    bench = benches(max_batch=4, stage_max=2)
+    bench.put(*(request(i) for i in range(3)))
+    bench.look(0.0, live=9)
+    assert bench.lands() == [0, 1]
+
+
+def test_while_a_forward_runs_requests_gather(benches: Any) -> None:
+    bench = benches(max_batch=2)
+    bench.put(request(0), request(1), request(2), request(3))
+    bench.look(0.0, live=4)
+    assert bench.look(99.0, live=4) is None
+    assert [r.trial.index for r in bench.lane.in_flight] == [0, 1]
+    bench.lands()
+    bench.look(99.0, live=4)
+    assert bench.lands() == [2, 3]
+
+
+def test_other_shapes_wait_in_a_row_of_their_own(benches: Any) -> None:
+    bench = benches()
+    bench.put(request(0), request(1, task=OTHER), request(2))
+    bench.look(0.0, live={TASK.key: 2, OTHER.key: 5})
+    assert bench.lands() == [0, 2]
+    assert bench.look(0.0, live={TASK.key: 2, OTHER.key: 5}) == 1.0
+    bench.look(0.0, live={TASK.key: 2, OTHER.key: 1})
+    assert bench.lands() == [1]
+
+
+def test_what_a_slot_asked_for_is_forgotten_with_it(benches: Any) -> None:
+    bench = benches()
+    gone, stays, alone = request(0), request(1), request(2)
+    bench.put(gone, stays)
+    bench.lane.put_alone(alone)
+    bench.lane.drop(gone.slot)
+    bench.lane.drop(alone.slot)
+    bench.look(0.0, live=1)
+    assert bench.lands() == [1]
+
+
+def test_suspects_are_asked_one_by_one_before_the_others(benches: Any) -> None:
+    bench = benches()
+    bench.put(request(5), request(6))
+    for i in (1, 2):
+        bench.lane.put_alone(request(i))
+    seen = []
+    for _ in range(3):
+        bench.look(0.0, live=2)
+        seen.append(bench.lands())
+    assert seen == [[1], [2], [5, 6]]
+
+
+def test_short_forwards_run_where_there_is_nothing_else_to_do(benches: Any) -> None:
+    bench = benches()
+    for here, seconds in ((True, 0.0005), (True, 0.0005), (False, 0.5), (True, 0.5)):
+        bench.put(request())
+        bench.look(0.0, live=1, here=here)
+        bench.lands(seconds)
+    mine = [t == threading.get_ident() for t in bench.policy.threads]
+    assert mine == [False, True, False, False], "the first is of unknown length, the last is known to be long"
+
+
+def test_forwards_rows_and_seconds_are_counted(benches: Any) -> None:
+    bench = benches()
+    for count in (1, 3):
+        bench.put(*(request(i) for i in range(count)))
+        bench.look(0.0, live=count)
+        bench.lands(seconds=0.25)
+    assert vars(bench.lane.stats) == {"forwards": 2, "rows": 4, "seconds": 0.5}
+
+
+def test_even_an_exit_inside_the_policy_is_answered(benches: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = benches()
+
+    def leave(_: Any) -> None:
+        raise SystemExit(3)
+
+    monkeypatch.setattr(bench.policy, "act", leave)
+    bench.put(request(0), request(1))
+    bench.look(0.0, live=2)
+    answers = bench.delivered.get(timeout=30)
+    bench.lane.landed(0.1)
+    assert [str(a.error).splitlines()[0] for a in answers] == ["SystemExit: 3"] * 2

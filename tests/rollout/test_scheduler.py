@@ -1,0 +1,158 @@
+"""Which trial a free slot gets: every pending one exactly once, with few changes of environment."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, TaskCfg
+from proctor.plan.plan import Plan
+from proctor.plan.trial import Trial
+from proctor.rollout.crew import Member
+from proctor.rollout.scheduler import Scheduler
+from proctor.rollout.slots import Slot, SlotState
+
+
+def plan(agents: int = 2, tasks: int = 2, n_trials: int = 3, group: int = 8) -> Plan:
+    return Plan(
+        EvalConfig(
+            agents=tuple(AgentCfg(name=f"a{i}", policy="zero") for i in range(agents)),
+            tasks=tuple(TaskCfg(suite="gymnasium", name=f"t{i}") for i in range(tasks)),
+            n_trials=n_trials,
+            limits=LimitsCfg(max_loaded_agents=group),
+        )
+    )
+
+
+def everything(p: Plan) -> set[tuple[str, str, int]]:
+    return {(t.agent, t.task, t.index) for t in p}
+
+
+class Floor:
+    """Workers and slots without environments: trials start and end as the test says."""
+
+    def __init__(self, scheduler: Scheduler, slots: list[int]):
+        self.scheduler = scheduler
+        self.members = [Member(SimpleNamespace(slots=n)) for n in slots]  # type: ignore[arg-type]
+        self.running: dict[int, tuple[Slot, Trial]] = {}
+
+    @property
+    def slots(self) -> list[Slot]:
+        return [slot for member in self.members for slot in member.slots]
+
+    def fill(self) -> list[Trial]:
+        """Give every free slot what it can get."""
+        started = []
+        for slot in self.slots:
+            if slot.state is SlotState.FREE and (trial := self.scheduler.pick(slot)) is not None:
+                slot.assign(trial, None, SimpleNamespace(first_stage="act"))  # type: ignore[arg-type]
+                self.running[id(slot)] = (slot, trial)
+                started.append(trial)
+        return started
+
+    def end(self, rng: np.random.Generator, *, retry: bool = False) -> Trial:
+        """One running trial ends."""
+        slot, trial = self.running.pop(rng.choice(sorted(self.running)))
+        self.scheduler.ended(trial)
+        slot.release()
+        if retry:
+            self.scheduler.retry(trial)
+        return trial
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(1, 4), st.integers(1, 3), st.integers(1, 20), st.integers(1, 3), st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    st.integers(0, 999), st.sets(st.integers(0, 2), max_size=2),
+)  # fmt: skip
+def test_every_pending_trial_is_run_exactly_once_whatever_ends_first(
+    agents: int, tasks: int, n: int, group: int, slots: list[int], seed: int, batched: set[int]
+) -> None:
+    p, rng = plan(agents, tasks, n, group), np.random.default_rng(seed)
+    pending = {key for key in everything(p) if rng.random() < 0.8}
+    worlds = {f"t{i}": 2 for i in batched if i < tasks}
+    scheduler = Scheduler(p, set(pending), worlds)
+    floor, finished = Floor(scheduler, slots), []
+    broken = {key for key in sorted(pending) if rng.random() < 0.1}
+    while (loaded := scheduler.next_group()) is not None:
+        assert 0 < len(loaded) <= group
+        floor.fill()
+        while not scheduler.exhausted:
+            assert floor.running, "somebody is always at work"
+            assert {trial.agent for _, trial in floor.running.values()} <= set(loaded)
+            for member in floor.members:
+                here = [trial.task for slot, trial in floor.running.values() if slot.member is member]
+                assert len(set(here)) == 1 or not set(here) & worlds.keys(), "a batch environment has the worker alone"
+                assert all(here.count(task) <= size for task, size in worlds.items())
+            trial = floor.end(rng)
+            key = (trial.agent, trial.task, trial.index)
+            if key in broken:
+                broken.discard(key)
+                scheduler.retry(trial)
+            else:
+                finished.append(key)
+            floor.fill()
+    assert sorted(finished) == sorted(pending)
+
+
+def test_a_slot_stays_with_its_task_while_that_has_trials() -> None:
+    scheduler = Scheduler(plan(agents=1, tasks=2, n_trials=4), everything(plan(1, 2, 4)), {})
+    scheduler.next_group()
+    floor, rng = Floor(scheduler, [2]), np.random.default_rng(0)
+    assert sorted(t.task for t in floor.fill()) == ["t0", "t1"]
+    for _ in range(3):
+        ended = floor.end(rng)
+        assert [t.task for t in floor.fill()] == [ended.task]
+
+
+def test_a_slot_whose_task_is_through_helps_where_most_is_left() -> None:
+    pending = {("a0", "t0", 0), *(("a0", "t1", i) for i in range(2)), *(("a0", "t2", i) for i in range(9))}
+    scheduler = Scheduler(plan(agents=1, tasks=3, n_trials=9), pending, {})
+    scheduler.next_group()
+    floor = Floor(scheduler, [4])
+    assert [t.task for t in floor.fill()] == ["t2", "t2", "t2", "t1"]
+
+
+def test_only_groups_with_work_are_loaded_and_only_their_busy_agents() -> None:
+    p = plan(agents=5, tasks=1, n_trials=2, group=2)
+    scheduler = Scheduler(p, {("a1", "t0", 0), ("a4", "t0", 1)}, {})
+    assert scheduler.next_group() == ["a1"]
+    assert scheduler.next_group() == ["a4"]
+    assert scheduler.next_group() is None
+
+
+def test_a_trial_that_must_be_run_again_comes_before_new_ones() -> None:
+    scheduler = Scheduler(plan(1, 1, 5), everything(plan(1, 1, 5)), {})
+    scheduler.next_group()
+    floor, rng = Floor(scheduler, [1]), np.random.default_rng(0)
+    (first,) = floor.fill()
+    floor.end(rng, retry=True)
+    assert floor.fill() == [first]
+    floor.end(rng)
+    assert floor.fill()[0].index == 1
+
+
+def test_a_group_is_not_through_while_a_trial_may_come_back() -> None:
+    scheduler = Scheduler(plan(1, 1, 1), everything(plan(1, 1, 1)), {})
+    scheduler.next_group()
+    floor, rng = Floor(scheduler, [1]), np.random.default_rng(0)
+    floor.fill()
+    assert not scheduler.exhausted
+    floor.end(rng, retry=True)
+    assert not scheduler.exhausted
+    floor.fill()
+    floor.end(rng)
+    assert scheduler.exhausted
+
+
+@pytest.mark.parametrize("worlds", [1, 2, 4])
+def test_a_batch_environment_uses_its_worlds_and_no_more(worlds: int) -> None:
+    scheduler = Scheduler(plan(1, 1, 9), everything(plan(1, 1, 9)), {"t0": worlds})
+    scheduler.next_group()
+    floor: Any = Floor(scheduler, [3])
+    assert len(floor.fill()) == min(worlds, 3)
