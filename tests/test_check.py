@@ -85,9 +85,7 @@ def test_rows_that_depend_on_their_neighbours_are_a_warning(checked: Checked) ->
     found = checked(agents=[odd("Crowd")], tasks=[odd_task()])
     assert found.ok
     (warning,) = found.warnings
-    assert warning.startswith(
-        'agent "crowd" on task "walk": a row\'s answer depends on the other rows\' content'
-    )
+    assert warning.startswith('agent "crowd" on task "walk": a row\'s answer depends on the other rows\' content')
     assert warning.endswith("its trials are not reproducible to the byte")
 
 

@@ -130,7 +130,7 @@ def test_a_folder_in_use_is_refused(examine: Examine) -> None:
     run = examine(n_trials=1)
     with run.locked():
         for work in (resume, score):
-            with pytest.raises(RunError, match="is in use by process .* proctor resume"):
+            with pytest.raises(RunError, match=r"is in use by process .* proctor resume"):
                 work(run.path)
         write_report(run)
     assert resume(run.path).complete
@@ -162,9 +162,7 @@ def test_every_session_is_noted_and_other_versions_are_a_warning(
     resume(run.path, ["n_trials=2"])
     first, second = run.read_json("environment.json")["sessions"]
     assert "warnings" not in first
-    assert second["warnings"] == [
-        f"numpy was {first['versions']['numpy']} when this run began and is 9.9 now"
-    ]
+    assert second["warnings"] == [f"numpy was {first['versions']['numpy']} when this run began and is 9.9 now"]
     assert first["seconds"] > 0
     assert second["seconds"] > 0
 
@@ -272,7 +270,7 @@ def test_only_the_scoring_may_change(orphan: RunDir) -> None:
     with pytest.raises(InputError) as error:
         score(orphan.path, ["n_trials=3"])
     assert str(error.value) == "proctor score changes the scoring only: --set scoring.KEY=VALUE"
-    with pytest.raises(ConfigError, match='unknown scoring "sucess"(.|\n)*did you mean "success"'):
+    with pytest.raises(ConfigError, match=r'unknown scoring "sucess"(.|\n)*did you mean "success"'):
         score(orphan.path, ["scoring=sucess"])
     with pytest.raises(ConfigError, match=r"scoring\.w_success(.|\n)*expected a number"):
         score(orphan.path, ["scoring.w_success=much"])
@@ -288,9 +286,7 @@ def test_a_record_that_was_changed_is_noticed_and_nothing_is_written(examine: Ex
     results = by_key(run)
     with pytest.raises(InputError) as error:
         score(run.path, ["scoring=return"])
-    assert str(error.value) == (
-        f"the record {path} has been changed since it was written; restore it, or run again"
-    )
+    assert str(error.value) == (f"the record {path} has been changed since it was written; restore it, or run again")
     assert run.config().scoring.mode == "success"
     assert by_key(run) == results
 
@@ -315,18 +311,54 @@ def test_a_run_goes_on_under_its_new_scoring(examine: Examine) -> None:
 
 # Files that other programs read ----------------------------------------------------------------------------
 
-SUMMARY = (
-    "agent tool checkpoint trial seed success steps_total steps_to_success episode_reward path_ratio_last "
-    "trajectory_length_last avg_translation_speed_last tip_speed_max_mm_s tip_speed_mean_mm_s wall_time_s "
-    "sim_time_s wall_lcp_max_abs_max wall_lcp_sum_abs_mean wall_wire_force_norm_max wall_wire_force_norm_mean "
-    "wall_collision_force_norm_max wall_collision_force_norm_mean wall_force_max score score_success "
-    "score_efficiency score_safety score_smoothness npz_path task outcome attempts"
-).split()
-REPORT = "name generated_at scoring n_trials agents summary_csv trials_dir".split()
-AGENT = (
-    "agent tool checkpoint n_trials success_rate score_mean score_std steps_total_mean steps_to_success_mean "
-    "tip_speed_max_mean_mm_s wall_force_max_mean"
-).split()
+SUMMARY = [
+    "agent",
+    "tool",
+    "checkpoint",
+    "trial",
+    "seed",
+    "success",
+    "steps_total",
+    "steps_to_success",
+    "episode_reward",
+    "path_ratio_last",
+    "trajectory_length_last",
+    "avg_translation_speed_last",
+    "tip_speed_max_mm_s",
+    "tip_speed_mean_mm_s",
+    "wall_time_s",
+    "sim_time_s",
+    "wall_lcp_max_abs_max",
+    "wall_lcp_sum_abs_mean",
+    "wall_wire_force_norm_max",
+    "wall_wire_force_norm_mean",
+    "wall_collision_force_norm_max",
+    "wall_collision_force_norm_mean",
+    "wall_force_max",
+    "score",
+    "score_success",
+    "score_efficiency",
+    "score_safety",
+    "score_smoothness",
+    "npz_path",
+    "task",
+    "outcome",
+    "attempts",
+]
+REPORT = ["name", "generated_at", "scoring", "n_trials", "agents", "summary_csv", "trials_dir"]
+AGENT = [
+    "agent",
+    "tool",
+    "checkpoint",
+    "n_trials",
+    "success_rate",
+    "score_mean",
+    "score_std",
+    "steps_total_mean",
+    "steps_to_success_mean",
+    "tip_speed_max_mean_mm_s",
+    "wall_force_max_mean",
+]
 
 
 def test_the_columns_of_the_summary_come_in_their_order(examine: Examine) -> None:

@@ -16,9 +16,7 @@ Examine = Callable[..., RunDir]
 
 CARTPOLE: dict[str, Any] = {
     "agents": [{"name": "zero", "policy": "zero"}, {"name": "random", "policy": "random"}],
-    "tasks": [
-        {"suite": "gymnasium", "options": {"id": "CartPole-v1", "success": {"return_at_least": 12}}}
-    ],
+    "tasks": [{"suite": "gymnasium", "options": {"id": "CartPole-v1", "success": {"return_at_least": 12}}}],
     "n_trials": 3,
 }
 
@@ -69,7 +67,7 @@ def test_a_film_changes_no_trial(examine: Examine) -> None:
 
 def test_an_environment_that_cannot_be_seen_is_named_before_the_first_trial(examine: Examine) -> None:
     pytest.importorskip("av", reason="the extra `video` is not installed")
-    with pytest.raises(InputError, match='environment of task "walk" cannot be made: .*render'):
+    with pytest.raises(InputError, match=r'environment of task "walk" cannot be made: .*render'):
         examine(agents=[odd("Steady")], tasks=[odd_task()], record="video")
 
 

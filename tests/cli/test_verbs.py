@@ -130,9 +130,7 @@ def test_a_file_that_is_not_there(tell: Tell, write: Write, tmp_path: Path) -> N
 
 def test_a_shard_that_is_none(tell: Tell, write: Write) -> None:
     said = tell("run", write(), "--shard", "3/2")
-    assert said == Said(
-        2, "", 'error: a shard is written i/n with 1 <= i <= n, such as 2/4; found "3/2"\n'
-    )
+    assert said == Said(2, "", 'error: a shard is written i/n with 1 <= i <= n, such as 2/4; found "3/2"\n')
 
 
 # resume, score, report -------------------------------------------------------------------------------------

@@ -30,9 +30,7 @@ def sized(agents: int, tasks: int, **keys: Any) -> EvalConfig:
     return config([f"a{i}" for i in range(agents)], [f"t{i}" for i in range(tasks)], **keys)
 
 
-sizes = st.fixed_dictionaries(
-    {"agents": st.integers(1, 5), "tasks": st.integers(1, 4), "n_trials": st.integers(1, 40)}
-)
+sizes = st.fixed_dictionaries({"agents": st.integers(1, 5), "tasks": st.integers(1, 4), "n_trials": st.integers(1, 40)})
 
 
 @given(sizes, st.integers(1, 6))
@@ -104,9 +102,7 @@ def test_positions_go_with_the_trials() -> None:
 
 
 @given(names, names)
-def test_file_names_are_safe_and_unique_even_where_case_does_not_count(
-    agents: list[str], tasks: list[str]
-) -> None:
+def test_file_names_are_safe_and_unique_even_where_case_does_not_count(agents: list[str], tasks: list[str]) -> None:
     plan = Plan(config(agents, tasks, n_trials=2))
     stems = [plan.stem(trial) for trial in plan]
     assert len({s.lower() for s in stems}) == len(stems)

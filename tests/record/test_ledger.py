@@ -158,9 +158,7 @@ def test_a_reader_sees_what_is_committed_while_the_writer_works(ledger: Ledger, 
 def test_a_ledger_that_cannot_be_written_is_a_run_error(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "ledger.sqlite") as ledger:
         ledger._db.execute("PRAGMA query_only = ON")
-        with pytest.raises(
-            RunError, match="the ledger cannot be written: .*what was committed before is safe"
-        ):
+        with pytest.raises(RunError, match=r"the ledger cannot be written: .*what was committed before is safe"):
             ledger.add([(FIRST, 0, 0)])
 
 

@@ -79,9 +79,7 @@ def test_the_names_in_the_zip_are_checked_by_anyone(tmp_path: Path) -> None:
         assert archive.namelist() == ["a.npy", "b.npy"]
 
 
-def test_a_crash_before_the_rename_leaves_no_file_of_that_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_before_the_rename_leaves_no_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(*_: object) -> None:
         raise KeyboardInterrupt
 

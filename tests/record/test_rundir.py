@@ -42,9 +42,7 @@ def test_two_runs_of_the_same_second_get_two_folders(tmp_path: Path) -> None:
     assert [r.path.name for r in runs] == names
 
 
-@pytest.mark.parametrize(
-    ("name", "folder"), [("a/../b c", "a_.._b_c"), ("..", "run"), ("ppo-1.2", "ppo-1.2")]
-)
+@pytest.mark.parametrize(("name", "folder"), [("a/../b c", "a_.._b_c"), ("..", "run"), ("ppo-1.2", "ppo-1.2")])
 def test_a_run_is_named_like_a_file(tmp_path: Path, name: str, folder: str) -> None:
     run = RunDir.create(config(tmp_path, name), NOW)
     assert run.path == tmp_path / f"20260203-040506_{folder}"
@@ -130,9 +128,7 @@ def test_the_lock_goes_with_its_process_however_that_ends(run: RunDir) -> None:
         "import sys, time; from proctor import RunDir\n"
         "with RunDir.open(sys.argv[1]).locked(): print('held', flush=True); time.sleep(60)"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", holding, str(run.path)], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", holding, str(run.path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with process.stdout:
         assert process.stdout.readline() == "held\n"

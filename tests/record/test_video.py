@@ -57,7 +57,4 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setitem(__import__("sys").modules, "av", None)
     with pytest.raises(MissingExtra) as error:
         video.require_video()
-    assert (
-        str(error.value)
-        == 'writing video needs the package "av"; install it with: pip install "proctor[video]"'
-    )
+    assert str(error.value) == 'writing video needs the package "av"; install it with: pip install "proctor[video]"'

@@ -67,9 +67,14 @@ class Floor:
 
 @settings(max_examples=80, deadline=None)
 @given(
-    st.integers(1, 4), st.integers(1, 3), st.integers(1, 20), st.integers(1, 3), st.lists(st.integers(1, 5), min_size=1, max_size=3),
-    st.integers(0, 999), st.sets(st.integers(0, 2), max_size=2),
-)  # fmt: skip
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(1, 20),
+    st.integers(1, 3),
+    st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    st.integers(0, 999),
+    st.sets(st.integers(0, 2), max_size=2),
+)
 def test_every_pending_trial_is_run_exactly_once_whatever_ends_first(
     agents: int, tasks: int, n: int, group: int, slots: list[int], seed: int, batched: set[int]
 ) -> None:
