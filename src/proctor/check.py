@@ -1,8 +1,9 @@
 """Checking a config as far as that is possible without the run itself.
 
-Two short runs on the real engine, in processes of their own: first a `zero` agent on every task (do the environments
-work?), then every agent for a few steps (do shapes match, are actions valid?). Beside them: do a policy's rows depend
-on their neighbours, does an environment carry something over a reset, and how long will the whole run take.
+Two short runs on the real engine, with the workers that the config asks for: first a `zero` agent on every task (do
+the environments work?), then every agent for a few steps (do shapes match, are actions valid?). Beside them: do a
+policy's rows depend on their neighbours, does an environment carry something over a reset, and how long will the whole
+run take.
 """
 
 from __future__ import annotations
