@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
-GROUND = {"errors", "registry", "spaces"}
+GROUND = {"errors", "registry", "rendering", "spaces"}
 """Modules that everybody may import; they import nothing but each other."""
 
 EXAMINATION = {
@@ -26,6 +26,7 @@ EXAMINATION = {
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "registry": set(),
+    "rendering": set(),
     "spaces": set(),
     "config": {"policies", "suites", "scoring"},
     "plan": {"config"},
@@ -100,8 +101,7 @@ def _imports_under(root: Path) -> list[Import]:
         top = set(map(id, _top_level(tree.body)))
         for node in ast.walk(tree):
             found += [
-                Import(file, getattr(node, "lineno", 0), owner, module, id(node) in top)
-                for module in _modules(node)
+                Import(file, getattr(node, "lineno", 0), owner, module, id(node) in top) for module in _modules(node)
             ]
     return found
 
@@ -110,9 +110,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements that run when the module is imported; what only the type checker reads is left out."""
     for node in body:
         yield node
-        if isinstance(node, ast.If) and not (
-            isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        ):
+        if isinstance(node, ast.If) and not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
             yield from _top_level([*node.body, *node.orelse])
         elif isinstance(node, ast.Try):
             yield from _top_level(
@@ -128,8 +126,7 @@ def _modules(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
         if _is_package(node.module):
             return [
-                f"{node.module}.{a.name}" if _is_module(f"{node.module}.{a.name}") else node.module
-                for a in node.names
+                f"{node.module}.{a.name}" if _is_module(f"{node.module}.{a.name}") else node.module for a in node.names
             ]
         return [node.module]
     return []
@@ -157,11 +154,7 @@ def within() -> Iterator[tuple[Import, str]]:
 
 
 def test_every_part_is_in_the_table():
-    parts = {
-        p.name.removesuffix(".py")
-        for p in ROOT.iterdir()
-        if p.suffix == ".py" or (p / "__init__.py").is_file()
-    }
+    parts = {p.name.removesuffix(".py") for p in ROOT.iterdir() if p.suffix == ".py" or (p / "__init__.py").is_file()}
     assert parts - MAY_IMPORT.keys() - ENTRANCES == set()
 
 
@@ -198,8 +191,7 @@ def test_agents_of_a_suite_know_the_policy_protocol_and_no_more():
     wrong = [
         place(item)
         for item, part in of_suites
-        if not item.file.endswith("/agents.py")
-        or (part == "policies" and item.module != "proctor.policies.protocol")
+        if not item.file.endswith("/agents.py") or (part == "policies" and item.module != "proctor.policies.protocol")
     ]
     assert wrong == []
 

@@ -92,6 +92,7 @@ def resume(
                     f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume"
                 )
             run.write_config(cfg)
+            ledger.reopen(r.trial for r in ledger.results() if r.npz is not None and not (run.path / r.npz).is_file())
             if retry_unscored:
                 ledger.reopen_unscored()
             ledger.add(Plan(cfg, shard).placed())

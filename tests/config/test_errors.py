@@ -1,6 +1,6 @@
 """One error that lists everything: the texts a user reads."""
 
-# ruff: noqa: E501 - error texts are kept as they read
+
 
 from __future__ import annotations
 
@@ -132,9 +132,7 @@ def test_each_kind_of_problem(change, expected):
 
 
 def test_what_is_no_mapping_is_said():
-    with pytest.raises(
-        ConfigError, match=r"config: found a list of 1; expected a mapping with agents and tasks"
-    ):
+    with pytest.raises(ConfigError, match=r"config: found a list of 1; expected a mapping with agents and tasks"):
         config_from_dict(["agents"])  # type: ignore[arg-type]
 
 
@@ -189,8 +187,7 @@ def test_a_file_that_is_not_there(tmp_path, monkeypatch):
     with pytest.raises(ConfigError) as caught:
         load_config("quikstart.yml")
     assert (
-        str(caught.value)
-        == 'quikstart.yml: 1 problem\n  quikstart.yml: no such file; did you mean "quickstart.yml"?'
+        str(caught.value) == 'quikstart.yml: 1 problem\n  quikstart.yml: no such file; did you mean "quickstart.yml"?'
     )
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         load_config(tmp_path)

@@ -53,10 +53,7 @@ def test_resolving_does_not_depend_on_the_working_directory(folder, monkeypatch)
     here = load_config(folder / "full.yml")
     monkeypatch.chdir(folder)
     assert load_config("full.yml") == here
-    assert (
-        config_from_dict({**MINIMAL, "agents": [{"policy": "ctl.py:PD"}]}).agents[0].policy
-        == f"{folder}/ctl.py:PD"
-    )
+    assert config_from_dict({**MINIMAL, "agents": [{"policy": "ctl.py:PD"}]}).agents[0].policy == f"{folder}/ctl.py:PD"
 
 
 def test_the_raw_dict_is_not_changed():
@@ -119,9 +116,7 @@ def test_equal_stems_are_told_apart_by_their_folders_and_endings(tmp_path):
         "s2/best",
         "s10/best",
     ]
-    both = glob_names(
-        tmp_path, ["q/a.pt", "q/a.pth"], policy="torch", checkpoint="q/*", options={"module": "m:N"}
-    )
+    both = glob_names(tmp_path, ["q/a.pt", "q/a.pth"], policy="torch", checkpoint="q/*", options={"module": "m:N"})
     assert both == ["a.pt", "a.pth"]
 
 

@@ -32,18 +32,14 @@ def test_a_name_may_contain_dots_and_a_star_means_all():
 
 
 def test_values_are_typed_like_yaml_and_missing_parents_are_made():
-    data = apply_overrides(
-        RAW, ["record.video.first=2", "record.observations=true", "limits.trial_s=1e2", "name=a=b"]
-    )
+    data = apply_overrides(RAW, ["record.video.first=2", "record.observations=true", "limits.trial_s=1e2", "name=a=b"])
     assert data["record"] == {"video": {"first": 2}, "observations": True}
     assert data["limits"] == {"trial_s": 100.0}
     assert data["name"] == "a=b"
 
 
 def test_short_forms_are_written_out_before_something_is_set_in_them():
-    config = config_from_dict(
-        RAW, overrides=["scoring.floor=-1", "tasks.0.options.kwargs={sutton_barto_reward: true}"]
-    )
+    config = config_from_dict(RAW, overrides=["scoring.floor=-1", "tasks.0.options.kwargs={sutton_barto_reward: true}"])
     assert (config.scoring.mode, config.scoring.floor) == ("success", -1)
     assert config.tasks[0].options["kwargs"] == {"sutton_barto_reward": True}
 

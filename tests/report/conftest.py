@@ -48,11 +48,7 @@ def make_result(trial: Trial, skill: float, faults: float, rng: np.random.Genera
     if rng.random() < faults:
         outcome = list(ERRORS)[int(rng.integers(len(ERRORS)))]
     success = outcome is Outcome.SUCCESS
-    steps = (
-        int(rng.integers(60, 180) / (0.3 + skill))
-        if success
-        else (400 if outcome is Outcome.TRUNCATED else 230)
-    )
+    steps = int(rng.integers(60, 180) / (0.3 + skill)) if success else (400 if outcome is Outcome.TRUNCATED else 230)
     speed, force = float(rng.gamma(4, 5)), float(rng.gamma(2, 0.12))
     return TrialResult(
         trial=trial,
@@ -80,9 +76,7 @@ def make_result(trial: Trial, skill: float, faults: float, rng: np.random.Genera
     )
 
 
-def make_run(
-    agents: list[str], tasks: list[str], n_trials: int, *, faults: float = 0.06, **scoring: object
-) -> Run:
+def make_run(agents: list[str], tasks: list[str], n_trials: int, *, faults: float = 0.06, **scoring: object) -> Run:
     cfg = make_config(agents, tasks, n_trials, **scoring)
     rng = np.random.default_rng(7)
     results = [

@@ -19,9 +19,7 @@ def report_of(run) -> Report:
 
 
 def replaced(run, change: Callable[[int, object], object], agent: str | None = None):
-    results = [
-        change(i, r) if agent is None or r.trial.agent == agent else r for i, r in enumerate(run.results)
-    ]
+    results = [change(i, r) if agent is None or r.trial.agent == agent else r for i, r in enumerate(run.results)]
     return dataclasses.replace(run, results=results)
 
 
@@ -134,9 +132,7 @@ def test_a_policy_that_breaks_under_return_has_no_score_and_the_finding_says_wha
 
 def test_a_trial_without_a_score_is_counted_and_not_dropped(build) -> None:
     run = build(["a"], ["t"], 6, faults=0, mode="return")
-    report = report_of(
-        replaced(run, lambda i, r: dataclasses.replace(r, episode_reward=None) if i == 1 else r)
-    )
+    report = report_of(replaced(run, lambda i, r: dataclasses.replace(r, episode_reward=None) if i == 1 else r))
     assert report.agents[0].overall.score.n_missing == 1
     assert "a: no mean score, because 1 of 6 scored trials gave none" in texts(report)
 
@@ -150,12 +146,19 @@ def test_one_trial_has_no_interval(build) -> None:
     assert "caution: Some agents have a single scored trial on a task" in texts(report)
 
 
-def test_equal_scores_are_said_to_be_equal(build) -> None:
+def test_full_success_has_an_interval_with_a_width(build) -> None:
     run = build(["a"], ["t", "u"], 4, faults=0, mode="success")
     run = replaced(run, lambda i, r: dataclasses.replace(r, outcome=Outcome.SUCCESS, success=True))
+    overall = report_of(run).agents[0].overall
+    assert overall.score.interval == overall.success.interval
+    assert overall.success.interval.low < 0.9
+
+
+def test_equal_scores_are_said_to_be_equal(build) -> None:
+    run = build(["a"], ["t", "u"], 4, faults=0, mode="return")
+    run = replaced(run, lambda i, r: dataclasses.replace(r, outcome=Outcome.SUCCESS, episode_reward=7.0))
     report = report_of(run)
-    assert report.agents[0].overall.score.interval == (1, 1)
-    assert report.agents[0].overall.success.interval.low < 0.9
+    assert report.agents[0].overall.score.interval == (7, 7)
     assert "width 0 and says nothing about further trials: a on t and a on u." in texts(report)
 
 
@@ -164,9 +167,7 @@ def test_copies_of_episodes_are_counted_within_each_task(build) -> None:
     same = replaced(run, lambda i, r: dataclasses.replace(r, trace="ab" * 32))
     summary = report_of(same).agents[0].overall
     assert (summary.n_recorded, summary.n_distinct) == (8, 2)
-    assert "Different episodes among those recorded: a on t 1 of 4 and a on u 1 of 4." in texts(
-        report_of(same)
-    )
+    assert "Different episodes among those recorded: a on t 1 of 4 and a on u 1 of 4." in texts(report_of(same))
     assert "copies" not in texts(report_of(run))
 
 
@@ -222,9 +223,7 @@ def test_a_run_without_any_result_still_has_a_report(run) -> None:
 
 def test_verdicts(build) -> None:
     one = build(["a"], ["t"], 20, faults=0)
-    assert report_of(one).verdict.startswith(
-        "a succeeded in 19 of 20 trials (95 %, 95 % interval 76 % to 99 %) and"
-    )
+    assert report_of(one).verdict.startswith("a succeeded in 19 of 20 trials (95 %, 95 % interval 76 % to 99 %) and")
     clear = report_of(build(["a", "b"], ["t"], 200, faults=0))
     assert clear.verdict.endswith("Its interval lies clear of b.")
     near = report_of(build(["a", "b"], ["t"], 4, faults=0))
@@ -233,9 +232,7 @@ def test_verdicts(build) -> None:
 
 def test_a_result_of_an_unknown_agent_is_refused(run) -> None:
     stray = dataclasses.replace(run.results[0], trial=Trial("nobody", "reach", 0, 123))
-    with pytest.raises(
-        InputError, match="trial nobody/reach/0000 belongs to no agent and task of the config"
-    ):
+    with pytest.raises(InputError, match="trial nobody/reach/0000 belongs to no agent and task of the config"):
         build_report(run.cfg, [stray], run.context)
 
 
@@ -253,9 +250,7 @@ def test_metrics_follow_their_reducer_and_count_what_has_a_value(run, tmp_path) 
     run = dataclasses.replace(run, cfg=run.cfg.model_copy(update={"scoring": scoring}))
     context = dataclasses.replace(run.context, base=tmp_path)
     report = build_report(run.cfg, run.results, context)
-    own = [
-        i for i, r in enumerate(run.results) if r.trial.agent == "expert" and r.outcome.scored and i % 2 == 0
-    ]
+    own = [i for i, r in enumerate(run.results) if r.trial.agent == "expert" and r.outcome.scored and i % 2 == 0]
     estimate = agent_of(report, "expert").overall.metrics["worst"]
     assert (estimate.value, estimate.n, estimate.interval) == (max(own), len(own), None)
     elsewhere = build_report(run.cfg, run.results, dataclasses.replace(context, base=tmp_path / "gone"))

@@ -176,9 +176,7 @@ def test_the_page_can_be_used_without_eyes_or_mouse(run) -> None:
     assert all(a.get("aria-label") for t, a in found.tags if a.get("role") in ("img", "region", "group"))
     ids = [a["id"] for _, a in found.tags if "id" in a]
     assert len(ids) == len(set(ids))
-    targets = {
-        str(a["href"])[1:] for t, a in found.tags if t in ("a", "use") and str(a.get("href")).startswith("#")
-    }
+    targets = {str(a["href"])[1:] for t, a in found.tags if t in ("a", "use") and str(a.get("href")).startswith("#")}
     assert targets <= set(ids)
 
 
@@ -198,9 +196,7 @@ def test_strips_are_capped_and_say_so(build) -> None:
     assert "and 30 more" in found.words
 
 
-@pytest.mark.parametrize(
-    ("stops", "texts"), [(LIGHT, ("#16202a", "#ffffff")), (DARK, ("#ffffff", "#0d1319"))]
-)
+@pytest.mark.parametrize(("stops", "texts"), [(LIGHT, ("#16202a", "#ffffff")), (DARK, ("#ffffff", "#0d1319"))])
 def test_text_on_the_heat_map_can_be_read(stops, texts) -> None:
     for step in range(STEPS):
         colour = _between(stops, step / (STEPS - 1))

@@ -50,9 +50,7 @@ def test_counts_durations_and_lists() -> None:
     assert text.listed(list("abcd"), most=2) == "a, b and 2 more"
 
 
-@pytest.mark.parametrize(
-    "values", [[], [0.2, 0.9], [3.0], [-2.0, 150.0], [0.0], [1e6, 1e6 + 3], [-5.0, -5.0]]
-)
+@pytest.mark.parametrize("values", [[], [0.2, 0.9], [3.0], [-2.0, 150.0], [0.0], [1e6, 1e6 + 3], [-5.0, -5.0]])
 def test_an_axis_holds_its_values_with_few_ticks(values: list[float]) -> None:
     axis = axis_for(values)
     assert all(axis.low <= value <= axis.high for value in values)

@@ -1,6 +1,6 @@
 """One Gymnasium environment: seeds, ends, success, signals, options, and what is refused."""
 
-# ruff: noqa: E501 - error texts are kept as they read
+
 
 from __future__ import annotations
 
@@ -227,9 +227,7 @@ def test_a_missing_package_is_one_sentence(env, monkeypatch):
     from gymnasium.envs import registration
 
     def missing(*args, **kwargs):
-        raise gymnasium.error.DependencyNotInstalled(
-            'Box2D is not installed, run `pip install "gymnasium[box2d]"`'
-        )
+        raise gymnasium.error.DependencyNotInstalled('Box2D is not installed, run `pip install "gymnasium[box2d]"`')
 
     monkeypatch.setattr(registration, "load_env_creator", lambda _: missing)
     with pytest.raises(InputError) as caught:

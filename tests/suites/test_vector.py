@@ -1,6 +1,6 @@
 """Vector environments: the worlds of one equal as many environments run alone."""
 
-# ruff: noqa: E501 - error texts are kept as they read
+
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ def together(batch, seeds: list[int]):
         if waiting and (batch.partial_reset or not running):
             worlds = free[: len(waiting)]
             mine, waiting = waiting[: len(worlds)], waiting[len(worlds) :]
-            for world, seed, first in zip(
-                worlds, mine, batch.reset(worlds, mine, [0] * len(mine)), strict=True
-            ):
+            for world, seed, first in zip(worlds, mine, batch.reset(worlds, mine, [0] * len(mine)), strict=True):
                 running[world], done[seed] = seed, (first, [])
         for world, step in batch.step(dict.fromkeys(running, ACTION)).items():
             done[running[world]][1].append(step)
@@ -94,9 +92,7 @@ def test_the_same_in_processes(env, lend, mode):
 
 
 def test_the_suite_makes_it(env):
-    batch = env(
-        vector=True, worlds=4, kwargs={"length": None}, signals=SIGNALS, wrappers=["toy_envs.py:Doubled"]
-    )
+    batch = env(vector=True, worlds=4, kwargs={"length": None}, signals=SIGNALS, wrappers=["toy_envs.py:Doubled"])
     assert (batch.num_worlds, batch.partial_reset, batch.max_steps, batch.action_dt_s) == (4, True, 50, 0.25)
     (_, steps) = together(batch, [5, 6, 7, 8, 9])[9]
     assert {s.reward for s in steps} == {1.0}
@@ -145,9 +141,7 @@ def test_a_frame_that_is_gone_is_not_replaced_by_another(lend):
     batch.reset([0], [0], [0])
     while not batch.step({0: ACTION})[0].terminated:
         batch.render(0)
-    with pytest.raises(
-        InputError, match="world 0 was reset in the step that ended it, so its last frame is gone"
-    ):
+    with pytest.raises(InputError, match="world 0 was reset in the step that ended it, so its last frame is gone"):
         batch.render(0)
 
 

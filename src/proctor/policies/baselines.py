@@ -40,6 +40,8 @@ class ZeroPolicy(Policy):
 
 
 class RandomLoader(Loader):
+    """Uniform in the task's action space, from each trial's own generator."""
+
     name: ClassVar[str] = "random"
 
     def load(self, agent: AgentCfg, options: PolicyOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
@@ -48,6 +50,8 @@ class RandomLoader(Loader):
 
 
 class ZeroLoader(Loader):
+    """Zeros, or the nearest valid action."""
+
     name: ClassVar[str] = "zero"
 
     def load(self, agent: AgentCfg, options: PolicyOptions, spaces: SpaceInfo, base: Path | None) -> Policy:

@@ -122,6 +122,8 @@ class OnnxPlan:
 
 
 class OnnxLoader(Loader):
+    """A network in ONNX format, run by onnxruntime."""
+
     name: ClassVar[str] = "onnx"
     Options: ClassVar[type[PolicyOptions]] = OnnxOptions
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("onnxruntime", "onnx"),)

@@ -16,6 +16,8 @@ from proctor.registry import import_object
 
 
 class PythonLoader(Loader):
+    """A class or factory of yours, by import string."""
+
     name: ClassVar[str] = "python"
     Options: ClassVar[type[PolicyOptions]] = PythonOptions
 

@@ -57,6 +57,8 @@ class Sb3Options(PolicyOptions):
 
 
 class Sb3Loader(Loader):
+    """A Stable-Baselines3 zip, rebuilt from its JSON fields and weights."""
+
     name: ClassVar[str] = "sb3"
     Options: ClassVar[type[PolicyOptions]] = Sb3Options
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("stable_baselines3", "sb3"), ("torch", "sb3"))

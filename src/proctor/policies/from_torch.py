@@ -122,6 +122,8 @@ class TorchPolicy(Policy):
 
 
 class TorchLoader(Loader):
+    """A torch state dict or safetensors in a module of yours, or TorchScript."""
+
     name: ClassVar[str] = "torch"
     Options: ClassVar[type[PolicyOptions]] = TorchOptions
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("torch", "torch"), ("safetensors", "torch"))

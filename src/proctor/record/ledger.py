@@ -124,6 +124,11 @@ class Ledger:
         )
         return {Trial(*row[:4]).key: row[4] for row in rows}
 
+    def reopen(self, trials: Iterable[Trial]) -> None:
+        """Make these trials pending again, e.g. because their records are gone."""
+        rows = [(t.agent, t.task, t.index) for t in trials]
+        self._write("UPDATE trials SET state = 'pending', attempts = 0 WHERE agent = ? AND task = ? AND idx = ?", rows)
+
     def reopen_unscored(self) -> int:
         """Make every unscored trial pending again, with all its attempts; how many."""
         unscored = [outcome.value for outcome in Outcome if not outcome.scored]

@@ -43,9 +43,9 @@ class _Estimator:
             success=self.success(cells),
             score=self.score(cells),
             components={name: self._mean(_pool(cells, "components", name)) for name in self._components(cells)},
-            steps_total=self._mean(_pool(cells, "steps_total")),
-            steps_to_success=self._mean(_pool(cells, "steps_to_success")),
-            wall_time_s=self._mean(_pool(cells, "wall_time_s")),
+            steps_total=_not_below_zero(self._mean(_pool(cells, "steps_total"))),
+            steps_to_success=_not_below_zero(self._mean(_pool(cells, "steps_to_success"))),
+            wall_time_s=_not_below_zero(self._mean(_pool(cells, "wall_time_s"))),
             metrics={name: self._metric(name, _pool(cells, "metrics", name)) for name in names},
             outcomes=dict(sorted(sum((cell.outcomes for cell in cells), Counter()).items())),
             clipped_steps=sum(cell.clipped_steps for cell in cells),
@@ -67,11 +67,14 @@ class _Estimator:
         )
 
     def score(self, cells: Sequence[CellColumns]) -> model.MeanEstimate:
-        """Bootstrap, stratified by task. One scored trial without a score leaves no mean: a mean of the
-        others would be of another sample."""
+        """Bootstrap, stratified by task; Wilson's interval where every score is 0 or every score is 1, of which a
+        bootstrap knows nothing. One scored trial without a score leaves no mean: a mean of the others would be of
+        another sample."""
         strata = [np.asarray(cell.score) for cell in cells]
         rng = self._rng([cell.task for cell in cells])
         found = bootstrap_mean(strata, self.context.level, self.context.n_resamples, rng)
+        if found.degenerate and found.mean in (0.0, 1.0):
+            return self._mean(np.concatenate(strata))
         return model.MeanEstimate(
             mean=found.mean,
             n=found.n,
@@ -119,6 +122,13 @@ class _Estimator:
             return model.MetricEstimate(float(known.mean()), known.size, interval)
         reduce = {"max": np.max, "min": np.min, "median": np.median}[reducer]
         return model.MetricEstimate(float(reduce(known)), known.size)
+
+
+def _not_below_zero(estimate: model.MeanEstimate) -> model.MeanEstimate:
+    """For what is counted or timed: Student's interval of a few values may reach below zero, the mean cannot."""
+    if estimate.interval is None or estimate.interval.low >= 0:
+        return estimate
+    return replace(estimate, interval=Interval(0.0, estimate.interval.high))
 
 
 def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model.ReportContext) -> model.Report:

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 from proctor.policies.protocol import Stage
 from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
 
-MIN_WAIT_S, MAX_WAIT_S = 0.001, 0.05
+MIN_WAIT_S, MAX_WAIT_S = 0.0002, 0.05
 SHORT_S = 0.002
-MARGIN_S = 0.0005
+MARGIN_S = 0.001
 
 
 class Moment(NamedTuple):

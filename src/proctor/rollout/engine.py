@@ -56,6 +56,7 @@ OBSERVE_S = 0.2
 WORK_S = 0.002
 
 log = logging.getLogger("proctor")
+log.addHandler(logging.NullHandler())
 
 
 class Engine:

@@ -14,8 +14,12 @@ from proctor.rollout.messages import Close, Event, Ready, Run
 from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
 from proctor.rollout.workers.host import Host
 
-GATHER_S = 0.002
+GATHER_S = 0.005
 """How long events may be gathered while there is enough to step."""
+ANSWER_S = 0.0015
+"""About how long an answer takes: with less than this left to step, it is time to ask."""
+QUICK_S = 0.0002
+"""Steps so quick that asking after each would cost more than they do: these are asked for together."""
 
 
 def main() -> None:
@@ -74,11 +78,12 @@ class Link:
             self.channel.send(outbox)
 
     def flush_if_due(self, backlog: int) -> None:
-        """`backlog`: how many slots can be stepped. With one left it is time: the answer takes about as long as a
-        step."""
+        """`backlog`: how many slots can be stepped."""
         now = time.monotonic()
         self._step_s, self._stepped_at = 0.8 * self._step_s + 0.2 * (now - self._stepped_at), now
-        if self._outbox and (backlog <= 1 or now + self._step_s - self._since > GATHER_S):
+        step_s = self._step_s
+        left_s = backlog * step_s if step_s > QUICK_S else backlog
+        if self._outbox and (left_s < ANSWER_S or now + step_s - self._since > GATHER_S):
             self.flush()
 
     def _share(self, event: Ready) -> Ready:

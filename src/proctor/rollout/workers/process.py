@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from proctor.rendering import offscreen_backend
 from proctor.rollout.layout import Layout, layout_of
 from proctor.rollout.messages import Command, Event, Ready, Run, Start, TaskInfo
 from proctor.rollout.workers.base import Lost, Worker
@@ -163,8 +164,9 @@ def _environment() -> dict[str, str]:
         env.setdefault(name, "1")
     package_root = str(Path(__file__).resolve().parents[3])
     env["PYTHONPATH"] = os.pathsep.join([package_root, *filter(None, [env.get("PYTHONPATH")])])
-    if sys.platform == "linux" and not env.get("DISPLAY") and not env.get("WAYLAND_DISPLAY"):
-        env.setdefault("MUJOCO_GL", "egl")
+    backend = offscreen_backend(env)
+    if backend is not None:
+        env.setdefault("MUJOCO_GL", backend)
     return env
 
 
