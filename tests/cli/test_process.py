@@ -32,7 +32,7 @@ def write(folder: Path, **keys: Any) -> Path:
 
 def napping(folder: Path, workers: Any) -> subprocess.Popen[str]:
     """A run of a few seconds, returned when it has finished its first trials."""
-    path = write(folder, tasks=[task(kwargs={"nap_s": 0.01})], n_trials=20, workers=workers)
+    path = write(folder, tasks=[task(kwargs={"nap_s": 0.01})], n_trials=12, workers=workers)
     process = subprocess.Popen(
         [sys.executable, "-m", "proctor.cli", "run", str(path)],
         stdout=subprocess.PIPE,
@@ -66,12 +66,12 @@ def test_an_interrupted_run_says_how_to_go_on_and_can(tmp_path: Path, workers: A
     assert "Traceback" not in err
     assert out.splitlines()[-1] == f"to go on: proctor resume {folder}"
     done = _done(tmp_path)
-    assert 2 <= done < 20
-    assert f"{done} of 20 trials done" in out
+    assert 2 <= done < 12
+    assert f"{done} of 12 trials done" in out
     resumed = proctor("resume", folder, "--json", "-q")
     assert resumed.returncode == 0, resumed.stderr
-    assert json.loads(resumed.stdout)["done"] == 20
-    assert len(digests(RunDir.open(folder))) == 20
+    assert json.loads(resumed.stdout)["done"] == 12
+    assert len(digests(RunDir.open(folder))) == 12
 
 
 def test_the_module_is_the_command(tmp_path: Path) -> None:

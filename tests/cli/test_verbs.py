@@ -13,8 +13,9 @@ import yaml
 from examining import digests, examination, odd, odd_task, policy, task
 
 import proctor
-from proctor import RunDir
+from proctor import CancelToken, RunDir, config_from_dict
 from proctor.cli import main
+from proctor.evaluation import Hooks, start
 
 
 class Said(NamedTuple):
@@ -232,6 +233,25 @@ def test_shards_are_merged_and_what_is_missing_is_said(tell: Tell, write: Write,
     assert tell("merge", folders[0]).err == "error: name at least two run folders to merge\n"
 
 
+def test_a_fault_that_comes_again_is_no_proof(tell: Tell, write: Write, tmp_path: Path) -> None:
+    broken = task(kwargs={"trouble": "raise", "seeds": [123]})
+    tell("run", write(tasks=[broken], n_trials=1, limits={"retries": 0}))
+    said = tell("replay", the_run(tmp_path).path, "linear/toy/0000")
+    assert said.out == (
+        "linear/toy/0000: recorded env_error, again env_error: the same fault; there are no bytes to compare\n"
+    )
+
+
+def test_a_run_in_which_nothing_has_finished_can_be_looked_at(tell: Tell, tmp_path: Path) -> None:
+    token = CancelToken()
+    token.cancel()
+    runs = [start(config_from_dict(examination(tmp_path / "out")), Hooks(cancel=token)).run for _ in range(2)]
+    for said in (tell("report", runs[0].path), tell("score", runs[0].path), tell("merge", *(r.path for r in runs))):
+        assert said.code == 0, said.err
+    assert json.loads(tell("report", runs[0].path, "--json").out)["trials"]["finished"] == 0
+    assert tell("replay", runs[0].path, "linear/toy/0000").code == 2
+
+
 # check -----------------------------------------------------------------------------------------------------
 
 
@@ -262,6 +282,22 @@ def test_check_of_bad_input(tell: Tell, write: Write) -> None:
     said = tell("check", write(n_trials=0))
     assert said.code == 2
     assert "n_trials: found 0; expected at least 1" in said.err
+
+
+# Interrupted -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("verb", "where"), [("check", "proctor.check.check"), ("run", "proctor.evaluation.start")])
+def test_an_interrupt_is_code_130(
+    tell: Tell, write: Write, monkeypatch: pytest.MonkeyPatch, verb: str, where: str
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupt)
+    said = tell(verb, write())
+    assert said.code == 130
+    assert "Traceback" not in said.err
 
 
 # The rest --------------------------------------------------------------------------------------------------

@@ -22,7 +22,12 @@ def replay_command(
     from proctor.replay import replay
 
     done = replay(run, trial, video)
-    verdict = "equal to the byte" if done.equal else f"NOT equal: {', '.join(done.differing) or 'the outcome'}"
+    if not done.equal:
+        verdict = f"NOT equal: {', '.join(done.differing) or 'the outcome'}"
+    else:
+        verdict = (
+            "equal to the byte" if done.again.digest is not None else "the same fault; there are no bytes to compare"
+        )
     typer.echo(f"{done.recorded.trial.key}: recorded {done.recorded.outcome}, again {done.again.outcome}: {verdict}")
     if done.video is not None:
         typer.echo(f"video: {done.video}")
