@@ -138,9 +138,7 @@ def test_exported_networks_compute_what_was_trained(monkeypatch: pytest.MonkeyPa
     task = np.array([0, 1, 0, 1, 1, 0])
     for row, t in enumerate(task):
         observation[row, : shapes[t][0][0]] = rng.normal(size=shapes[t][0][0])
-    (output,) = onnxruntime.InferenceSession(stacked).run(
-        ["output"], {"observation": observation, "task": task}
-    )
+    (output,) = onnxruntime.InferenceSession(stacked).run(["output"], {"observation": observation, "task": task})
     for row, t in enumerate(task):
         (w0, b0), (w1, b1) = networks[t]
         inputs = observation[row, : len(w0)]

@@ -7,6 +7,7 @@ snapshot; a `CancelToken` stops the run from any thread.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,8 @@ from proctor.record.video import require_video
 from proctor.report import Report, ReportContext, write_reports
 from proctor.rollout.engine import Engine
 from proctor.rollout.progress import CancelToken, Observer, Progress
+
+BATCH = 256
 
 log = logging.getLogger("proctor")
 
@@ -164,7 +167,9 @@ def score(path: str | Path, overrides: Sequence[str] = ()) -> Report:
     cfg = _rescored(old, overrides)
     with run.locked():
         with run.ledger() as ledger:
-            ledger.set_metrics((r.trial, _recomputed(run, r, cfg)) for r in ledger.results() if r.npz is not None)
+            recorded = (r for r in run.results() if r.npz is not None)
+            while batch := [(r.trial, _recomputed(run, r, cfg)) for r in itertools.islice(recorded, BATCH)]:
+                ledger.set_metrics(batch)
         run.write_config(cfg)
         return write_report(run)
 

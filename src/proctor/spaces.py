@@ -5,6 +5,7 @@ Gymnasium is imported where it is used, so that importing this module costs noth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,35 +26,49 @@ def neutral_action(space: Any) -> Any:
     raise NotImplementedError(f"no neutral action is known for {space}; override dummy_action")
 
 
-def random_action(space: Any, rng: np.random.Generator) -> Any:
-    """One action, uniform in the space. A Box that is unbounded on both sides gives a standard normal there,
-    on one side a unit exponential from its bound. The space's own generator is not touched."""
+Sampler = Callable[[np.random.Generator], Any]
+
+
+def action_sampler(space: Any) -> Sampler:
+    """A function that draws one action, uniform in the space. A Box that is unbounded on both sides gives a standard
+    normal there, on one side a unit exponential from its bound. The space's own generator is not touched."""
     from gymnasium import spaces
 
     if isinstance(space, spaces.Box):
-        return _random_box(space, rng)
+        return _box_sampler(space)
     if isinstance(space, spaces.Discrete):
-        return np.asarray(space.start + rng.integers(space.n), space.dtype)[()]
+        return lambda rng: np.asarray(space.start + rng.integers(space.n), space.dtype)[()]
     if isinstance(space, spaces.MultiDiscrete):
-        return (space.start + rng.integers(space.nvec)).astype(space.dtype)
+        return lambda rng: (space.start + rng.integers(space.nvec)).astype(space.dtype)
     if isinstance(space, spaces.MultiBinary):
-        return rng.integers(2, size=space.shape).astype(space.dtype)
+        return lambda rng: rng.integers(2, size=space.shape).astype(space.dtype)
     raise NotImplementedError(
         f"no random action is known for {space}; use a Box, Discrete, MultiDiscrete or MultiBinary"
     )
 
 
-def _random_box(space: Any, rng: np.random.Generator) -> np.ndarray:
+def random_action(space: Any, rng: np.random.Generator) -> Any:
+    """One action, as `action_sampler` draws it."""
+    return action_sampler(space)(rng)
+
+
+def _box_sampler(space: Any) -> Sampler:
     if np.issubdtype(space.dtype, np.integer):
-        return rng.integers(space.low, space.high, endpoint=True, dtype=space.dtype)
-    uniform, normal, tail = (
-        rng.random(space.shape),
-        rng.standard_normal(space.shape),
-        rng.standard_exponential(space.shape),
-    )
+        return lambda rng: rng.integers(space.low, space.high, endpoint=True, dtype=space.dtype)
     below, above = space.bounded_below, space.bounded_above
     low = np.where(below, space.low, 0.0).astype(np.float64)
     high = np.where(above, space.high, 0.0).astype(np.float64)
-    bounded = low * (1.0 - uniform) + high * uniform
-    drawn = np.select([below & above, below, above], [bounded, low + tail, high - tail], normal)
-    return np.clip(drawn.astype(space.dtype), space.low, space.high)
+
+    def bounded(rng: np.random.Generator) -> np.ndarray:
+        share = rng.random(space.shape)
+        drawn = (low * (1.0 - share) + high * share).astype(space.dtype)
+        return np.minimum(np.maximum(drawn, space.low), space.high)
+
+    def partly(rng: np.random.Generator) -> np.ndarray:
+        tail = rng.standard_exponential(space.shape)
+        drawn = np.select(
+            [below & above, below, above], [bounded(rng), low + tail, high - tail], rng.standard_normal(space.shape)
+        )
+        return np.clip(drawn.astype(space.dtype), space.low, space.high)
+
+    return bounded if (below & above).all() else partly

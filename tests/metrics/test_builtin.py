@@ -75,9 +75,7 @@ def test_metrics_whose_arrays_are_missing_are_left_out() -> None:
 
 
 def test_last_values_follow_the_last_step() -> None:
-    found = compute(
-        episode(3, path_ratio=np.array([0.1, 0.5, 0.25]), trajectory_length=np.array([1.0, 2.0, np.nan]))
-    )
+    found = compute(episode(3, path_ratio=np.array([0.1, 0.5, 0.25]), trajectory_length=np.array([1.0, 2.0, np.nan])))
     assert found["path_ratio_last"] == 0.25
     assert found["trajectory_length_last"] is None
 
@@ -169,9 +167,7 @@ def test_a_metric_of_your_own_is_computed_beside_the_built_in_ones(base) -> None
 def test_bad_metrics_are_refused_with_their_name(base) -> None:
     with pytest.raises(InputError, match='the metric "broken" failed on an episode of 5 steps: KeyError'):
         compute(episode(), ("own.py:Broken",), base)
-    with pytest.raises(
-        InputError, match=r'two metrics are called "action_abs_max"; give the one in own.py:Twin'
-    ):
+    with pytest.raises(InputError, match=r'two metrics are called "action_abs_max"; give the one in own.py:Twin'):
         compute(episode(), ("own.py:Twin",), base)
     with pytest.raises(InputError, match=r"not a subclass of proctor.metrics.Metric"):
         compute(episode(), ("own.py:plain",), base)

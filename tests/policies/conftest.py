@@ -31,9 +31,7 @@ def info() -> Callable[..., SpaceInfo]:
     """SpaceInfo of one task called "task"."""
 
     def make(observation: Any, action: Any) -> SpaceInfo:
-        observation = (
-            spaces.Box(-np.inf, np.inf, (observation,)) if isinstance(observation, int) else observation
-        )
+        observation = spaces.Box(-np.inf, np.inf, (observation,)) if isinstance(observation, int) else observation
         return SpaceInfo({"task": observation}, {"task": action})
 
     return make

@@ -110,9 +110,7 @@ def test_dict_observations_go_to_inputs_of_the_same_name(tmp_path, make_batch):
     assert (load(tmp_path, space, box).act(batch).actions == 2).all()
     swapped = load(tmp_path, space, box, inputs={"goal": "unused"})
     assert (swapped.act(batch).actions == -1).all()
-    with pytest.raises(
-        InputError, match=r'finds no entry "goal" in the observation of task "task" .*options.inputs'
-    ):
+    with pytest.raises(InputError, match=r'finds no entry "goal" in the observation of task "task" .*options.inputs'):
         load(tmp_path, spaces.Dict({"arm": spaces.Dict({"position": box})}), box)
 
 

@@ -91,9 +91,7 @@ class TestFrameStack:
         image = DICT["image"]
         run(wrap(inner, options, image), make_batch, [first, second])
         assert inner.seen[1].shape == (1, *shape)
-        space = Pipeline(PolicyOptions(**options), SpaceInfo({"task": image}), None).model_spaces.observation[
-            "task"
-        ]
+        space = Pipeline(PolicyOptions(**options), SpaceInfo({"task": image}), None).model_spaces.observation["task"]
         assert space.contains(inner.seen[1][0])
         halves = np.split(inner.seen[1][0], 2, axis=0 if axis == "first" else -1)
         assert [half.max() for half in halves] == [1, 2]
@@ -199,9 +197,7 @@ class TestActionScale:
     def test_to_space_uses_the_bounds_of_each_row_s_task(self, make_batch):
         actions = {"a": spaces.Box(0, 4, (1,)), "b": spaces.Box(-10, 10, (1,))}
         info = SpaceInfo(dict.fromkeys(actions, BOX), actions)
-        policy = Pipeline(PolicyOptions(action_scale={"to_space": True}), info, None).around(
-            Seen(memory=False)
-        )
+        policy = Pipeline(PolicyOptions(action_scale={"to_space": True}), info, None).around(Seen(memory=False))
         found = policy.act(make_batch(np.zeros((3, 2)), tasks=["a", "b", "a"])).actions
         assert found.tolist() == [[3], [5], [3]]
         assert found.dtype == np.float32
@@ -218,9 +214,7 @@ class TestActionScale:
         assert [a.item() for a in found] == [space.low.item(), space.high.item(), space.high.item()]
 
     def test_chunks_are_scaled_too(self, make_batch):
-        policy = wrap(
-            Seen((5, 2), memory=False), {"action_scale": {"to_space": True}}, action=spaces.Box(0, 4, (2,))
-        )
+        policy = wrap(Seen((5, 2), memory=False), {"action_scale": {"to_space": True}}, action=spaces.Box(0, 4, (2,)))
         found = policy.act(make_batch(rows(0, 0))).actions
         assert found.shape == (1, 5, 2)
         assert (found == 3).all()
@@ -261,9 +255,7 @@ class Linear(Policy):
         return np.zeros((len(trials), 2))
 
     def act(self, batch):
-        x = np.concatenate(
-            [batch.observation["joints"], batch.observation["image"].reshape(len(batch), -1)], axis=1
-        )
+        x = np.concatenate([batch.observation["joints"], batch.observation["image"].reshape(len(batch), -1)], axis=1)
         hidden = 0.5 * batch.state + np.tanh((x.astype(np.float64) * 1e-3).cumsum(axis=1)[:, -2:])
         return Actions(np.tanh(hidden + 0.1 * batch.normal((2,))), hidden)
 

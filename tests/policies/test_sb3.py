@@ -222,9 +222,7 @@ def test_action_scale_allows_other_bounds(zoo, make_batch):
     model, folder = zoo("sac")
     policy = load(folder, BOX, spaces.Box(-100, 100, (2,)), action_scale={"scale": 10.0})
     x = np.random.default_rng(0).uniform(-1, 1, (16, 3)).astype(np.float32)
-    assert policy.act(make_batch(x)).actions == pytest.approx(
-        10 * model.predict(x, deterministic=True)[0], rel=1e-6
-    )
+    assert policy.act(make_batch(x)).actions == pytest.approx(10 * model.predict(x, deterministic=True)[0], rel=1e-6)
 
 
 def test_tasks_must_share_their_spaces(zoo):
@@ -283,12 +281,8 @@ def test_what_cannot_be_rebuilt_says_so_and_names_trust(zoo, tmp_path, change, m
 
 
 def test_another_architecture_is_named(zoo, tmp_path):
-    rewrite(
-        zoo("ppo_box")[1] / "m.zip", tmp_path / "m.zip", lambda d: d.update(policy_kwargs={"net_arch": [9]})
-    )
-    with pytest.raises(
-        InputError, match="checkpoint of another architecture than ActorCriticPolicy: other shape"
-    ):
+    rewrite(zoo("ppo_box")[1] / "m.zip", tmp_path / "m.zip", lambda d: d.update(policy_kwargs={"net_arch": [9]}))
+    with pytest.raises(InputError, match="checkpoint of another architecture than ActorCriticPolicy: other shape"):
         load(tmp_path, BOX, SKEWED)
 
 

@@ -201,9 +201,7 @@ def test_damaged_safetensors_are_named(base):
 def test_devices_are_checked(base, monkeypatch, device, message):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     torch.save(module(base, "Net").state_dict(), base / "m.pt")
-    agent = AgentCfg(
-        name="a", policy="torch", checkpoint="m.pt", device=device, options={"module": "nets.py:Net"}
-    )
+    agent = AgentCfg(name="a", policy="torch", checkpoint="m.pt", device=device, options={"module": "nets.py:Net"})
     with pytest.raises(InputError, match=message):
         load_policy(agent, SpaceInfo(), base)
 

@@ -36,9 +36,7 @@ def write(tmp_path):
 
 @pytest.mark.parametrize("protocol", range(6))
 def test_arrays_and_containers_are_read(write, protocol):
-    value = collections.OrderedDict(
-        a=np.arange(6.0).reshape(2, 3), b=[1, "x", None, {2.5}], c=np.float32(3), d=b"\xff"
-    )
+    value = collections.OrderedDict(a=np.arange(6.0).reshape(2, 3), b=[1, "x", None, {2.5}], c=np.float32(3), d=b"\xff")
     found = read_pickle(write(value, protocol))
     assert np.array_equal(found["a"], value["a"])
     assert found["a"].flags.owndata or protocol == 5
@@ -68,9 +66,7 @@ def test_dangerous_names_are_refused(write, name):
 def test_names_of_sb3_are_never_imported_nor_called(write, tmp_path):
     target = tmp_path / "saved.pkl"
     code = b"cstable_baselines3.common.save_util\nsave_to_pkl\n(S'" + str(target).encode() + b"'\nI1\ntR."
-    with pytest.raises(
-        InputError, match=r"of no VecNormalize: found stable_baselines3.common.save_util.save_to_pkl"
-    ):
+    with pytest.raises(InputError, match=r"of no VecNormalize: found stable_baselines3.common.save_util.save_to_pkl"):
         read_vec_normalize(write(code))
     assert not target.exists()
 

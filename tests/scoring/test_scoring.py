@@ -52,9 +52,7 @@ def test_one_force_signal_is_enough() -> None:
         math.exp(-0.5)
     )
     wire = {"wall_wire_force_norm_max": 2.0, "wall_collision_force_norm_max": None}
-    assert score({"force_scale": 4}, result(metrics=wire)).components["safety"] == pytest.approx(
-        math.exp(-0.5)
-    )
+    assert score({"force_scale": 4}, result(metrics=wire)).components["safety"] == pytest.approx(math.exp(-0.5))
 
 
 def test_a_scale_of_zero_switches_a_penalty_off() -> None:
@@ -79,9 +77,7 @@ def test_nothing_available_has_no_total() -> None:
     force=st.none() | st.floats(0, 1e4),
     mode=st.sampled_from(["default_v1", "ranking_v1"]),
 )
-def test_weighted_scores_lie_between_zero_and_one(
-    k: int, speed: float | None, force: float | None, mode: str
-) -> None:
+def test_weighted_scores_lie_between_zero_and_one(k: int, speed: float | None, force: float | None, mode: str) -> None:
     row = result(k=k, metrics={"tip_speed_max_mm_s": speed, "wall_wire_force_norm_max": force})
     total = score({"mode": mode}, row).total
     assert total is not None
@@ -206,9 +202,7 @@ def test_errors_name_the_scoring_and_the_trial(own) -> None:
         own("broken").score(result())
     with pytest.raises(InputError, match=r"returned 'good' for trial a/t/0003; expected a number"):
         own("words").score(result())
-    with pytest.raises(
-        InputError, match=r'"own.py:number" is 3; expected a subclass of proctor.scoring.Scoring'
-    ):
+    with pytest.raises(InputError, match=r'"own.py:number" is 3; expected a subclass of proctor.scoring.Scoring'):
         own("number")
     with pytest.raises(InputError, match='unknown scoring "defualt_v1"; did you mean "default_v1"'):
         make_scoring(ScoringCfg(mode="defualt_v1"))

@@ -49,9 +49,7 @@ def test_student_t_equals_scipys() -> None:
 
 
 @given(trials, st.integers(0, 50))
-def test_bounds_hold_every_rate_that_the_unscored_trials_could_give(
-    case: tuple[int, int], unscored: int
-) -> None:
+def test_bounds_hold_every_rate_that_the_unscored_trials_could_give(case: tuple[int, int], unscored: int) -> None:
     k, n = case
     bounds = rate_bounds(k, n, unscored)
     assert bounds is not None

@@ -39,8 +39,7 @@ class Staged(StagedPolicy):
 
     def forward(self, stage, batch):
         chosen = [
-            Execute(np.asarray(o)[None], "act") if o[0] > 0 else Fail("negative")
-            for o in batch.observation.copy()
+            Execute(np.asarray(o)[None], "act") if o[0] > 0 else Fail("negative") for o in batch.observation.copy()
         ]
         return StageOutput(chosen)
 

@@ -13,18 +13,19 @@ from proctor.policies.by_task import by_task
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import Batch, Policy, SpaceInfo
-from proctor.spaces import neutral_action, random_action
+from proctor.spaces import action_sampler, neutral_action
 
 
 class RandomPolicy(Policy):
     """Each row draws from its own trial's generator."""
 
     def __init__(self, action_spaces: dict[str, Any]):
-        self.action_spaces = action_spaces
+        self._samplers = {task: action_sampler(space) for task, space in action_spaces.items()}
 
     def act(self, batch: Batch) -> np.ndarray:
         def draw(task: str, rows: np.ndarray) -> np.ndarray:
-            return np.stack([random_action(self.action_spaces[task], batch.rngs[row]) for row in rows])
+            sample = self._samplers[task]
+            return np.stack([sample(batch.rngs[row]) for row in rows.tolist()])
 
         return by_task(batch.trials, draw)
 

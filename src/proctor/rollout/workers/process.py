@@ -25,6 +25,8 @@ from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
 from proctor.rollout.workers.job import HostCfg
 from proctor.rollout.workers.pulse import IDLE, STEPPING
 
+LOG = "workers.log"
+"""What environments and libraries print, in the run folder."""
 START_SECONDS = 120.0
 CLOSE_SECONDS = 30.0
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -44,10 +46,12 @@ class ProcessWorker(Worker):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         self._channel = Channel(ours)
         fds = (theirs.fileno(), self._block.fd)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "proctor.rollout.workers.child", *map(str, fds)],
-            pass_fds=fds, env=_environment(), stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+        with (cfg.folder / LOG).open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "proctor.rollout.workers.child", *map(str, fds)],
+                pass_fds=fds, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
         theirs.close()
         self._started = time.monotonic()
         self._greeted = False
