@@ -126,6 +126,18 @@ def test_what_the_infrastructure_broke_is_run_again_on_request(tmp_path: Path, e
     assert digests(run) == digests(examine(**keys))
 
 
+def test_a_trial_whose_record_is_gone_is_run_again(examine: Examine) -> None:
+    run = examine(agents=[policy("Noisy")])
+    before, results = contents(run), digests(run)
+    lost = run.path / "trials" / "noisy_trial0002_seed125.npz"
+    lost.unlink()
+    with pytest.raises(InputError, match=f"record of trial noisy/toy/0002 cannot be read: {lost}"):
+        score(run.path)
+    assert resume(run.path).complete
+    assert digests(run) == results
+    assert lost.read_bytes() == before["trials/noisy_trial0002_seed125.npz"]
+
+
 def test_a_folder_in_use_is_refused(examine: Examine) -> None:
     run = examine(n_trials=1)
     with run.locked():

@@ -98,8 +98,8 @@ def _replaces(known: TrialResult, result: TrialResult, run: RunDir) -> bool:
         return result.outcome.scored
     if known.digest != result.digest:
         raise InputError(
-            f"trial {result.trial.key} differs between the folders (again in {run.path}): the environment or the policy "
-            "is not reproducible, or was changed; `proctor replay` shows which"
+            f"trial {result.trial.key} differs between the folders (again in {run.path}): the environment or "
+            "the policy is not reproducible, or was changed; `proctor replay` shows which"
         )
     return False
 
