@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import socket
@@ -21,13 +22,17 @@ DECISIVE = ("numpy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-base
 
 def versions() -> dict[str, str]:
     """Installed versions of what a trial may depend on; absent packages are left out."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    installed = {name: version for name in PACKAGES if (version := _installed(name)) is not None}
+    return {"python": platform.python_version(), **installed}
+
+
+@functools.cache
+def _installed(package: str) -> str | None:
+    """Reading a package's metadata takes milliseconds, and it stays the same while this process lives."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def describe() -> dict[str, Any]:
