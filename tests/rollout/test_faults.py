@@ -234,3 +234,14 @@ def test_progress_counts_to_the_end(tmp_path: Path) -> None:
     assert seen[-1] == ("stopping", 5)
     assert [done for _, done in seen] == sorted(done for _, done in seen)
     json.dumps(seen)
+
+
+def test_a_policy_that_hangs_for_good_after_short_forwards_is_left_behind(
+    examine: Callable[..., RunDir], healthy: dict[int, str | None]
+) -> None:
+    run = examine(
+        agents=[troubled("hang", nap_s=600)], n_trials=N, num_parallel=N, workers=2, limits={"act_s": 0.5}
+    )
+    bad, others = bad_and_others(run)
+    assert bad.outcome is Outcome.POLICY_ERROR
+    assert {seed: r.digest for seed, r in others.items()} == {s: d for s, d in healthy.items() if s != BAD}

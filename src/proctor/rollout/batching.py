@@ -6,8 +6,9 @@ worker still has steps to do: gathering more rows then costs nothing. While a fo
 stepping and requests gather for the next one. Requests that cannot share a batch (other observation or action shapes)
 wait in separate rows of the same lane. Nothing of this changes a trial, only how long it takes.
 
-A forward that is known to be short is run on the engine's own thread when that has nothing else to do (inline
-workers, every slot waiting): handing it to another thread would take longer than the forward itself.
+A forward that is known to be short is run on the engine's own thread when that has nothing else to do: handing it to
+another thread would take longer than the forward itself. `supervisor` sees to it that a policy that hangs there does
+not take the engine with it.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ class Lane:
         self._thread = threading.Thread(target=self._serve, name=f"proctor-{stage.name}", daemon=True)
         self._thread.start()
 
-    def _patience_s(self, spare_s: float) -> float:
-        """How long the oldest request may wait for company."""
+    def _due(self, since: float, moment: Moment) -> float:
+        """Until when the oldest request may wait for company."""
         if self.stage.max_wait_s is not None:
-            return self.stage.max_wait_s
-        if spare_s > self._recent_s + MARGIN_S:
-            return MAX_WAIT_S
-        return min(max(self._recent_s, MIN_WAIT_S), MAX_WAIT_S)
+            return since + self.stage.max_wait_s
+        soon = since + min(max(self._recent_s, MIN_WAIT_S), MAX_WAIT_S)
+        before_idle = moment.now + moment.spare_s - self._recent_s - MARGIN_S
+        return max(soon, min(before_idle, since + MAX_WAIT_S))
 
     def put(self, request: Request) -> None:
         requests = self.waiting.get(request.task.key)
@@ -107,7 +108,7 @@ class Lane:
         for key, requests in self.waiting.items():
             if not requests:
                 continue
-            due = requests[0].since + self._patience_s(moment.spare_s)
+            due = self._due(requests[0].since, moment)
             if len(requests) >= self.max_batch or len(requests) >= live.get(key, 0) or due <= moment.now:
                 batch = [requests.popleft() for _ in range(min(len(requests), self.max_batch))]
                 self._start(batch, moment.now, moment.here)

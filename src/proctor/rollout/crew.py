@@ -41,10 +41,9 @@ class Member:
     def idle(self) -> bool:
         return self.live == 0
 
-    @property
-    def spare_s(self) -> float:
+    def spare_s(self, now: float) -> float:
         """About how long until the worker has nothing to step."""
-        return self.running * self._pace_s
+        return self.running * self._pace_s - (now - self._heard_at)
 
     def heard(self, events: int, now: float) -> None:
         """So many events have come: what one step takes there, on average lately."""
@@ -115,9 +114,9 @@ class Crew:
                 if events:
                     yield member, events
 
-    def spare_s(self) -> float:
+    def spare_s(self, now: float) -> float:
         """About how long until the first worker that has trials has nothing to step."""
-        return min((member.spare_s for member in self.members if member.live), default=0.0)
+        return min((member.spare_s(now) for member in self.members if member.live), default=0.0)
 
     def replace(self, member: Member, lost: Lost) -> None:
         """A fresh worker in the place of a lost one. Its slots must be free."""

@@ -1,8 +1,8 @@
 """The engine: an event loop over slots. No tick, no barrier.
 
-One thread owns everything here: it hands trials to slots, observations to lanes, actions to workers and results to
-the ledger. Lanes run forwards on their own threads and workers step environments elsewhere (or, inline, between two
-turns of this loop); both only ever append to a queue and wake the loop.
+One thread at a time owns everything here: it hands trials to slots, observations to lanes, actions to workers and
+results to the ledger. Lanes run forwards on their own threads and workers step environments elsewhere (or, inline,
+between two turns of this loop); both only ever append to a queue and wake the loop.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from proctor.rollout.messages import (
 from proctor.rollout.progress import AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
+from proctor.rollout.supervisor import Supervisor
 from proctor.rollout.wake import Waker
 from proctor.rollout.workers.base import Lost
 from proctor.rollout.workers.job import HostCfg
@@ -77,6 +78,8 @@ class Engine:
         self._attempts: dict[str, int] = {}
         self._results: list[TrialResult] = []
         self._watched = self._observed = self._began = 0.0
+        self._thread = threading.get_ident()
+        self._supervisor = Supervisor(cfg.limits.act_s)
 
     # The run ------------------------------------------------------------------------------------------------------
 
@@ -84,7 +87,7 @@ class Engine:
         """Run until nothing is left or the token is cancelled. Raises InputError before the first trial where a
         policy or an environment cannot be had, RunError where the run cannot go on; finished trials are recorded in
         any case."""
-        self._began, self._thread = time.monotonic(), threading.get_ident()
+        self._began = time.monotonic()
         planned, done = self.ledger.counts()
         self.progress.planned, self.progress.done = planned, done
         self.progress.done_before = done
@@ -97,10 +100,10 @@ class Engine:
         try:
             self._probe()
             self._scheduler = Scheduler(self.plan, pending, self._worlds())
-            while not self.cancel.cancelled and (group := self._scheduler.next_group()) is not None:
-                self._load(group)
-                self._loop()
-                self._unload()
+            if self._crew.inline:
+                self._examine()
+            else:
+                self._supervisor.run(self._examine)
         except BaseException:
             self._stop(clean=False)
             raise
@@ -129,9 +132,20 @@ class Engine:
             self._waker.close()
             self._observe(force=True)
 
+    def _examine(self) -> None:
+        """One group of agents after the other. Goes on in the middle of a group where another thread had to stop."""
+        while not self.cancel.cancelled:
+            if not self._agents:
+                group = self._scheduler.next_group()
+                if group is None:
+                    return
+                self._load(group)
+            self._loop()
+            self._unload()
+
     def _loop(self) -> None:
         """Until this group of agents is through."""
-        self.progress.phase = "running"
+        self.progress.phase, self._thread = "running", threading.get_ident()
         crew = self._crew
         self._refill(list(crew.slots()))
         while not (self._scheduler.exhausted or self.cancel.cancelled):
@@ -147,7 +161,7 @@ class Engine:
             self._commit()
             if now - self._watched > WATCH_S:
                 self._watch(now)
-            if not (self._answers or crew.busy):
+            if not (self._answers or crew.busy or self._scheduler.exhausted):
                 crew.wait(min(WATCH_S, due - now) if due is not None else WATCH_S)
             elif not crew.inline:
                 crew.wait(0.0)
@@ -335,12 +349,13 @@ class Engine:
             self._waker.wake()
 
     def _dispatch(self, now: float) -> float | None:
-        moment = Moment(now, self._crew.spare_s(), here=self._crew.inline and not self._crew.busy)
+        moment = Moment(now, self._crew.spare_s(now), here=not (self._crew.busy or self._answers))
         soonest = None
-        for name, agent in self._agents.items():
-            due = agent.dispatch(moment, self._live[name])
-            if due is not None and (soonest is None or due < soonest):
-                soonest = due
+        with self._supervisor.inside():
+            for name, agent in self._agents.items():
+                due = agent.dispatch(moment, self._live[name])
+                if due is not None and (soonest is None or due < soonest):
+                    soonest = due
         return soonest
 
     def _take_answers(self) -> None:

@@ -28,6 +28,10 @@ OBSERVATION_BYTES = 32 << 20
 ACTION_BYTES = 1 << 20
 
 
+Place = tuple[str, tuple[int, ...]]
+"""Dtype and shape of a chunk in shared memory."""
+
+
 class Closed(Exception):
     """The other side is gone."""
 
@@ -89,6 +93,7 @@ class SharedBlock:
         self._slot_bytes = OBSERVATION_BYTES + ACTION_BYTES
         self._map = mmap.mmap(fd, _CONTROL_BYTES + slots * self._slot_bytes)
         self.pulse = Pulse(memoryview(self._map)[:PULSE_BYTES])
+        self._chunks: list[tuple[Place | None, np.ndarray | None]] = [(None, None)] * slots
 
     @classmethod
     def create(cls, slots: int) -> SharedBlock:
@@ -103,21 +108,28 @@ class SharedBlock:
             return None
         return layout.views(self._map, _CONTROL_BYTES + slot * self._slot_bytes)
 
-    def put_actions(self, slot: int, actions: np.ndarray) -> tuple[str, tuple[int, ...]] | None:
+    def put_actions(self, slot: int, actions: np.ndarray) -> Place | None:
         """Write a chunk; what the reader needs to find it, or None where it does not fit."""
         if actions.nbytes > ACTION_BYTES or actions.dtype.hasobject:
             return None
-        offset = _CONTROL_BYTES + slot * self._slot_bytes + OBSERVATION_BYTES
-        view = np.frombuffer(self._map, actions.dtype, actions.size, offset).reshape(actions.shape)
-        view[...] = actions
-        return actions.dtype.str, actions.shape
+        place = (actions.dtype.str, actions.shape)
+        self._chunk(slot, place)[...] = actions
+        return place
 
-    def get_actions(self, slot: int, where: tuple[str, tuple[int, ...]]) -> np.ndarray:
+    def get_actions(self, slot: int, place: Place) -> np.ndarray:
         """A copy of the chunk."""
-        dtype, shape = np.dtype(where[0]), where[1]
-        offset = _CONTROL_BYTES + slot * self._slot_bytes + OBSERVATION_BYTES
-        count = int(np.prod(shape, dtype=np.int64))
-        return np.frombuffer(self._map, dtype, count, offset).reshape(shape).copy()
+        return self._chunk(slot, place).copy()
+
+    def _chunk(self, slot: int, place: Place) -> np.ndarray:
+        """A view of the slot's actions. The last one is kept: chunks of a slot are mostly alike."""
+        known, view = self._chunks[slot]
+        if known != place:
+            offset = _CONTROL_BYTES + slot * self._slot_bytes + OBSERVATION_BYTES
+            dtype, shape = np.dtype(place[0]), place[1]
+            view = np.frombuffer(self._map, dtype, int(np.prod(shape, dtype=np.int64)), offset).reshape(shape)
+            self._chunks[slot] = (place, view)
+        assert view is not None
+        return view
 
     def close(self) -> None:
         """Give up the file; the memory goes once nobody holds a view of it."""

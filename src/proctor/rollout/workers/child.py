@@ -10,14 +10,16 @@ import sys
 import time
 from typing import Any
 
-from proctor.rollout.messages import Close, Event, Ready, Run
+from proctor.rollout.messages import Close, Command, Event, Ready, Run
 from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
 from proctor.rollout.workers.host import Host
 
-GATHER_S = 0.005
+GATHER_S = 0.01
 """How long events may be gathered while there is enough to step."""
 ANSWER_S = 0.0015
 """About how long an answer takes: with less than this left to step, it is time to ask."""
+LOOK_S = 0.002
+"""How often commands are looked for while there is enough to step."""
 QUICK_S = 0.0002
 """Steps so quick that asking after each would cost more than they do: these are asked for together."""
 
@@ -41,7 +43,7 @@ def main() -> None:
 def serve(host: Host, link: Link) -> None:
     """Take commands, work, answer, until closed."""
     while True:
-        for command in link.channel.receive(block=not host.busy):
+        for command in link.commands(host):
             if isinstance(command, Run) and isinstance(command.actions, tuple):
                 command = Run(command.slot, link.block.get_actions(command.slot, command.actions), command.valid)
             host.handle(command)
@@ -62,7 +64,7 @@ class Link:
         self._outbox: list[Event | None] = []
         self._since = 0.0
         self._step_s = 0.0
-        self._stepped_at = 0.0
+        self._stepped_at = self._looked_at = 0.0
         self._views: list[tuple[Any, Any]] = [(None, None)] * slots
 
     def emit(self, event: Event) -> None:
@@ -71,6 +73,13 @@ class Link:
         if not self._outbox:
             self._since = time.monotonic()
         self._outbox.append(event)
+
+    def commands(self, host: Host) -> list[Command]:
+        """What the engine wants. Waits while there is nothing to do; looks now and then while there is enough."""
+        if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
+            return []
+        self._looked_at = self._stepped_at
+        return self.channel.receive(block=not host.busy)
 
     def flush(self) -> None:
         if self._outbox:

@@ -50,7 +50,7 @@ class ProcessWorker(Worker):
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "proctor.rollout.workers.child", *map(str, fds)],
                 pass_fds=fds, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True,
+                process_group=0,
             )  # fmt: skip
         theirs.close()
         self._started = time.monotonic()
