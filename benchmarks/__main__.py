@@ -13,9 +13,7 @@ from benchmarks.table import Row, machine, markdown
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Measure both sides; print ratios."
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure both sides; print ratios.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(COMPARISONS)}; default: all")
     parser.add_argument("--repeats", type=int, default=3, help="how often each side is run; medians are kept")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, too")

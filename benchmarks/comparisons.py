@@ -72,9 +72,7 @@ def workers(repeats: int) -> list[Row]:
     steady, rate = middle(ours)["steady"], middle(theirs)["steady"]
     note = f"{rates(ours)}. Bare processes: {rates(theirs)}"
     name = "0.6 ms a step, 2 processes"
-    return [
-        Row(name, steady, rate, "two bare processes", "steps/s", "at least 0.9", steady >= 0.9 * rate, note)
-    ]
+    return [Row(name, steady, rate, "two bare processes", "steps/s", "at least 0.9", steady >= 0.9 * rate, note)]
 
 
 def start(repeats: int) -> list[Row]:
@@ -88,9 +86,7 @@ def start(repeats: int) -> list[Row]:
 
 def memory(repeats: int) -> list[Row]:
     """Peak memory of 10,000 short trials and of 1,000, every step recorded."""
-    many, few = in_turn(
-        repeats, lambda: sides.proctor("memory", "10000"), lambda: sides.proctor("memory", "1000")
-    )
+    many, few = in_turn(repeats, lambda: sides.proctor("memory", "10000"), lambda: sides.proctor("memory", "1000"))
     ours, theirs = middle(many)["peak_mb"], middle(few)["peak_mb"]
     goal = "at most 1.1"
     return [Row("peak memory, 10,000 trials", ours, theirs, "1,000 trials", "MB", goal, ours <= 1.1 * theirs)]
@@ -126,9 +122,7 @@ def fastest(measured: Sequence[Measured]) -> tuple[str, float]:
 
 def rates(measured: Sequence[Measured]) -> str:
     medians = middle(measured)
-    return (
-        ", ".join(f"{key} {shown(value)}" for key, value in medians.items() if key != "peak_mb") + " steps/s"
-    )
+    return ", ".join(f"{key} {shown(value)}" for key, value in medians.items() if key != "peak_mb") + " steps/s"
 
 
 def duration(command: list[str]) -> float:

@@ -22,9 +22,7 @@ class Trivial(gymnasium.Env[Any, Any]):
         self.action_space = Box(-1.0, 1.0, (4,), np.float32)
         self.episode_steps, self.count = episode_steps, 0
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         self.count = 0
         return self.observe(), {}
 

@@ -20,9 +20,7 @@ config = config_from_dict(
             {"name": "random", "policy": "random"},
             {"name": "network", "policy": "onnx", "checkpoint": str(CHECKPOINT)},
         ],
-        "tasks": [
-            {"suite": "gymnasium", "options": {"id": "CartPole-v1", "success": {"return_at_least": 475}}}
-        ],
+        "tasks": [{"suite": "gymnasium", "options": {"id": "CartPole-v1", "success": {"return_at_least": 475}}}],
         "n_trials": 10,
         "workers": "inline",
         "scoring": "return",

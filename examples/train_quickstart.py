@@ -60,9 +60,7 @@ RECIPES = {
         steps=150_000,
         ppo={"n_steps": 1024, "gamma": 0.9, "learning_rate": 1e-3, "use_sde": True, "sde_sample_freq": 4},
     ),
-    "acrobot": Recipe(
-        "Acrobot-v1", copies=16, steps=120_000, ppo={"n_steps": 256, "gae_lambda": 0.94, "n_epochs": 4}
-    ),
+    "acrobot": Recipe("Acrobot-v1", copies=16, steps=120_000, ppo={"n_steps": 256, "gae_lambda": 0.94, "n_epochs": 4}),
     "reacher": Recipe(
         "Reacher-v5",
         copies=8,
@@ -95,13 +93,10 @@ def train(recipe: Recipe, seed: int) -> tuple[list[Layer], list[Layer]]:
 def layers(model: PPO, normalised: VecNormalize) -> list[Layer]:
     """The layers of the policy network, with the normalisation of observations folded into the first."""
     linear = [
-        m
-        for m in (*model.policy.mlp_extractor.policy_net, model.policy.action_net)
-        if isinstance(m, torch.nn.Linear)
+        m for m in (*model.policy.mlp_extractor.policy_net, model.policy.action_net) if isinstance(m, torch.nn.Linear)
     ]
     weights = [
-        (m.weight.detach().numpy().T.astype(np.float64), m.bias.detach().numpy().astype(np.float64))
-        for m in linear
+        (m.weight.detach().numpy().T.astype(np.float64), m.bias.detach().numpy().astype(np.float64)) for m in linear
     ]
     statistics = normalised.obs_rms
     assert not isinstance(statistics, dict)
@@ -212,9 +207,7 @@ def main() -> None:
         print(f"{path} ({path.stat().st_size / 1000:.0f} kB)")
         for task in tasks:
             totals = returns(path, task)
-            print(
-                f"  {task:<10} return {totals.mean():8.1f} +- {totals.std():.1f} over {len(totals)} episodes"
-            )
+            print(f"  {task:<10} return {totals.mean():8.1f} +- {totals.std():.1f} over {len(totals)} episodes")
 
 
 if __name__ == "__main__":

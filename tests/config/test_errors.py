@@ -1,7 +1,5 @@
 """One error that lists everything: the texts a user reads."""
 
-
-
 from __future__ import annotations
 
 from pathlib import Path

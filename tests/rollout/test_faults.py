@@ -100,6 +100,12 @@ def test_a_policy_that_gives_up_fails_with_its_reason(examine: Callable[..., Run
         assert (result.outcome, result.error) == (Outcome.POLICY_ERROR, "no plan was found")
 
 
+def test_a_policy_that_never_acts_fails(examine: Callable[..., RunDir]) -> None:
+    for result in examine(agents=[policy("Wanderer")]).results():
+        assert result.outcome is Outcome.POLICY_ERROR
+        assert str(result.error).startswith("the policy went through 64 stages without an action")
+
+
 @pytest.mark.parametrize("workers", ["inline", 1])
 def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
     examine: Callable[..., RunDir], healthy: dict[int, str | None], workers: Any
@@ -239,9 +245,7 @@ def test_progress_counts_to_the_end(tmp_path: Path) -> None:
 def test_a_policy_that_hangs_for_good_after_short_forwards_is_left_behind(
     examine: Callable[..., RunDir], healthy: dict[int, str | None]
 ) -> None:
-    run = examine(
-        agents=[troubled("hang", nap_s=600)], n_trials=N, num_parallel=N, workers=2, limits={"act_s": 0.5}
-    )
+    run = examine(agents=[troubled("hang", nap_s=600)], n_trials=N, num_parallel=N, workers=2, limits={"act_s": 0.5})
     bad, others = bad_and_others(run)
     assert bad.outcome is Outcome.POLICY_ERROR
     assert {seed: r.digest for seed, r in others.items()} == {s: d for s, d in healthy.items() if s != BAD}

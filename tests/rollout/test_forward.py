@@ -342,7 +342,6 @@ def test_a_stream_goes_back_by_one_forward_only() -> None:
 # Known to be wrong -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="rows of the state are taken without counting them")
 def test_a_state_with_too_few_rows_is_the_policys_error_however_many_trials_wait() -> None:
     class Losing(Policy):
         def reset(self, trials: Sequence[Trial]) -> Any:
@@ -355,7 +354,6 @@ def test_a_state_with_too_few_rows_is_the_policys_error_however_many_trials_wait
     assert all(a.error is not None for a in answers)
 
 
-@pytest.mark.xfail(strict=True, reason="trials whose reset raised are answered first")
 def test_answers_come_in_the_order_of_their_requests() -> None:
     class Forgetful(Watching):
         def reset(self, trials: Sequence[Trial]) -> Any:

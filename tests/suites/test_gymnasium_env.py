@@ -1,7 +1,5 @@
 """One Gymnasium environment: seeds, ends, success, signals, options, and what is refused."""
 
-
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """Vector environments: the worlds of one equal as many environments run alone."""
 
-
-
 from __future__ import annotations
 
 from typing import Any, ClassVar

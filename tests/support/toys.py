@@ -158,6 +158,15 @@ class Quitter(StagedPolicy):
         return StageOutput([Fail("no plan was found")] * len(batch))
 
 
+class Wanderer(StagedPolicy):
+    """Never acts."""
+
+    stages = (Stage("plan"), Stage("think"))
+
+    def forward(self, stage: str, batch: Batch) -> StageOutput:
+        return StageOutput([Goto("think" if stage == "plan" else "plan")] * len(batch))
+
+
 class Troubled(Linear):
     """Noisy, but for the trials with these seeds it does something wrong at their fourth forward."""
 

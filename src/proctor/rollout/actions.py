@@ -39,44 +39,62 @@ class ActionChecker:
         self.shape: tuple[int, ...] = tuple(space.shape or ())
         self.dtype = np.dtype(space.dtype)
         self.clip = clip
-        self.discrete = not isinstance(space, spaces.Box)
+        self.whole = self.dtype.kind in "iub"
+        """Whether actions are whole numbers."""
         self.low, self.high = _bounds(space)
+        self._open = not (np.isfinite(self.low).all() and np.isfinite(self.high).all())
 
     def all_valid(self, rows: np.ndarray) -> np.ndarray | None:
         """Many rows of chunks `(rows, horizon, *shape)` in one look: cast to the space's dtype where every action is
         valid as it is, else None."""
-        if rows.shape[2:] != self.shape or rows.dtype.kind not in ("iub" if self.discrete else "fiub"):
+        if rows.shape[2:] != self.shape or rows.dtype.kind not in "fiub" or rows.shape[1] == 0:
             return None
-        cast = rows if rows.dtype == self.dtype else rows.astype(self.dtype)
-        return cast if ((cast >= self.low) & (cast <= self.high)).all() else None
+        return self._plainly_valid(rows)
 
     def check(self, actions: Any) -> Chunk:
         """`actions` is (horizon, *shape)."""
         a = actions if type(actions) is np.ndarray else np.asarray(actions)
-        if a.shape[1:] != self.shape or a.ndim == 0 or len(a) == 0:
+        if a.shape[1:] != self.shape or a.ndim == 0:
             return Chunk(a, 0, f"action has shape {a.shape[1:]}; the task's action space has {self.shape}")
+        if len(a) == 0:
+            return Chunk(a, 0, "the policy gave an empty chunk of actions")
         if a.dtype.kind not in "fiub":
             return Chunk(a, 0, f"action has dtype {a.dtype}; expected numbers")
-        if self.discrete and a.dtype.kind == "f":
-            return self._slow(a)
-        cast = a if a.dtype == self.dtype else a.astype(self.dtype)
-        return Chunk(cast, len(cast)) if ((cast >= self.low) & (cast <= self.high)).all() else self._slow(a)
+        cast = self._plainly_valid(a)
+        return self._slow(a) if cast is None else Chunk(cast, len(cast))
+
+    def _plainly_valid(self, a: np.ndarray) -> np.ndarray | None:
+        """The numbers in the space's dtype; None unless all are finite and within bounds. Whole numbers are compared
+        before the cast, which would wrap them; others after it, so that a bound that was rounded still holds."""
+        if self.whole:
+            if a.dtype.kind == "f" or not ((a >= self.low) & (a <= self.high)).all():
+                return None
+            return a if a.dtype == self.dtype else a.astype(self.dtype)
+        cast = self._cast(a)
+        inside = ((cast >= self.low) & (cast <= self.high)).all() and not (self._open and np.isinf(cast).any())
+        return cast if inside else None
+
+    def _cast(self, a: np.ndarray) -> np.ndarray:
+        if a.dtype == self.dtype:
+            return a
+        with np.errstate(over="ignore"):
+            return a.astype(self.dtype)
 
     def _slow(self, a: np.ndarray) -> Chunk:
         """Find out, step by step, what is wrong."""
-        flat = a.reshape(len(a), -1).astype(np.float64)
-        finite: np.ndarray = np.all(np.isfinite(flat), axis=1)
-        whole = np.all(np.mod(np.where(np.isfinite(flat), flat, 0.5), 1) == 0, axis=1) if self.discrete else finite
+        flat = (a if self.whole else self._cast(a)).reshape(len(a), -1).astype(np.float64)
         low = np.broadcast_to(self.low, self.shape).reshape(-1).astype(np.float64)
         high = np.broadcast_to(self.high, self.shape).reshape(-1).astype(np.float64)
+        inside = np.clip(np.nan_to_num(flat, posinf=np.inf, neginf=-np.inf), low, high)
+        given = np.isfinite(a.reshape(len(a), -1))
+        finite: np.ndarray = np.all(given & np.isfinite(inside), axis=1)
+        whole = np.all(np.mod(np.where(given, flat, 0.5), 1) == 0, axis=1) if self.whole else finite
         outside: np.ndarray = np.any((flat < low) | (flat > high), axis=1)
         ok: np.ndarray = finite & whole & (~outside | self.clip)
         valid = len(a) if ok.all() else int(np.argmin(ok))
-        clean = np.clip(np.where(np.isfinite(flat), flat, 0.0), low, high).reshape(a.shape).astype(self.dtype)
-        clipped = outside & ok if self.clip and (outside & ok)[:valid].any() else None
-        return Chunk(
-            clean, valid, None if valid == len(a) else self._reason(a[valid], finite[valid], whole[valid]), clipped
-        )
+        reason = None if valid == len(a) else self._reason(a[valid], finite[valid], whole[valid])
+        clean = np.where(np.isfinite(inside), inside, 0.0).reshape(a.shape).astype(self.dtype)
+        return Chunk(clean, valid, reason, outside & ok if (outside & ok)[:valid].any() else None)
 
     def _reason(self, action: np.ndarray, finite: bool, whole: bool) -> str:
         shown = np.array2string(action, threshold=8, precision=4)

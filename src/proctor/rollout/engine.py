@@ -55,6 +55,8 @@ from proctor.rollout.workers.job import HostCfg
 WATCH_S = 0.05
 OBSERVE_S = 0.2
 WORK_S = 0.002
+MAX_HOPS = 64
+"""Stages that a policy may ask for one after the other without an action."""
 
 log = logging.getLogger("proctor")
 log.addHandler(logging.NullHandler())
@@ -380,7 +382,7 @@ class Engine:
         worker, decision = slot.member.worker, answer.decision
         slot.policy_state = (answer.state,)
         if type(decision) is Execute:
-            slot.stage = decision.then
+            slot.stage, slot.hops = decision.then, 0
             slot.execute()
             self.progress.steps += len(decision.actions)
             worker.send(Run(slot.number, decision.actions, answer.valid))
@@ -388,15 +390,23 @@ class Engine:
         match decision:
             case Goto(stage):
                 slot.stage = stage
-                self._ask(slot)
+                slot.hops += 1
+                if slot.hops > MAX_HOPS:
+                    reason = f"the policy went through {MAX_HOPS} stages without an action; the last is {stage}"
+                    self._fail(slot, reason)
+                else:
+                    self._ask(slot)
             case Fail(reason):
-                slot.execute()
-                worker.send(Finish(slot.number, Outcome.POLICY_ERROR, reason))
+                self._fail(slot, reason)
             case None:
-                slot.execute()
-                error = answer.error or "the policy gave no answer"
-                log.warning("trial %s: policy error: %s", answer.request.trial.key, error)
-                worker.send(Finish(slot.number, Outcome.POLICY_ERROR, error))
+                self._fail(slot, answer.error or "the policy gave no answer")
+
+    def _fail(self, slot: Slot, error: str) -> None:
+        """End a slot's trial as the policy's error."""
+        assert slot.trial is not None
+        log.warning("trial %s: policy error: %s", slot.trial.key, error)
+        slot.execute()
+        slot.member.worker.send(Finish(slot.number, Outcome.POLICY_ERROR, error))
 
     # Watching -------------------------------------------------------------------------------------------------------
 

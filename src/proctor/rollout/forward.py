@@ -27,7 +27,7 @@ from proctor.policies.protocol import (
     StagedPolicy,
     StageOutput,
 )
-from proctor.policies.tree import stack_rows, take_row
+from proctor.policies.tree import leaves_of, stack_rows, take_row
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.layout import Layout
 
@@ -159,7 +159,10 @@ class PolicyRunner:
         answers: list[Answer] = []
         for i in range(0, len(requests), size):
             answers += self._block(stage, list(requests[i : i + size]))
-        return answers
+        if all(answer.request is request for answer, request in zip(answers, requests, strict=True)):
+            return answers
+        place = {id(request): i for i, request in enumerate(requests)}
+        return sorted(answers, key=lambda answer: place[id(answer.request)])
 
     def _block(self, stage: str, block: list[Request]) -> list[Answer]:
         answers, block = self._begin(block)
@@ -209,7 +212,14 @@ class PolicyRunner:
             decisions, state, valid = self._decisions(output, rows)[:n], output.state, False
         else:
             decisions, state, valid = self._act(self.policy, batch, block)
-        return decisions, [None] * n if state is None else [take_row(state, i) for i in range(n)], valid
+        if state is None:
+            return decisions, [None] * n, valid
+        for path, leaf in leaves_of(state):
+            if len(leaf) != rows:
+                raise ValueError(
+                    f"the policy returned a state {path or 'array'} of {len(leaf)} rows for a batch of {rows}"
+                )
+        return decisions, [take_row(state, i) for i in range(n)], valid
 
     def _observation(self, stage: str, block: list[Request], rows: int) -> Any:
         layout = block[0].task.layout

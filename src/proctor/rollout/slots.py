@@ -31,6 +31,7 @@ class Slot:
 
     __slots__ = (
         "agent",
+        "hops",
         "last_task",
         "leaves",
         "member",
@@ -56,11 +57,12 @@ class Slot:
         self.stream: Stream | None = None
         self.leaves: Any = None
         self.last_task: str | None = None
+        self.hops = 0
 
     def assign(self, trial: Trial, task: TaskEntry, agent: AgentRuntime) -> None:
         self.trial, self.task, self.agent = trial, task, agent
         self.stage, self.policy_state, self.stream = agent.first_stage, None, Stream(trial)
-        self.state = SlotState.STARTING
+        self.state, self.hops = SlotState.STARTING, 0
         self.ticket += 1
         self.member.live += 1
         self.member.running += 1
