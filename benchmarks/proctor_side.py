@@ -1,7 +1,7 @@
 """Proctor's side of the comparisons.
 
     python -m benchmarks.proctor_side overhead|batching|cameras
-    python -m benchmarks.proctor_side busy WORK
+    python -m benchmarks.proctor_side busy WORK EPISODES
     python -m benchmarks.proctor_side memory TRIALS
 
 Prints one JSON line: steps per second of the `whole` call of `run_evaluation` (start-up, records and reports
@@ -65,9 +65,10 @@ def cameras() -> dict[str, float]:
     return measure(config("Cameras", "CameraPolicy", 64, workers=2), 64 * EPISODE_STEPS)
 
 
-def busy(work: str) -> dict[str, float]:
-    raw = config("Busy", "TrivialPolicy", 128, workers=2, env_kwargs={"work": int(work)})
-    return measure(raw, 128 * EPISODE_STEPS)
+def busy(work: str, episodes: str) -> dict[str, float]:
+    trials = 2 * int(episodes)
+    raw = config("Busy", "TrivialPolicy", trials, workers=2, env_kwargs={"work": int(work)})
+    return measure(raw, trials * EPISODE_STEPS)
 
 
 def memory(trials: str) -> dict[str, float]:

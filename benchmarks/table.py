@@ -14,8 +14,8 @@ MET = {True: "yes", False: "NO", None: ""}
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. `ratio` is Proctor's value over the other's; `goal` is on it, or has a unit;
-    `met` is None where there is none."""
+    """One comparison. `ratio` is Proctor's value over the other's, the median over rounds where both were measured in
+    turn; `goal` is on it, or has a unit; `met` is None where there is none."""
 
     name: str
     proctor: float
@@ -24,11 +24,8 @@ class Row:
     unit: str
     goal: str
     met: bool | None
+    ratio: float
     note: str = ""
-
-    @property
-    def ratio(self) -> float:
-        return self.proctor / self.other
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -42,9 +42,9 @@ def test_unknown_comparison_is_refused_with_the_known_ones() -> None:
 
 def test_table_shows_both_sides_and_their_ratio(table: Any) -> None:
     rows = [
-        table.Row("a", 3000.0, 1000.0, "b", "steps/s", "at least 2", True, "how"),
-        table.Row("c", 0.25, 0.5, "d", "s", "", None),
-        table.Row("e", 1.0, 2.0, "f", "s", "at least 1", False),
+        table.Row("a", 3000.0, 1000.0, "b", "steps/s", "at least 2", True, 3.0, "how"),
+        table.Row("c", 0.25, 0.5, "d", "s", "", None, 0.5),
+        table.Row("e", 1.0, 2.0, "f", "s", "at least 1", False, 0.5),
     ]
     assert table.markdown(rows).splitlines()[2:] == [
         "| a | 3,000 steps/s | 1,000 steps/s, b | 3 | at least 2 | yes |",
