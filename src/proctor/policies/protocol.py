@@ -33,8 +33,9 @@ State = Any
 
 @dataclass(frozen=True)
 class Stage:
-    """One kind of model call. A forward starts when `max_batch` requests wait, when no running slot could still
-    join, or when the oldest has waited `max_wait_s` (None: as long as a forward lately took, from 1 to 50 ms)."""
+    """One kind of model call. A forward starts when `max_batch` requests wait, when no running slot could still join,
+    or when the oldest has waited `max_wait_s` (None: about as long as a forward lately took, longer while workers
+    have enough to step)."""
 
     name: str
     max_batch: int | None = None

@@ -23,9 +23,11 @@ from typing import Any, NamedTuple
 from proctor.policies.protocol import Stage
 from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
 
-MIN_WAIT_S, MAX_WAIT_S = 0.0002, 0.05
+MAX_WAIT_S = 0.05
 SHORT_S = 0.002
 MARGIN_S = 0.001
+TICK_S = 0.001
+"""Shorter waits are not worth it: the system's clock for waiting is no finer."""
 
 
 class Moment(NamedTuple):
@@ -71,7 +73,7 @@ class Lane:
         """Until when the oldest request may wait for company."""
         if self.stage.max_wait_s is not None:
             return since + self.stage.max_wait_s
-        soon = since + min(max(self._recent_s, MIN_WAIT_S), MAX_WAIT_S)
+        soon = since + min(self._recent_s, MAX_WAIT_S)
         before_idle = moment.now + moment.spare_s - self._recent_s - MARGIN_S
         return max(soon, min(before_idle, since + MAX_WAIT_S))
 
@@ -109,7 +111,7 @@ class Lane:
             if not requests:
                 continue
             due = self._due(requests[0].since, moment)
-            if len(requests) >= self.max_batch or len(requests) >= live.get(key, 0) or due <= moment.now:
+            if len(requests) >= self.max_batch or len(requests) >= live.get(key, 0) or due <= moment.now + TICK_S:
                 batch = [requests.popleft() for _ in range(min(len(requests), self.max_batch))]
                 self._start(batch, moment.now, moment.here)
                 return None

@@ -30,6 +30,7 @@ from proctor.rollout.agents import AgentRuntime
 from proctor.rollout.batching import Lane, LaneStats, Moment
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.forward import Answer, TaskEntry
+from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.layout import layout_of
 from proctor.rollout.messages import (
     Done,
@@ -136,6 +137,8 @@ class Engine:
 
     def _examine(self) -> None:
         """One group of agents after the other. Goes on in the middle of a group where another thread had to stop."""
+        if not self._crew.inline:
+            prefer_short_slices()
         while not self.cancel.cancelled:
             if not self._agents:
                 group = self._scheduler.next_group()
