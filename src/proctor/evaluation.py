@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,12 @@ def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -
             ledger.set_meta("shard", str(shard or Shard()))
             ledger.set_meta("fingerprints", prints)
             ledger.add(Plan(cfg, shard).placed())
-        return _work(run, cfg, hooks)
+        try:
+            return _work(run, cfg, hooks)
+        except InputError:
+            if next(run.results(), None) is None:
+                shutil.rmtree(run.path)
+            raise
 
 
 def resume(

@@ -193,6 +193,16 @@ def test_an_environment_that_cannot_be_made_is_bad_input(examine: Callable[..., 
         examine(tasks=[task(kwargs={"colour": "red"})], workers=1)
 
 
+@pytest.mark.parametrize("max_loaded_agents", [1, 8])
+def test_an_agent_that_cannot_be_loaded_is_bad_input_before_the_first_trial(
+    examine: Callable[..., RunDir], tmp_path: Path, max_loaded_agents: int
+) -> None:
+    agents = [policy("Linear"), policy("Unloadable")]
+    with pytest.raises(InputError, match=r'agent "unloadable" cannot be loaded: ValueError: there are no weights'):
+        examine(agents=agents, limits={"max_loaded_agents": max_loaded_agents})
+    assert not list(tmp_path.iterdir()), "a folder without a single trial is of no use"
+
+
 def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
 

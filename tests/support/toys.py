@@ -158,6 +158,11 @@ class Quitter(StagedPolicy):
         return StageOutput([Fail("no plan was found")] * len(batch))
 
 
+class Unloadable(Linear):
+    def __init__(self) -> None:
+        raise ValueError("there are no weights")
+
+
 class Wanderer(StagedPolicy):
     """Never acts."""
 

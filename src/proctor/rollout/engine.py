@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from proctor.config.models import EvalConfig
+from proctor.config.models import AgentCfg, EvalConfig
 from proctor.errors import InputError, RunError
 from proctor.plan.plan import Plan
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, options_for
-from proctor.policies.protocol import Execute, Fail, Goto, SpaceInfo
+from proctor.policies.protocol import AnyPolicy, Execute, Fail, Goto, SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
@@ -41,7 +41,6 @@ from proctor.rollout.messages import (
     Probe,
     ProbeFailed,
     Ready,
-    Run,
     Start,
     TaskInfo,
 )
@@ -103,6 +102,7 @@ class Engine:
         try:
             self._probe()
             self._scheduler = Scheduler(self.plan, pending, self._worlds())
+            self._try_loading(self._scheduler.later_agents())
             if self._crew.inline:
                 self._examine()
             else:
@@ -146,6 +146,7 @@ class Engine:
                     return
                 self._load(group)
             self._loop()
+            self._commit()
             self._unload()
 
     def _loop(self) -> None:
@@ -163,7 +164,6 @@ class Engine:
                     self._handle(member, event)
             due = self._dispatch(now)
             crew.flush()
-            self._commit()
             if now - self._watched > WATCH_S:
                 self._watch(now)
             if not (self._answers or crew.busy or self._scheduler.exhausted):
@@ -223,13 +223,20 @@ class Engine:
         """The step limit that a task would have under another config, now that its environment is known."""
         return cfg.task(task).max_episode_steps or cfg.max_episode_steps or self._infos[task].own_max_steps
 
+    def _try_loading(self, agents: list[str]) -> None:
+        """Load and let go of the agents whose turn comes later: one that cannot be loaded is found now."""
+        self.progress.phase = "trying policies"
+        for name in agents:
+            self._observe(force=True)
+            _load_policy(self.cfg.agent(name), self.spaces()).close()
+
     def _load(self, group: list[str]) -> None:
         self.progress.phase = "loading policies"
         spaces = self.spaces()
         for name in group:
             self._observe(force=True)
             agent = self.cfg.agent(name)
-            load = partial(load_policy, agent, spaces)
+            load = partial(_load_policy, agent, spaces)
             self._agents[name] = AgentRuntime(name, load, options_for(agent), self.cfg.num_parallel, self._deliver)
             self._live[name] = {}
 
@@ -341,6 +348,8 @@ class Engine:
             self.progress.unscored += 1
 
     def _commit(self) -> None:
+        """Enter results into the ledger, those of some hundredths of a second at a time: a transaction costs about as
+        much as a hundred steps of a small environment. Until then a trial does not count as done."""
         if self._results:
             results, self._results = self._results, []
             self.ledger.finish(results)
@@ -388,7 +397,7 @@ class Engine:
             slot.stage, slot.hops = decision.then, 0
             slot.execute()
             self.progress.steps += len(decision.actions)
-            worker.send(Run(slot.number, decision.actions, answer.valid))
+            worker.run(slot.number, decision.actions, answer.valid)
             return
         match decision:
             case Goto(stage):
@@ -415,6 +424,7 @@ class Engine:
 
     def _watch(self, now: float) -> None:
         self._watched = now
+        self._commit()
         for member in self._crew.members:
             if lost := member.worker.lost():
                 self._lose(member, lost)
@@ -446,3 +456,14 @@ class Engine:
         if self.observer is not None and (force or now - self._observed > OBSERVE_S):
             self._observed = now
             self.observer(self.progress)
+
+
+def _load_policy(agent: AgentCfg, spaces: SpaceInfo) -> AnyPolicy:
+    """Raises InputError, whatever the policy's own code raises."""
+    try:
+        return load_policy(agent, spaces)
+    except InputError:
+        raise
+    except Exception as problem:
+        log.warning("agent %s cannot be loaded", agent.name, exc_info=True)
+        raise InputError(f'agent "{agent.name}" cannot be loaded: {type(problem).__name__}: {problem}') from problem

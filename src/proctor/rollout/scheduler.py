@@ -41,6 +41,10 @@ class Scheduler:
         self._source = {task: self._trials(group, task) for task in self._plan.tasks}
         return [agent for agent in group if any(key[0] == agent for key in self._pending)]
 
+    def later_agents(self) -> list[str]:
+        """The agents of all groups but the first."""
+        return [agent for group in list(self._groups)[1:] for agent in group]
+
     def _trials(self, group: list[str], task: str) -> Iterator[Trial]:
         for trial in self._plan.of_task(group, task):
             key = (trial.agent, task, trial.index)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 from dataclasses import dataclass
 
+import numpy as np
+
 from proctor.rollout.messages import Command, Event
 
 
@@ -24,6 +26,10 @@ class Worker(abc.ABC):
 
     @abc.abstractmethod
     def send(self, command: Command) -> None: ...
+
+    @abc.abstractmethod
+    def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
+        """Send Run: what is sent most."""
 
     @abc.abstractmethod
     def flush(self) -> None: ...

@@ -44,8 +44,10 @@ def serve(host: Host, link: Link) -> None:
     """Take commands, work, answer, until closed."""
     while True:
         for command in link.commands(host):
-            if isinstance(command, Run) and isinstance(command.actions, tuple):
-                command = Run(command.slot, link.block.get_actions(command.slot, command.actions), command.valid)
+            if type(command) is Run:
+                slot, actions, valid = command
+                host.run(slot, link.block.get_actions(slot, actions) if type(actions) is tuple else actions, valid)
+                continue
             host.handle(command)
             if isinstance(command, Close):
                 link.flush()

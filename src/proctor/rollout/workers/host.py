@@ -88,10 +88,9 @@ class Host:
         return job.runtime
 
     def handle(self, command: Command) -> None:
-        if type(command) is Run:
-            self._run(command)
-            return
         match command:
+            case Run(slot, actions, valid):
+                self.run(slot, actions, valid)
             case Start(slot, trial):
                 if self._is_batch[trial.task]:
                     self._batch_for(trial.task).add(command)
@@ -112,8 +111,8 @@ class Host:
             case Close():
                 self.close()
 
-    def _run(self, command: Run) -> None:
-        slot, actions, valid = command
+    def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
+        """Execute a chunk of actions in a slot."""
         job = self._places[slot].job
         if job is not None:
             job.execute(actions, valid)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
+
 from proctor.rollout.messages import Command, Event
 from proctor.rollout.workers.base import Lost, Worker
 from proctor.rollout.workers.host import Host
@@ -19,6 +21,9 @@ class InlineWorker(Worker):
 
     def send(self, command: Command) -> None:
         self._host.handle(command)
+
+    def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
+        self._host.run(slot, actions, valid)
 
     def flush(self) -> None:
         pass

@@ -64,11 +64,11 @@ class ProcessWorker(Worker):
     def send(self, command: Command) -> None:
         if isinstance(command, Start):
             self._tasks[command.slot] = command.trial.task
-        elif isinstance(command, Run):
-            actions = np.asarray(command.actions)
-            where = self._block.put_actions(command.slot, actions)
-            command = Run(command.slot, actions if where is None else where, command.valid)
         self._outbox.append(command)
+
+    def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
+        where = self._block.put_actions(slot, actions)
+        self._outbox.append(Run(slot, actions if where is None else where, valid))
 
     def flush(self) -> None:
         if self._outbox and not self._closed:
