@@ -80,7 +80,7 @@ def workers(repeats: int) -> list[Row]:
 
 
 def _workers(repeats: int, step_ms: float, rounds_per_ms: float) -> list[Row]:
-    work, episodes = str(int(rounds_per_ms * step_ms)), str(int(48 / step_ms))
+    work, episodes = str(int(rounds_per_ms * step_ms)), str(int(96 / step_ms))
     ours, theirs = in_turn(
         2 * repeats, lambda: sides.proctor("busy", work, episodes), lambda: sides.bare("busy", work, episodes)
     )
