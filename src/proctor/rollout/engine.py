@@ -348,8 +348,8 @@ class Engine:
             self.progress.unscored += 1
 
     def _commit(self) -> None:
-        """Enter results into the ledger, those of some hundredths of a second at a time: a transaction costs about as
-        much as a hundred steps of a small environment. Until then a trial does not count as done."""
+        """Enter results into the ledger, those of some hundredths of a second at a time: a transaction costs as much
+        as many steps of a small environment. Until then a trial does not count as done."""
         if self._results:
             results, self._results = self._results, []
             self.ledger.finish(results)

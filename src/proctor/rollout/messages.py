@@ -46,12 +46,6 @@ class Finish(NamedTuple):
     error: str
 
 
-class Abandon(NamedTuple):
-    """Forget the slot's trial; nothing is recorded."""
-
-    slot: int
-
-
 class Close(NamedTuple):
     """Close environments and stop."""
 
@@ -103,5 +97,5 @@ class Fatal(NamedTuple):
     error: str
 
 
-Command = Probe | Start | Run | Finish | Abandon | Close
+Command = Probe | Start | Run | Finish | Close
 Event = TaskInfo | ProbeFailed | Ready | Done | Fault | Fatal

@@ -19,7 +19,6 @@ import numpy as np
 from proctor import suites
 from proctor.record.episode import Outcome
 from proctor.rollout.messages import (
-    Abandon,
     Close,
     Command,
     Done,
@@ -101,11 +100,6 @@ class Host:
                 job = self._job(slot)
                 if job is not None:
                     self.finish(slot, job, outcome, error)
-            case Abandon(slot):
-                job = self._job(slot)
-                if job is not None:
-                    job.abandon()
-                    self._release(slot)
             case Probe(task):
                 self._probes.append(task)
             case Close():

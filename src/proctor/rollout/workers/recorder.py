@@ -1,7 +1,7 @@
 """Putting a finished trial on disk: metrics, digest, npz.
 
 It happens in the worker, where the arrays are, and before the trial is reported as done. It is done on the stepping
-thread: half a millisecond per trial on an ordinary disk, and a thread of its own would cost more in waiting for the
+thread: that is little next to an episode, and a thread of its own would cost more in waiting for the
 interpreter.
 """
 
