@@ -50,7 +50,9 @@ class Check:
 
 def check(cfg: EvalConfig) -> Check:
     found = Check()
-    short = cfg.model_copy(update={"n_trials": 1, "num_parallel": 1, "record": RecordCfg(level=cfg.record.level)})
+    tasks = tuple(task.model_copy(update={"n_trials": None}) for task in cfg.tasks)
+    record = RecordCfg(level=cfg.record.level)
+    short = cfg.model_copy(update={"tasks": tasks, "n_trials": 1, "num_parallel": 1, "record": record})
     try:
         engine, tried = _short_run(short.model_copy(update={"agents": (AgentCfg(name="zero", policy="zero"),)}), found)
     except InputError as error:
@@ -183,7 +185,7 @@ def _estimate(cfg: EvalConfig, engine: Engine, results: list[TrialResult], found
     """From the timed steps: environments step on all workers, forwards of one agent share batches."""
     env_s = forward_s = 0.0
     for r in results:
-        steps = cfg.n_trials * engine.max_steps(r.trial.task, cfg)
+        steps = cfg.trials_of(cfg.task(r.trial.task)) * engine.max_steps(r.trial.task, cfg)
         stats = engine.batching[r.trial.agent].values()
         forward = sum(s.seconds for s in stats) / max(sum(s.forwards for s in stats), 1)
         per_step = max(r.wall_time_s / r.steps_total - forward, 1e-6)

@@ -96,7 +96,7 @@ def resume(
         with run.ledger() as ledger:
             _check_fingerprints(cfg, ledger)
             shard = Shard.parse(ledger.get_meta("shard", "1/1"))
-            if shard.count > 1 and cfg.n_trials != old.n_trials:
+            if shard.count > 1 and cfg.trials_per_agent != old.trials_per_agent:
                 raise InputError(
                     f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume"
                 )

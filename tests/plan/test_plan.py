@@ -48,6 +48,20 @@ def test_every_agent_meets_every_task_and_seed_exactly_once(size: dict[str, int]
     assert all(t.seed == 7 + t.index for t in trials)
 
 
+@given(st.lists(st.one_of(st.none(), st.integers(1, 40)), min_size=1, max_size=4), st.integers(1, 5))
+def test_tasks_may_have_their_own_number_of_trials(own: list[int | None], parts: int) -> None:
+    cfg = sized(2, len(own), n_trials=3)
+    tasks = tuple(task.model_copy(update={"n_trials": n}) for task, n in zip(cfg.tasks, own, strict=True))
+    cfg = cfg.model_copy(update={"tasks": tasks})
+    trials = list(Plan(cfg))
+    for task, n in zip(tasks, own, strict=True):
+        assert sorted(t.index for t in trials if t.task == task.name and t.agent == "a0") == list(range(n or 3))
+    assert len(trials) == 2 * cfg.trials_per_agent
+    shards = [trial for i in range(parts) for trial in Plan(cfg, Shard(i + 1, parts))]
+    assert len(shards) == len(trials)
+    assert set(shards) == set(trials)
+
+
 @given(sizes, st.integers(1, 7), st.integers(1, 6), st.integers(1, 6))
 def test_shards_partition_the_plan_however_agents_are_grouped(
     size: dict[str, int], count: int, group: int, other_group: int

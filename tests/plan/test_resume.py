@@ -57,6 +57,16 @@ def test_what_would_alter_a_trial_is_named(keys: dict[str, Any], named: str) -> 
     assert f"\n  {named}\n" in str(error.value)
 
 
+def test_a_task_of_its_own_number_may_grow_but_not_shrink_or_change_sides() -> None:
+    def with_trials(n: int | None) -> EvalConfig:
+        return changed(tasks=(CFG.tasks[0].model_copy(update={"n_trials": n}),))
+
+    check_resumable(with_trials(20), with_trials(40))
+    for before, after in ((20, 19), (None, 50), (20, None)):
+        with pytest.raises(InputError, match=f"tasks.0.n_trials: {before} -> {after}"):
+            check_resumable(with_trials(before), with_trials(after))
+
+
 def test_the_refusal_names_everything_at_once_and_says_what_may_be_done() -> None:
     with pytest.raises(InputError) as error:
         check_resumable(CFG, changed(n_trials=5, base_seed=1, name="other", num_parallel=2))

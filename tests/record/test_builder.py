@@ -90,6 +90,36 @@ def test_signals_that_make_no_array(values: list[dict[str, Any]], says: str) -> 
     assert str(error.value) == says
 
 
+def test_constants_are_kept_once() -> None:
+    made = builder()
+    made.keep({"case": "squat", "reference": [[1.0, 2.0]]})
+    made.add([0, 0], 1.0, True, {"x": 1.0})
+    episode = made.finish(Outcome.SUCCESS, (True, False), 50, "reach")
+    assert (episode.case, episode.arrays["reference"].shape) == ("squat", (1, 2))
+    assert builder().finish(Outcome.FAILURE, (True, False), 50, "reach").case is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("rewards", 1.0, 'the constant "rewards" (float) cannot be kept: that name is taken'),
+        ("goal", None, 'the constant "goal" (NoneType) cannot be kept: only numbers and text can be recorded'),
+    ],
+)
+def test_constants_that_cannot_be_kept(name: str, value: Any, says: str) -> None:
+    with pytest.raises(ValueError, match="constant") as error:
+        builder().keep({name: value})
+    assert str(error.value) == says
+
+
+def test_a_name_is_a_signal_or_a_constant() -> None:
+    made = builder()
+    made.keep({"x": 1.0})
+    made.add([0, 0], 1.0, True, {"x": 1.0})
+    with pytest.raises(ValueError, match='"x" is both a signal and a constant of the environment; rename one of them'):
+        made.arrays(terminated=True, truncated=False)
+
+
 def test_the_first_success_counts_from_one() -> None:
     made = builder()
     for success in (False, True, True):

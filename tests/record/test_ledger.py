@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from proctor.errors import InputError, RunError
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
-from proctor.record.ledger import Ledger
+from proctor.record.ledger import FORMAT, Ledger
 from proctor.record.result import TrialResult
 
 number = st.floats(allow_nan=False, allow_infinity=False)
@@ -177,7 +177,7 @@ def test_a_ledger_of_another_format(tmp_path: Path) -> None:
         ledger.set_meta("format", 99)
     with pytest.raises(InputError) as error:
         Ledger.open(path)
-    assert str(error.value) == f"{path} has ledger format 99; this version of Proctor reads 1"
+    assert str(error.value) == f"{path} has ledger format 99; this version of Proctor reads {FORMAT}"
 
 
 def test_no_ledger(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ trajectory_length_last avg_translation_speed_last tip_speed_max_mm_s tip_speed_m
 sim_time_s wall_lcp_max_abs_max wall_lcp_sum_abs_mean wall_wire_force_norm_max
 wall_wire_force_norm_mean wall_collision_force_norm_max wall_collision_force_norm_mean
 wall_force_max score score_success score_efficiency score_safety score_smoothness npz_path task
-outcome attempts
+outcome attempts case
 """.split()  # noqa: SIM905
 
 

@@ -31,8 +31,9 @@ def check_command(
     for mark, lines in (("ok", found.fine), ("warning", found.warnings), ("PROBLEM", found.problems)):
         for line in lines:
             typer.echo(f"{mark:>8}  {line}")
-    total = len(cfg.agents) * len(cfg.tasks) * cfg.n_trials
-    typer.echo(f"{len(cfg.agents)} agents x {len(cfg.tasks)} tasks x {cfg.n_trials} trials = {total} trials")
+    counts = {cfg.trials_of(task) for task in cfg.tasks}
+    each = f"{len(cfg.tasks)} tasks x {counts.pop()} trials" if len(counts) == 1 else f"{cfg.trials_per_agent} trials"
+    typer.echo(f"{len(cfg.agents)} agents x {each} = {len(cfg.agents) * cfg.trials_per_agent} trials")
     if found.seconds is not None and found.ok:
         typer.echo(
             f"at most about {duration(found.seconds)}, if every episode goes to its step limit ({found.steps:,} steps)"

@@ -34,6 +34,9 @@ class TaskCfg(Frozen):
     suite: str
     name: str = Field(min_length=1)
     """Filled in by the suite where the config gives none."""
+    n_trials: int | None = Field(default=None, ge=1)
+    """Trials of each agent on this task; None: the run's. Filled in by a suite whose tasks come as a known number of
+    cases (the motions of a library), where the config gives none."""
     max_episode_steps: int | None = Field(default=None, ge=1)
     """Overrides the run's limit for this task."""
     wait_steps: int = Field(default=0, ge=0)
@@ -155,3 +158,11 @@ class EvalConfig(Frozen):
 
     def task(self, name: str) -> TaskCfg:
         return next(t for t in self.tasks if t.name == name)
+
+    def trials_of(self, task: TaskCfg) -> int:
+        """How many trials each agent has on a task."""
+        return task.n_trials or self.n_trials
+
+    @property
+    def trials_per_agent(self) -> int:
+        return sum(self.trials_of(task) for task in self.tasks)

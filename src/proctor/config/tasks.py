@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from proctor.config.models import TaskCfg
 from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.problems import Path, did_you_mean
 from proctor.config.validate import validate
+from proctor.errors import InputError
+
+if TYPE_CHECKING:
+    from proctor.suites.protocol import Suite
 
 
 def resolve_tasks(entries: list[Any], context: Context) -> list[TaskCfg]:
@@ -61,7 +65,17 @@ def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tupl
     if checked is None:
         return data, fallback
     data["options"] = checked.model_dump(mode="json")
+    _fill_in_trials(data, suite, checked, where, context)
     return data, suite.task_name(checked)
+
+
+def _fill_in_trials(data: dict[str, Any], suite: Suite, options: Any, where: Path, context: Context) -> None:
+    if data.get("n_trials") is not None:
+        return
+    try:
+        data["n_trials"] = suite.default_trials(options)
+    except InputError as error:
+        context.problems.add((*where, "options"), str(error))
 
 
 def _suite_name(entry: dict[str, Any], where: Path, context: Context) -> str | None:

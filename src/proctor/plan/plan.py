@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
@@ -46,6 +47,8 @@ class Plan:
         self.tasks = [t.name for t in cfg.tasks]
         self._agent_position = {name: i for i, name in enumerate(self.agents)}
         self._task_position = {name: i for i, name in enumerate(self.tasks)}
+        self._n_trials = {task.name: cfg.trials_of(task) for task in cfg.tasks}
+        self._before = dict(zip(self.tasks, accumulate(self._n_trials.values(), initial=0), strict=False))
         self._agent_files = _file_names(self.agents)
         self._task_files = _file_names(self.tasks)
 
@@ -58,27 +61,22 @@ class Plan:
         return (trial for trial in self._all() if self._number(trial) % self.shard.count == self.shard.index - 1)
 
     def _number(self, trial: Trial) -> int:
-        pair = self._agent_position[trial.agent] * len(self.tasks) + self._task_position[trial.task]
-        return pair * self.cfg.n_trials + trial.index
+        return self._agent_position[trial.agent] * self.cfg.trials_per_agent + self._before[trial.task] + trial.index
 
     def _all(self) -> Iterator[Trial]:
         for group in self.groups():
-            for block in self._blocks():
+            for start in range(0, max(self._n_trials.values()), BLOCK):
                 for task in self.tasks:
-                    yield from self._of_block(group, task, block)
+                    yield from self._of_block(group, task, start)
 
     def of_task(self, group: Sequence[str], task: str) -> Iterator[Trial]:
         """The trials of one task and one group of agents, whatever the shard, in plan order."""
-        for block in self._blocks():
-            yield from self._of_block(group, task, block)
+        for start in range(0, self._n_trials[task], BLOCK):
+            yield from self._of_block(group, task, start)
 
-    def _blocks(self) -> Iterator[range]:
-        for start in range(0, self.cfg.n_trials, BLOCK):
-            yield range(start, min(start + BLOCK, self.cfg.n_trials))
-
-    def _of_block(self, group: Sequence[str], task: str, block: range) -> Iterator[Trial]:
+    def _of_block(self, group: Sequence[str], task: str, start: int) -> Iterator[Trial]:
         for agent in group:
-            for index in block:
+            for index in range(start, min(start + BLOCK, self._n_trials[task])):
                 yield Trial(agent, task, index, self.cfg.base_seed + index)
 
     def placed(self) -> Iterator[tuple[Trial, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from proctor.config.models import EvalConfig
@@ -16,7 +17,7 @@ def check_resumable(old: EvalConfig, new: EvalConfig) -> None:
     refused = [
         f"{path}: {_short(before)} -> {_short(after)}"
         for path, before, after in differences(old.model_dump(mode="json"), new.model_dump(mode="json"))
-        if path.split(".", 1)[0] not in FREE and not (path == "n_trials" and after >= before)
+        if path.split(".", 1)[0] not in FREE and not _grows(path, before, after)
     ]
     if refused:
         raise InputError(
@@ -25,6 +26,13 @@ def check_resumable(old: EvalConfig, new: EvalConfig) -> None:
             + "\nn_trials may grow; num_parallel, workers and limits may change. For another scoring: "
             "proctor score RUN --set scoring.…; for anything else start a new run."
         )
+
+
+def _grows(path: str, before: Any, after: Any) -> bool:
+    """Whether a change only adds trials. A task that had the run's number may not leave it: one of them could be
+    smaller."""
+    counts = path == "n_trials" or re.fullmatch(r"tasks\.\d+\.n_trials", path) is not None
+    return counts and before is not None and after is not None and after >= before
 
 
 def differences(old: Any, new: Any, path: str = "") -> list[tuple[str, Any, Any]]:

@@ -37,7 +37,7 @@ class Pipeline:
                 self.normalize = Normalize(statistics, stack, stacked)
                 stacked = {task: self.normalize.space(s) for task, s in stacked.items()}
         self.scale = ActionScale(options.action_scale, spaces.action) if options.action_scale else None
-        self.model_spaces = SpaceInfo(dict(stacked), dict(spaces.action))
+        self.model_spaces = SpaceInfo(dict(stacked), dict(spaces.action), spaces.briefing)
 
     def around(self, policy: AnyPolicy) -> AnyPolicy:
         """The policy with the steps around it; the policy itself where there are none."""

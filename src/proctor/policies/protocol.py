@@ -104,10 +104,12 @@ class StageOutput:
 
 @dataclass(frozen=True)
 class SpaceInfo:
-    """What a loader is told of the tasks its agent will meet: gymnasium spaces by task name."""
+    """What a loader is told of the tasks its agent will meet, by task name: gymnasium spaces, and what the suite tells
+    agents beforehand (its briefing, made when it is called)."""
 
     observation: dict[str, Any] = field(default_factory=dict)
     action: dict[str, Any] = field(default_factory=dict)
+    briefing: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
 
 class Policy(abc.ABC):

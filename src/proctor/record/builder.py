@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from proctor.record.episode import Episode, Outcome
+from proctor.record.episode import RESERVED, Episode, Outcome
 
 
 class EpisodeBuilder:
@@ -17,6 +17,7 @@ class EpisodeBuilder:
         "_action_dtype",
         "_action_shape",
         "_actions",
+        "_constants",
         "_dt_s",
         "_kept",
         "_labels",
@@ -34,6 +35,7 @@ class EpisodeBuilder:
         self._rewards: list[float] = []
         self._success: list[bool] = []
         self._signals: dict[str, list[Any]] = {}
+        self._constants: dict[str, np.ndarray] = {}
         self._kept: list[list[np.ndarray]] = [[] for _ in labels]
 
     def __len__(self) -> int:
@@ -51,6 +53,15 @@ class EpisodeBuilder:
         """Keep an observation: the first of the trial, then the one after each step."""
         for kept, leaf in zip(self._kept, leaves, strict=False):
             kept.append(np.array(leaf))
+
+    def keep(self, constants: Mapping[str, Any]) -> None:
+        """Keep what the environment says once per trial. Raises ValueError for what cannot be recorded."""
+        for name, value in constants.items():
+            array = np.array(value)
+            if name in RESERVED or array.dtype.hasobject:
+                why = "that name is taken" if name in RESERVED else "only numbers and text can be recorded"
+                raise ValueError(f'the constant "{name}" ({type(value).__name__}) cannot be kept: {why}')
+            self._constants[name] = array
 
     def add(self, action: Any, reward: float, success: bool, signals: Any) -> int:
         """Keep a step; how many there are now."""
@@ -80,7 +91,10 @@ class EpisodeBuilder:
             "success": np.array(self._success, bool),
             "action_dt_s": np.array(np.nan if self._dt_s is None else self._dt_s, np.float64),
         }
+        arrays |= self._constants
         for name, values in self._signals.items():
+            if name in self._constants:
+                raise ValueError(f'"{name}" is both a signal and a constant of the environment; rename one of them')
             arrays[name] = _stack(name, values, n)
         for label, kept in zip(self._labels, self._kept, strict=True):
             arrays["observations" if label == "observation" else f"observations.{label}"] = np.array(kept)

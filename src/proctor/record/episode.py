@@ -2,7 +2,9 @@
 
 `Episode.arrays` has T rows (steps executed after the warm-up): `actions`, `rewards`, `terminals`, `truncations`,
 `success`, every signal by name, and on request `observations` (or `observations.KEY`), which have T+1 rows: the first
-observation, then the one after each step. `action_dt_s` is a scalar, NaN where the environment has no clock.
+observation, then the one after each step. `action_dt_s` is a scalar, NaN where the environment has no clock. What an
+environment says once per trial (its constants: a reference motion, an instruction) is there under its own name; the
+constant `case` names what the trial is about.
 """
 
 from __future__ import annotations
@@ -56,6 +58,11 @@ class Episode:
     @property
     def dt_s(self) -> float:
         return float(self.arrays["action_dt_s"])
+
+    @property
+    def case(self) -> str | None:
+        """What the trial is about, where the environment says so."""
+        return str(self.arrays["case"]) if "case" in self.arrays else None
 
     @property
     def first_success(self) -> int | None:

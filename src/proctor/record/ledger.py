@@ -18,7 +18,7 @@ from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 
-FORMAT = 1
+FORMAT = 2
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -28,7 +28,7 @@ CREATE TABLE trials (
   state TEXT NOT NULL DEFAULT 'pending', attempts INTEGER NOT NULL DEFAULT 0, faults TEXT NOT NULL DEFAULT '[]',
   outcome TEXT, success INTEGER, steps_total INTEGER, steps_to_success INTEGER, episode_reward REAL, max_steps INTEGER,
   clipped_steps INTEGER, wall_time_s REAL, sim_time_s REAL, metrics TEXT, error TEXT, npz TEXT, digest TEXT,
-  trace TEXT, video TEXT,
+  trace TEXT, video TEXT, "case" TEXT,
   PRIMARY KEY (agent, task, idx)
 ) WITHOUT ROWID;
 CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
@@ -36,9 +36,9 @@ CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
 
 _RESULT_COLUMNS = (
     "attempts, outcome, success, steps_total, steps_to_success, episode_reward, max_steps, clipped_steps, wall_time_s, "
-    "sim_time_s, metrics, error, npz, digest, trace, video"
+    'sim_time_s, metrics, error, npz, digest, trace, video, "case"'
 )
-_RESULT_NAMES = tuple(name.strip() for name in _RESULT_COLUMNS.split(","))
+_RESULT_NAMES = tuple(name.strip(' "') for name in _RESULT_COLUMNS.split(","))
 
 
 class Ledger:
@@ -98,7 +98,7 @@ class Ledger:
 
     def finish(self, results: Iterable[TrialResult]) -> None:
         """Commit results, all in one transaction."""
-        assignments = ", ".join(f"{name} = ?" for name in _RESULT_NAMES)
+        assignments = ", ".join(f'"{name}" = ?' for name in _RESULT_NAMES)
         self._write(
             f"UPDATE trials SET state = 'done', {assignments} WHERE agent = ? AND task = ? AND idx = ?",
             (_to_row(r) for r in results),

@@ -37,3 +37,5 @@ class TrialResult:
     trace: str | None = None
     """Of the recorded arrays and the first and last observation: equal for episodes that are copies of each other."""
     video: str | None = None
+    case: str | None = None
+    """What the trial was about, where its task has named cases: a motion, an instruction."""

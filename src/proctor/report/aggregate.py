@@ -37,7 +37,7 @@ class _Estimator:
     def summary(self, cells: Sequence[CellColumns]) -> model.Summary:
         names = list(dict.fromkeys(name for cell in cells for name in sorted(cell.metrics)))
         return model.Summary(
-            planned=self.cfg.n_trials * len(cells),
+            planned=sum(self.cfg.trials_of(self.cfg.task(cell.task)) for cell in cells),
             n_trials=sum(cell.n_trials for cell in cells),
             n=sum(cell.n for cell in cells),
             success=self.success(cells),
@@ -162,7 +162,7 @@ def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model
 
 
 def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:
-    whole = cfg.n_trials * len(cfg.agents) * len(cfg.tasks)
+    whole = cfg.trials_per_agent * len(cfg.agents)
     return whole if context.planned is None else context.planned
 
 

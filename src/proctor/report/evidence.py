@@ -125,7 +125,7 @@ def _facts(report: Report) -> dict[str, str]:
     context, scoring = report.context, report.scoring
     floor = "none" if scoring.floor is None else f"{scoring.floor:g}"
     return {
-        "Trials": f"{report.n_trials:,} per agent and task, seeds from {report.config['base_seed']}; "
+        "Trials": f"{text.trials_each(report.config)} per agent and task, seeds from {report.config['base_seed']}; "
         f"{report.finished:,} of {report.planned:,} finished, {report.scored:,} scored",
         "Scoring": f"{scoring.name}, version {scoring.version}; a trial that the policy broke scores {floor}",
         "Intervals": f"{text.percent(context.level)}; rates: Wilson; scores: percentile bootstrap within "

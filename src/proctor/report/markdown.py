@@ -116,7 +116,7 @@ def _how(report: Report) -> str:
     context, scoring = report.context, report.scoring
     lines = [
         f"{report.finished:,} of {text.count(report.planned, 'planned trial')} finished, {report.scored:,} "
-        f"scored; {report.n_trials:,} per agent and task, seeds from {report.config['base_seed']}.",
+        f"scored; {text.trials_each(report.config)} per agent and task, seeds from {report.config['base_seed']}.",
         f"Scoring {escape(scoring.name)}, version {escape(scoring.version)}.",
         "Success intervals: Wilson. Score intervals: bootstrap within tasks "
         f"({context.n_resamples:,} resamples). Unscored trials enter no rate.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from proctor.report.model import MeanEstimate, RateEstimate
 from proctor.stats import Interval
@@ -89,3 +91,10 @@ def listed(words: list[str], most: int = 6) -> str:
     if len(words) > most:
         return f"{', '.join(words[:most])} and {len(words) - most} more"
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def trials_each(config: Mapping[str, Any]) -> str:
+    """How many trials each agent has on each task: "20", or "8 to 20" where tasks differ."""
+    counts = [task["n_trials"] or config["n_trials"] for task in config["tasks"]]
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -12,10 +12,11 @@ import threading
 import time
 from collections import deque
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig
 from proctor.errors import InputError, RunError
 from proctor.plan.plan import Plan
@@ -75,6 +76,7 @@ class Engine:
         self._answers: deque[tuple[Lane, list[Answer], float]] = deque()
         self._infos: dict[str, TaskInfo] = {}
         self._entries: dict[str, TaskEntry] = {}
+        self._briefings = {task.name: cache(partial(suites.briefing, task)) for task in cfg.tasks}
         self._agents: dict[str, AgentRuntime] = {}
         self._live: dict[str, dict[Any, int]] = {}
         self._attempts: dict[str, int] = {}
@@ -216,7 +218,9 @@ class Engine:
         """What loaders are told."""
         infos = self._infos.values()
         return SpaceInfo(
-            {info.task: info.observation_space for info in infos}, {info.task: info.action_space for info in infos}
+            {info.task: info.observation_space for info in infos},
+            {info.task: info.action_space for info in infos},
+            self._briefings,
         )
 
     def max_steps(self, task: str, cfg: EvalConfig) -> int:

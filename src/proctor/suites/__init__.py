@@ -6,7 +6,7 @@ works as well.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from proctor.errors import InputError
 from proctor.registry import Registry, import_object
@@ -37,6 +37,12 @@ def is_batch(task: TaskCfg) -> bool:
     """Whether `make_env` gives a BatchEnv for this task."""
     suite = suite_for(task)
     return suite.is_batch(suite.Options.model_validate(task.options))
+
+
+def briefing(task: TaskCfg) -> Any:
+    """What an agent may know of a task beforehand."""
+    suite = suite_for(task)
+    return suite.briefing(suite.Options.model_validate(task.options))
 
 
 def make_env(task: TaskCfg, *, render: bool, worlds: int) -> Env | BatchEnv:

@@ -52,6 +52,11 @@ class Env(abc.ABC):
     def step(self, action: Any) -> Step:
         """One step with an action of the action space."""
 
+    def constants(self) -> Mapping[str, Any]:
+        """What is recorded once per trial, asked after its reset: arrays, numbers or text by name, such as the
+        reference that a metric compares with. `case` names what the trial is about; reports group by it."""
+        return {}
+
     def dummy_action(self) -> Any:
         """What is done during warm-up steps: zeros, or the nearest valid action."""
         return neutral_action(self.action_space)
@@ -86,6 +91,10 @@ class BatchEnv(abc.ABC):
     def step(self, actions: Mapping[int, Any]) -> dict[int, Step]:
         """Step the worlds that have an action; the others may do anything. One Step for each key of
         `actions`."""
+
+    def constants(self, world: int) -> Mapping[str, Any]:
+        """As in Env, of the trial that runs in one world."""
+        return {}
 
     def dummy_action(self) -> Any:
         """As in Env."""
@@ -125,6 +134,15 @@ class Suite(abc.ABC):
     def is_batch(self, options: Any) -> bool:
         """Whether `make` returns a BatchEnv for these options."""
         return False
+
+    def default_trials(self, options: Any) -> int | None:
+        """How many trials a task has where the config says nothing: the number of its cases; None: the run's."""
+        return None
+
+    def briefing(self, options: Any) -> Any:
+        """What an agent may know of a task before its trials (reference motions, instructions). Asked in the main
+        process, at most once for a task, and only where a policy wants it."""
+        return None
 
     def needs(self) -> list[tuple[str, str]]:
         """(package, extra) pairs that must be importable, for `proctor doctor`."""

@@ -71,7 +71,7 @@ class BatchGroup:
             )
             for start, observation in zip(starts, observations, strict=True):
                 job = self.jobs[start.slot] = Job(start, runtime, host.cfg.folder)
-                job.began(observation)
+                job.began(observation, env.constants(start.slot))
                 if job.wants_frame():
                     job.film(env.render(start.slot))
         except BREAKS as problem:

@@ -205,7 +205,8 @@ class Host:
         try:
             env = self._env_for(place, start)
             place.job = job = Job(start, self.runtime_for(start.trial.task, env), self.cfg.folder)
-            job.began(env.reset(start.trial.seed, start.trial.index))
+            observation = env.reset(start.trial.seed, start.trial.index)
+            job.began(observation, env.constants())
             if job.wants_frame():
                 job.film(env.render())
         except BREAKS as problem:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,9 @@ class Job:
         video, dt = self.runtime.video, self.runtime.dt_s
         return video.fps or (1.0 / (dt * video.every) if dt else 30.0 / video.every)
 
-    def began(self, observation: Any) -> None:
+    def began(self, observation: Any, constants: Mapping[str, Any]) -> None:
         """The environment was reset."""
+        self.builder.keep(constants)
         self.observation = self.runtime.leaves(observation)
         self.first = self._observed()
         if self.runtime.labels and self.waits == 0:

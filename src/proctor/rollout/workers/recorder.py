@@ -67,4 +67,5 @@ class Recorder:
             digest=digest,
             trace=hashlib.sha256(digest.encode() + finished.ends).hexdigest(),
             video=finished.video,
+            case=episode.case,
         )
