@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make the virtual environment (first argument) and install Proctor with all extras, as pinned in constraints.txt.
+# Make the virtual environment (first argument) and install Proctor with what its tests and examples use, as pinned in constraints.txt.
 set -euo pipefail
 venv="${1:?usage: scripts/setup-venv.sh FOLDER}"
 cd "$(dirname "$0")/.."
@@ -33,4 +33,4 @@ if ! "$python" -m venv "$venv"; then
     exit 1
 fi
 echo "Installing Proctor and its extras into $venv ..."
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[torch,onnx,sb3,video,menagerie,tensorboard,dev]"
