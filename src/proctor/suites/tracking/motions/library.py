@@ -1,0 +1,105 @@
+"""Many references in one packed array, and how often each is to be practised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.registry import nearest
+from proctor.suites.tracking.motions.motion import Frames, Reference, concatenate
+
+
+class MotionLibrary:
+    """M references of one robot at one rate. The references never change; the sampling weights do."""
+
+    def __init__(self, references: Sequence[Reference]):
+        """Raises InputError for no references, two of one name, and different rates."""
+        if not references:
+            raise InputError("a motion library needs at least one motion; found none")
+        self.names: tuple[str, ...] = tuple(reference.name for reference in references)
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            raise InputError(f"two motions have one name: {', '.join(twice)}; rename one of them")
+        if len({reference.dt_s for reference in references}) > 1:
+            raise InputError("the motions of a library must have one rate; load them together with load_motions")
+        self.dt_s = references[0].dt_s
+        self.lengths = np.array([len(reference) for reference in references], np.int64)
+        self.offsets = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.frames = concatenate(references)
+        """All frames of all motions: motion i has the rows `offsets[i]` to `offsets[i + 1]`."""
+        self._weights = np.ones(len(references))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """Which motion has this name. Raises InputError where none has."""
+        if name in self.names:
+            return self.names.index(name)
+        hint = nearest(name, self.names)
+        raise InputError(
+            f'no motion "{name}"' + (f'; did you mean "{hint}"?' if hint else "") + f" ({len(self)} motions are loaded)"
+        )
+
+    def reference(self, i: int) -> Reference:
+        """Motion i, as views of the packed arrays."""
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"no motion {i}: the library has {len(self)}")
+        start, stop = self.offsets[i % len(self)], self.offsets[i % len(self) + 1]
+        return Reference(name=self.names[i], dt_s=self.dt_s, **vars(self.frames.rows(slice(start, stop))))
+
+    def rows(self, motions: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        """Rows of `self.frames`; a frame beyond either end of its motion is the nearest one. The arguments
+        broadcast."""
+        return self.offsets[motions] + np.clip(frames, 0, self.lengths[motions] - 1)
+
+    def gather(self, motions: np.ndarray, frames: np.ndarray) -> Frames:
+        """Frame `frames[n]` of motion `motions[n]` for each n, as copies with the leading shape of the arguments; a
+        frame beyond either end of its motion is the nearest one."""
+        return self.frames.rows(self.rows(np.asarray(motions), np.asarray(frames)))
+
+    @property
+    def sampling_weights(self) -> np.ndarray:
+        """(M,), not normalised; all ones at first. A copy."""
+        return self._weights.copy()
+
+    def update_sampling_weights(self, weights: Mapping[str, float] | Sequence[float] | np.ndarray) -> None:
+        """Give all motions new weights, or those that are named. Raises InputError, and changes nothing, for an
+        unknown name, another number of weights, a weight that is negative or not finite, and for all zero."""
+        new = self._weights.copy()
+        if isinstance(weights, Mapping):
+            for name, weight in weights.items():
+                new[self.index(name)] = weight
+        else:
+            given = np.asarray(weights, np.float64)
+            if given.shape != new.shape:
+                raise InputError(f"sampling weights: found shape {given.shape}, expected ({len(self)},)")
+            new[:] = given
+        wrong = np.flatnonzero(~np.isfinite(new) | (new < 0))
+        if len(wrong):
+            found = ", ".join(f"{self.names[i]}: {new[i]}" for i in wrong[:5])
+            raise InputError(f"sampling weights must be finite and not negative; found {found}")
+        if not new.any():
+            raise InputError("sampling weights must not all be zero: nothing could be sampled")
+        self._weights = new
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """n motions, each drawn with a probability proportional to its weight, (n,) int64."""
+        upper = np.cumsum(self._weights)
+        drawn = np.searchsorted(upper, rng.random(n) * upper[-1], side="right")
+        return np.minimum(drawn, np.flatnonzero(self._weights)[-1]).astype(np.int64)
+
+    def state(self) -> dict[str, Any]:
+        """What changes, for `restore`; plain data."""
+        return {"names": list(self.names), "sampling_weights": self._weights.tolist()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Back to a `state`. Raises InputError, and changes nothing, where it is of another library."""
+        if tuple(state["names"]) != self.names:
+            raise InputError(
+                f"the state is of a library of {len(state['names'])} other motions; this one has {len(self)}"
+            )
+        self.update_sampling_weights(np.asarray(state["sampling_weights"]))

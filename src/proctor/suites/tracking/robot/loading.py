@@ -1,0 +1,120 @@
+"""Robots by name: `builtin:g1`, `menagerie:NAME`, or the path of an MJCF file."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Any
+
+from proctor.errors import InputError, MissingExtra
+from proctor.registry import nearest
+from proctor.suites.tracking.robot.assembly import assemble
+from proctor.suites.tracking.robot.config import DescriptionCfg, read_description
+from proctor.suites.tracking.robot.description import Robot
+
+ROOT_VARIABLE = "MENAGERIE_ROOT"
+
+
+def load_robot(spec: str, base: Path | None = None, **overrides: Any) -> Robot:
+    """The robot behind a name. Paths are relative to `base` (the config's folder).
+
+    The description is, later ones first: `overrides` (keys of `DescriptionCfg`), the YAML file `description`
+    (another override; for a path, the file of the model's name with `.yml` or `.yaml` where there is one), what is
+    known of the named robot, and the model itself. `description: builtin:g1` takes the built-in one.
+    Nothing is downloaded. Raises InputError for what the user can mend."""
+    from proctor.suites.tracking.robot.g1_description import G1
+
+    kind, _, name = spec.partition(":")
+    if kind == "builtin":
+        if name != "g1":
+            raise InputError(
+                f'unknown robot "{spec}" (known: builtin:g1; or menagerie:NAME, or the path of an MJCF file)'
+            )
+        from proctor.suites.tracking.robot.g1 import g1_spec
+
+        cfg, model = G1, g1_spec()
+    elif kind == "menagerie":
+        cfg, model = G1 if name == "unitree_g1" else DescriptionCfg(), _read_model(_menagerie_file(name), spec)
+    else:
+        path = _find(spec, base)
+        cfg, model = DescriptionCfg(), _read_model(path, spec)
+        overrides.setdefault("description", _beside(path))
+    source = overrides.pop("description", None)
+    if source is not None:
+        cfg = _described(cfg, source, base, G1)
+    return assemble(model, cfg.updated(overrides, f"robot {spec}"), f"robot {spec}")
+
+
+def _described(cfg: DescriptionCfg, source: str | Path, base: Path | None, g1: DescriptionCfg) -> DescriptionCfg:
+    if source == "builtin:g1":
+        return g1
+    path = _find(str(source), base)
+    return cfg.updated(read_description(path), str(path))
+
+
+def _beside(path: Path) -> Path | None:
+    return next((p.absolute() for p in (path.with_suffix(".yml"), path.with_suffix(".yaml")) if p.is_file()), None)
+
+
+def _find(name: str, base: Path | None) -> Path:
+    path = (base or Path()) / Path(name).expanduser()
+    if path.is_file():
+        return path
+    siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    hint = nearest(path.name, siblings)
+    raise InputError(
+        f"robot: no file {path}"
+        + (f'; did you mean "{hint}"?' if hint else "")
+        + " (expected builtin:g1, menagerie:NAME or the path of an MJCF file)"
+    )
+
+
+def _read_model(path: Path, source: str) -> Any:
+    import mujoco
+
+    try:
+        return mujoco.MjSpec.from_file(str(path))
+    except ValueError as error:
+        raise InputError(f"robot {source}: {path} is no model that MuJoCo can read: {error}") from None
+
+
+def _menagerie_file(name: str) -> Path:
+    """The MJCF file of a menagerie model that is on this machine."""
+    root = os.environ.get(ROOT_VARIABLE)
+    installed = importlib.util.find_spec("mujoco_menagerie") is not None
+    if not installed and not root:
+        raise MissingExtra(f"robot menagerie:{name} (without {ROOT_VARIABLE} set)", "mujoco-menagerie", "menagerie")
+    folder = Path(root) / name if root else None
+    file = _registered_file(name) if installed else f"{name.partition('_')[2] or name}.xml"
+    if folder is None:
+        folder = _cached_folder(name)
+    path = folder / file
+    if not path.is_file():
+        raise InputError(
+            f"robot menagerie:{name}: no file {path}; {ROOT_VARIABLE} must be a copy of the menagerie: a folder that "
+            f"contains {name}/{file}"
+        )
+    return path
+
+
+def _registered_file(name: str) -> str:
+    import mujoco_menagerie
+
+    try:
+        robot = mujoco_menagerie.get(name)
+    except mujoco_menagerie.UnknownRobotError as error:
+        raise InputError(f"robot menagerie:{name}: {error}") from None
+    return robot.entry(robot.default_model).file
+
+
+def _cached_folder(name: str) -> Path:
+    import mujoco_menagerie
+
+    cache, robot = mujoco_menagerie.Cache(), mujoco_menagerie.get(name)
+    if not cache.is_cached(robot):
+        raise InputError(
+            f"robot menagerie:{name}: the model is not on this machine; download it with `mujoco-menagerie prefetch "
+            f"{name}`, or set {ROOT_VARIABLE} to a copy of the menagerie (a folder that contains {name}/)"
+        )
+    return cache.model_path(robot)
