@@ -170,6 +170,17 @@ def _equip(spec: Any, description: RobotDescription) -> None:
 def _add_floor(spec: Any) -> None:
     import mujoco
 
-    spec.worldbody.add_geom(
-        name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.05], rgba=[0.36, 0.4, 0.44, 1], conaffinity=1
+    checks = spec.add_texture(
+        name="floor_checks",
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+        rgb1=[0.33, 0.37, 0.41],
+        rgb2=[0.27, 0.31, 0.35],
+        width=64,
+        height=64,
     )
+    material = spec.add_material(name="floor", texrepeat=[1, 1], texuniform=True)
+    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = checks.name
+    spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.05], material=material.name)
+    if not spec.lights:
+        spec.worldbody.add_light(pos=[0, 0, 4], dir=[0, 0.3, -1], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
