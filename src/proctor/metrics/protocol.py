@@ -8,6 +8,7 @@ left out of the mean, and the count that remains is reported beside it.
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from proctor.record.episode import Episode
@@ -27,3 +28,18 @@ class Metric(abc.ABC):
     @abc.abstractmethod
     def __call__(self, episode: Episode) -> float | None:
         """The value for one episode; None where it has none."""
+
+
+class GroupMetric(Metric):
+    """One of several metrics that come out of one computation. The registry calls `together` once per episode for all
+    that share it; `metric(episode)` alone gives the same value."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def together(episode: Episode) -> Mapping[str, float | None]:
+        """The values of the group by name, those whose arrays are in the record."""
+
+    def __call__(self, episode: Episode) -> float | None:
+        if any(name not in episode.arrays for name in self.needs):
+            return None
+        return self.together(episode).get(self.name)

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from proctor.errors import InputError
-from proctor.metrics.protocol import Metric
+from proctor.metrics.protocol import GroupMetric, Metric
 from proctor.record.episode import Episode
 from proctor.registry import Registry, import_object
 
 _MOTION, _SAFETY = "proctor.metrics.motion", "proctor.metrics.safety"
+_TRACKING = "proctor.metrics.tracking.recorded"
 
 METRICS = Registry(
     "metric",
@@ -34,8 +36,34 @@ METRICS = Registry(
         "wall_collision_force_norm_max": f"{_SAFETY}:WallCollisionForceMax",
         "wall_collision_force_norm_mean": f"{_SAFETY}:WallCollisionForceMean",
         "wall_force_max": f"{_SAFETY}:WallForceMax",
+        "emd": f"{_TRACKING}:Emd",
+        "distance": f"{_TRACKING}:Distance",
+        "proximity": f"{_TRACKING}:Proximity",
+        "mpjpe_l": f"{_TRACKING}:MpjpeL",
+        "vel_dist": f"{_TRACKING}:VelDist",
+        "accel_dist": f"{_TRACKING}:AccelDist",
+        "emd_xpos": f"{_TRACKING}:EmdXpos",
+        "distance_xpos": f"{_TRACKING}:DistanceXpos",
+        "proximity_xpos": f"{_TRACKING}:ProximityXpos",
+        "mpjpe_xpos": f"{_TRACKING}:MpjpeXpos",
+        "success_phc_linf_xpos": f"{_TRACKING}:SuccessPhcLinfXpos",
+        "success_phc_mean_xpos": f"{_TRACKING}:SuccessPhcMeanXpos",
+        "obs_state_emd": f"{_TRACKING}:ObsStateEmd",
+        "obs_state_distance": f"{_TRACKING}:ObsStateDistance",
+        "obs_state_proximity": f"{_TRACKING}:ObsStateProximity",
+        "root_pos_error_m": f"{_TRACKING}:RootPosError",
+        "root_rot_error_rad": f"{_TRACKING}:RootRotError",
+        "torso_rot_error_rad": f"{_TRACKING}:TorsoRotError",
+        "upright_share": f"{_TRACKING}:UprightShare",
+        "first_fall_s": f"{_TRACKING}:FirstFall",
+        "frames_compared": f"{_TRACKING}:FramesCompared",
+        "frames_cut": f"{_TRACKING}:FramesCut",
     },
 )
+
+
+_Groups = dict[Callable[[Episode], Mapping[str, float | None]], Mapping[str, float | None]]
+"""What metrics computed together gave for one episode."""
 
 
 class MetricInfo(NamedTuple):
@@ -66,15 +94,21 @@ def compute(episode: Episode, extra: tuple[str, ...] = (), base: Path | None = N
     """The value of every metric whose arrays are in the record, by name; None where it has none for this
     episode. Metrics whose arrays are missing are left out."""
     values: dict[str, float | None] = {}
+    groups: _Groups = {}
     for metric in find_metrics(extra, base):
         if all(name in episode.arrays for name in metric.needs):
-            values[metric.name] = _value(metric, episode)
+            values[metric.name] = _value(metric, episode, groups)
     return values
 
 
-def _value(metric: Metric, episode: Episode) -> float | None:
+def _value(metric: Metric, episode: Episode, groups: _Groups) -> float | None:
     try:
-        value = metric(episode)
+        if isinstance(metric, GroupMetric):
+            if metric.together not in groups:
+                groups[metric.together] = metric.together(episode)
+            value = groups[metric.together].get(metric.name)
+        else:
+            value = metric(episode)
         number = None if value is None else float(value)
     except Exception as error:
         raise InputError(
