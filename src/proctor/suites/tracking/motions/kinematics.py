@@ -1,0 +1,85 @@
+"""Forward kinematics of many states at once: a walk over the bodies, each step for all states together.
+
+The results equal MuJoCo's: poses after `mj_kinematics`, velocities as `mj_objectVelocity` gives them for the body's
+frame, in the world's axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from proctor.suites.tracking.motions.motion import Frames
+from proctor.suites.tracking.motions.rotations import about, multiply, normalized, rotate
+from proctor.suites.tracking.robot import Robot
+
+
+@dataclass(frozen=True)
+class _Hinge:
+    column: int
+    """In the joint block."""
+    axis: np.ndarray
+    anchor: np.ndarray
+    zero: float
+
+
+@dataclass
+class _Pose:
+    """One body in all states: (n, 3), (n, 4), (n, 3), (n, 3)."""
+
+    pos: np.ndarray
+    quat: np.ndarray
+    lin: np.ndarray
+    ang: np.ndarray
+
+
+def forward(robot: Robot, qpos: np.ndarray, qvel: np.ndarray) -> Frames:
+    """Where all bodies are and how they move in states (n, 7+J) and (n, 6+J)."""
+    model = robot.model
+    quat = normalized(qpos[:, 3:7])
+    root = _Pose(qpos[:, :3], quat, qvel[:, :3], rotate(quat, qvel[:, 3:6]))
+    still = _Pose(np.zeros((len(qpos), 3)), np.tile([1.0, 0, 0, 0], (len(qpos), 1)), *np.zeros((2, len(qpos), 3)))
+    poses = [still]
+    for body in range(1, model.nbody):
+        if body == robot.root + 1:
+            poses.append(root)
+        else:
+            pose = _carried(poses[model.body_parentid[body]], model.body_pos[body], model.body_quat[body])
+            for hinge in _hinges(model, body):
+                pose = _turned(pose, hinge, qpos[:, 7 + hinge.column], qvel[:, 6 + hinge.column])
+            poses.append(pose)
+    return Frames(
+        qpos=qpos,
+        qvel=qvel,
+        body_pos=np.stack([pose.pos for pose in poses[1:]], axis=1),
+        body_quat=np.stack([pose.quat for pose in poses[1:]], axis=1),
+        body_lin_vel=np.stack([pose.lin for pose in poses[1:]], axis=1),
+        body_ang_vel=np.stack([pose.ang for pose in poses[1:]], axis=1),
+    )
+
+
+def _hinges(model: Any, body: int) -> list[_Hinge]:
+    first = model.body_jntadr[body]
+    return [
+        _Hinge(j - 1, model.jnt_axis[j], model.jnt_pos[j], model.qpos0[model.jnt_qposadr[j]])
+        for j in range(first, first + model.body_jntnum[body])
+    ]
+
+
+def _carried(parent: _Pose, pos: np.ndarray, quat: np.ndarray) -> _Pose:
+    """A body fixed to its parent."""
+    arm = rotate(parent.quat, pos)
+    turned = normalized(multiply(parent.quat, quat))
+    return _Pose(parent.pos + arm, turned, parent.lin + np.cross(parent.ang, arm), parent.ang)
+
+
+def _turned(pose: _Pose, hinge: _Hinge, angle: np.ndarray, speed: np.ndarray) -> _Pose:
+    """The body after turning about a hinge."""
+    before = rotate(pose.quat, hinge.anchor)
+    ang = pose.ang + rotate(pose.quat, hinge.axis) * speed[:, None]
+    quat = normalized(multiply(pose.quat, about(hinge.axis, angle - hinge.zero)))
+    after = rotate(quat, hinge.anchor)
+    lin = pose.lin + np.cross(pose.ang, before) - np.cross(ang, after)
+    return _Pose(pose.pos + before - after, quat, lin, ang)

@@ -1,0 +1,75 @@
+"""Unit quaternions, wxyz, in arrays (..., 4). Arguments broadcast."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def normalized(quat: np.ndarray) -> np.ndarray:
+    """Scaled to unit length; must not be zero."""
+    return quat / np.linalg.norm(quat, axis=-1, keepdims=True)
+
+
+def conjugate(quat: np.ndarray) -> np.ndarray:
+    """The opposite rotation."""
+    return quat * np.array([1.0, -1.0, -1.0, -1.0])
+
+
+def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """b first, then a."""
+    aw, ax, ay, az = np.moveaxis(a, -1, 0)
+    bw, bx, by, bz = np.moveaxis(b, -1, 0)
+    return np.stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        axis=-1,
+    )
+
+
+def rotate(quat: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """The vector (..., 3), rotated."""
+    w, v = quat[..., :1], quat[..., 1:]
+    twice = 2.0 * np.cross(v, vector)
+    return vector + w * twice + np.cross(v, twice)
+
+
+def about(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """The rotation by `angle` (...) about a unit axis (..., 3)."""
+    half = np.asarray(angle)[..., None] / 2
+    return np.concatenate([np.cos(half), np.sin(half) * axis], axis=-1)
+
+
+def log(quat: np.ndarray) -> np.ndarray:
+    """The rotation vector (..., 3), of length at most pi: axis times angle, the shorter way round."""
+    quat = np.where(quat[..., :1] < 0, -quat, quat)
+    sine = np.linalg.norm(quat[..., 1:], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, quat[..., :1])
+    factor = np.divide(angle, sine, out=np.full_like(sine, 2.0), where=sine > 1e-12)
+    return factor * quat[..., 1:]
+
+
+def slerp(a: np.ndarray, b: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """From `a` (part 0) to `b` (part 1) the shorter way at uniform speed; `part` is (...). Exactly `a` at 0, and
+    the same path from both ends up to sign."""
+    dot = (a * b).sum(axis=-1)
+    b = np.where(dot[..., None] < 0, -b, b)
+    angle = np.arccos(np.clip(np.abs(dot), -1.0, 1.0))
+    sine = np.sin(angle)
+    near = sine < 1e-6
+    safe = np.where(near, 1.0, sine)
+    first = np.where(near, 1.0 - part, np.sin((1.0 - part) * angle) / safe)
+    second = np.where(near, part, np.sin(part * angle) / safe)
+    mixed = normalized(first[..., None] * a + second[..., None] * b)
+    return np.where((part == 0)[..., None], a, mixed)
+
+
+def continuous(quat: np.ndarray) -> np.ndarray:
+    """The same rotations (T, 4), with signs chosen so that no two successive ones lie in opposite halves."""
+    if len(quat) < 2:
+        return quat
+    flips = np.where((quat[1:] * quat[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
+    return quat * np.concatenate([[1.0], np.cumprod(flips)])[:, None]
