@@ -2,5 +2,6 @@
 
 from proctor.scoring.protocol import Score, Scoring
 from proctor.scoring.registry import SCORINGS, make_scoring
+from proctor.scoring.targets import check_targets, read_targets
 
-__all__ = ["SCORINGS", "Score", "Scoring", "make_scoring"]
+__all__ = ["SCORINGS", "Score", "Scoring", "check_targets", "make_scoring", "read_targets"]

@@ -9,6 +9,7 @@ from typing import Any
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.record.result import TrialResult
+from proctor.scoring import targets
 from proctor.scoring.protocol import Score, Scoring
 
 
@@ -33,18 +34,20 @@ class ReturnScoring(Scoring):
 
 
 class FunctionScoring(Scoring):
-    """A plain function `(TrialResult, **options) -> float | None | Score`. It has no floor of its own."""
+    """A plain function `(TrialResult, **options) -> float | None | Score`, `targets` left out of the options. It has
+    no floor of its own."""
 
     version = "own"
 
     def __init__(self, cfg: ScoringCfg, function: Callable[..., Any]):
         super().__init__(cfg)
         self.name, self._function = cfg.mode, function
+        self._options = {name: value for name, value in cfg.options.items() if name != targets.KEY}
 
     def rate(self, result: TrialResult) -> Score:
         key = result.trial.key
         try:
-            value = self._function(result, **self.cfg.options)
+            value = self._function(result, **self._options)
         except Exception as error:
             raise InputError(
                 f'the scoring "{self.name}" failed on trial {key}: {type(error).__name__}: {error}'

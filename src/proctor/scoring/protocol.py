@@ -12,6 +12,7 @@ import abc
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from proctor.config.models import ScoringCfg
 from proctor.record.result import TrialResult
@@ -48,6 +49,10 @@ class Scoring(abc.ABC):
             return Score(self.floor, {name: 0.0 if name == "success" else None for name in self.components})
         rated = self.rate(result)
         return Score(finite(rated.total), {name: finite(value) for name, value in rated.components.items()})
+
+    def settings(self) -> dict[str, Any]:
+        """The numbers that the scores depend on, for the report."""
+        return self.cfg.model_dump(mode="json")
 
     @abc.abstractmethod
     def rate(self, result: TrialResult) -> Score:

@@ -18,6 +18,7 @@ SCORINGS = Registry(
         "ranking_v1": "proctor.scoring.weighted:RankingV1",
         "success": "proctor.scoring.plain:SuccessScoring",
         "return": "proctor.scoring.plain:ReturnScoring",
+        "tracking_v1": "proctor.scoring.tracking:TrackingV1",
     },
 )
 

@@ -72,11 +72,8 @@ def evaluate_tracks(
     for position, (agent, reference) in enumerate(pairs):
         _check(agent, reference, f" of pair {position}" if len(pairs) > 1 else "")
     threads = min(threads or len(os.sched_getaffinity(0)), max(1, len(pairs)))
-    if threads == 1:
-        rows = [frame_metrics(*pair, options) for pair in pairs]
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            rows = list(pool.map(lambda pair: frame_metrics(*pair, options), pairs))
+    with ThreadPoolExecutor(threads) as pool:
+        rows = list((map if threads == 1 else pool.map)(lambda pair: frame_metrics(pair[0], pair[1], options), pairs))
     _add_transport(rows, pairs, threads)
     return [{name: row[name] for name in NAMES if name in row} for row in rows]
 
