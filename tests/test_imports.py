@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
-GROUND = {"errors", "registry", "rendering", "spaces"}
+GROUND = {"errors", "registry", "rendering", "spaces", "unpickle"}
 """Modules that everybody may import; they import nothing but each other."""
 
 EXAMINATION = {
@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "registry": set(),
     "rendering": set(),
     "spaces": set(),
+    "unpickle": set(),
     "config": {"policies", "suites", "scoring"},
     "plan": {"config"},
     "policies": {"config", "plan"},

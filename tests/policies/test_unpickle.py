@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from proctor.errors import InputError
-from proctor.policies.unpickle import read_pickle, read_vec_normalize
+from proctor.policies.unpickle import read_vec_normalize
+from proctor.unpickle import read_pickle
 
 
 class Evil:

@@ -1,15 +1,11 @@
-"""Reading pickles without running them.
+"""Reading an SB3 `VecNormalize` file without running it.
 
-A pickle may name any callable and have it called. The readers here resolve a short list of names only: what
-rebuilds numpy arrays and plain containers. `read_vec_normalize` also accepts the classes that an SB3
-`VecNormalize` file mentions, but puts an inert stand-in, made for this one file, in the place of each:
-nothing of Stable-Baselines3 or Gymnasium is imported or called.
+`read_vec_normalize` accepts the classes that such a file mentions, but puts an inert stand-in, made for this one file,
+in the place of each: nothing of Stable-Baselines3 or Gymnasium is imported or called.
 """
 
 from __future__ import annotations
 
-import collections
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,52 +13,9 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.unpickle import RestrictedUnpickler, read_restricted
 
 _INERT_PACKAGES = ("stable_baselines3", "sb3_contrib", "gymnasium", "gym", "numpy.random")
-
-
-class Forbidden(pickle.UnpicklingError):
-    """The pickle names something that is not on the list."""
-
-
-class RestrictedUnpickler(pickle.Unpickler):
-    """Arrays, numbers, strings and plain containers; any other name raises Forbidden."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        root = module.replace("numpy.core", "numpy._core").replace("__builtin__", "builtins")
-        if (root, name) in _ALLOWED:
-            return _ALLOWED[root, name]
-        if (root, name) == ("numpy._core.numeric", "_frombuffer"):
-            return lambda buffer, dtype, shape, order: np.frombuffer(buffer, dtype).reshape(shape, order=order)
-        if (module, name) == ("_codecs", "encode"):
-            return lambda text, encoding: _latin_bytes(text, encoding)
-        raise Forbidden(f"it names {module}.{name}")
-
-
-def _latin_bytes(text: Any, encoding: Any) -> bytes:
-    if encoding != "latin1" or not isinstance(text, str):
-        raise Forbidden("it asks for a codec other than latin1")
-    return text.encode("latin1")
-
-
-def _allowed() -> dict[tuple[str, str], Any]:
-    from numpy._core import multiarray
-
-    return {
-        ("numpy", "ndarray"): np.ndarray,
-        ("numpy", "dtype"): np.dtype,
-        ("numpy._core.multiarray", "_reconstruct"): multiarray._reconstruct,
-        ("numpy._core.multiarray", "scalar"): multiarray.scalar,
-        ("collections", "OrderedDict"): collections.OrderedDict,
-        ("builtins", "set"): set,
-        ("builtins", "frozenset"): frozenset,
-        ("builtins", "bytearray"): bytearray,
-        ("builtins", "complex"): complex,
-        ("builtins", "slice"): slice,
-    }
-
-
-_ALLOWED = _allowed()
 
 
 class _VecNormalizeUnpickler(RestrictedUnpickler):
@@ -104,14 +57,9 @@ class VecNormalizeStats:
     clip: float
 
 
-def read_pickle(path: Path) -> Any:
-    """A pickle of arrays and plain containers. Raises InputError for any other."""
-    return _read(path, RestrictedUnpickler, "arrays and plain containers")
-
-
 def read_vec_normalize(path: Path) -> VecNormalizeStats:
     """The observation statistics of an SB3 `VecNormalize` file, read without Stable-Baselines3."""
-    found = _read(path, _VecNormalizeUnpickler, "an SB3 VecNormalize")
+    found = read_restricted(path, _VecNormalizeUnpickler, "an SB3 VecNormalize")
     if _original(found)[-1] != "VecNormalize":
         raise InputError(f"{path} is a pickle, but of no VecNormalize: found {_described(found)}")
     state = found.state
@@ -136,15 +84,3 @@ def _original(found: Any) -> tuple[str, str]:
 
 def _described(found: Any) -> str:
     return ".".join(part for part in _original(found) if part) or type(found).__name__
-
-
-def _read(path: Path, unpickler: type[pickle.Unpickler], expected: str) -> Any:
-    try:
-        with path.open("rb") as file:
-            return unpickler(file).load()
-    except Forbidden as error:
-        raise InputError(
-            f"{path} is not read: {error}, which could run code. Expected {expected}; save the numbers as .npz or .json"
-        ) from None
-    except Exception as error:
-        raise InputError(f"{path} cannot be read as a pickle of {expected}: {error!r}") from None
