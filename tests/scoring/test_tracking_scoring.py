@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proctor import ConfigError, config_from_dict
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
@@ -75,9 +76,9 @@ def test_scales_and_weights_are_options_and_part_of_the_settings() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"emd_scal": 1}, 'scoring.options has "emd_scal", which tracking_v1 does not know; did you mean "emd_scale"?'),
-        ({"emd_scale": 0}, "scoring.options.emd_scale is 0: Input should be greater than 0"),
-        ({"w_pose": "much"}, "scoring.options.w_pose is 'much': Input should be a valid number"),
+        ({"emd_scal": 1}, 'the scoring tracking_v1 has no option "emd_scal"; did you mean "emd_scale"?'),
+        ({"emd_scale": 0}, 'the option "emd_scale" of the scoring is 0: Input should be greater than 0'),
+        ({"w_pose": "much"}, """the option "w_pose" of the scoring is 'much': Input should be a valid number"""),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], words: str) -> None:
@@ -105,13 +106,26 @@ def test_a_function_as_scoring_is_not_given_the_targets() -> None:
 @pytest.mark.parametrize(
     ("targets", "words"),
     [
-        (0.75, "scoring.options.targets is 0.75; expected numbers by metric, such as {emd: 0.75}"),
-        ({"emd": "low"}, "scoring.options.targets.emd is 'low'; expected a number"),
-        ({"emd": math.nan}, "scoring.options.targets.emd is nan; expected a number"),
-        ({"emd_xpo": 1}, 'scoring.options.targets has "emd_xpo", which is no metric; did you mean "emd_xpos"?'),
+        (0.75, "the targets of the scoring are 0.75; expected numbers by metric, such as {emd: 0.75}"),
+        ({"emd": "low"}, """the target of "emd" is 'low'; expected a number"""),
+        ({"emd": math.nan}, 'the target of "emd" is nan; expected a number'),
+        ({"emd_xpo": 1}, 'there is a target for "emd_xpo", which is no metric; did you mean "emd_xpos"?'),
     ],
 )
 def test_wrong_targets_are_named(targets: Any, words: str) -> None:
     with pytest.raises(InputError) as caught:
         check_targets({"targets": targets})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "words"),
+    [
+        ({"mode": "tracking_v1", "options": {"emd_scal": 1}}, "scoring.options: the scoring tracking_v1 has no option"),
+        ({"options": {"targets": {"emdd": 1}}}, 'scoring.options: there is a target for "emdd", which is no metric'),
+    ],
+)
+def test_a_config_finds_wrong_options_before_a_trial_runs(scoring: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config_from_dict({"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "scoring": scoring})
     assert words in str(caught.value)

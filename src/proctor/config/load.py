@@ -23,6 +23,7 @@ from proctor.config.shorthands import expand_shorthands
 from proctor.config.tasks import resolve_tasks
 from proctor.config.validate import validate
 from proctor.config.yaml_source import parse
+from proctor.errors import InputError
 
 _AGENT_STANDIN = {"name": "agent", "policy": "random"}
 _TASK_STANDIN = {"name": "task", "suite": "gymnasium"}
@@ -106,6 +107,20 @@ def _resolve_scoring(scoring: Any, context: Context) -> None:
         scoring["metrics"] = [_metric(m, i, context) for i, m in enumerate(scoring["metrics"])]
     if isinstance(scoring.get("options"), dict):
         scoring["options"] = resolve_options(scoring["options"], ("scoring", "options"), context)
+        _check_scoring_options(scoring, context)
+
+
+def _check_scoring_options(scoring: dict[str, Any], context: Context) -> None:
+    """What a registered scoring says of its options, and of the targets of any."""
+    from proctor.scoring import SCORINGS, check_targets, make_scoring
+
+    mode, options = scoring.get("mode", ScoringCfg().mode), scoring["options"]
+    try:
+        check_targets(options, more_metrics=bool(scoring.get("metrics")))
+        if mode in SCORINGS.names():
+            make_scoring(ScoringCfg(mode=mode, options=options))
+    except InputError as error:
+        context.problems.add(("scoring", "options"), str(error))
 
 
 def _scoring_mode(mode: str, context: Context) -> str:

@@ -23,10 +23,10 @@ def read_targets(options: Mapping[str, Any]) -> dict[str, float]:
     if raw is None:
         return {}
     if not isinstance(raw, Mapping):
-        raise InputError(f"scoring.options.targets is {raw!r}; expected numbers by metric, such as {{emd: 0.75}}")
+        raise InputError(f"the targets of the scoring are {raw!r}; expected numbers by metric, such as {{emd: 0.75}}")
     for name, value in raw.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InputError(f"scoring.options.targets.{name} is {value!r}; expected a number")
+            raise InputError(f'the target of "{name}" is {value!r}; expected a number')
     return {str(name): float(value) for name, value in raw.items()}
 
 
@@ -38,7 +38,7 @@ def check_targets(options: Mapping[str, Any], *, more_metrics: bool = False) -> 
         if name not in known and not more_metrics:
             hint = nearest(name, known)
             raise InputError(
-                f'scoring.options.targets has "{name}", which is no metric'
+                f'there is a target for "{name}", which is no metric'
                 + (f'; did you mean "{hint}"?' if hint else "")
                 + "; `proctor list` shows them all"
             )

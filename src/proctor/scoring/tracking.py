@@ -90,6 +90,6 @@ def _options(options: Mapping[str, Any]) -> TrackingV1Options:
             hint = nearest(key, known)
             meant = f'did you mean "{hint}"? ' if hint else ""
             raise InputError(
-                f'scoring.options has "{key}", which tracking_v1 does not know; {meant}(known: {", ".join(known)})'
+                f'the scoring tracking_v1 has no option "{key}"; {meant}(known: {", ".join(known)})'
             ) from None
-        raise InputError(f"scoring.options.{key} is {first['input']!r}: {first['msg']}") from None
+        raise InputError(f'the option "{key}" of the scoring is {first["input"]!r}: {first["msg"]}') from None
