@@ -1,16 +1,178 @@
-"""From sources to a library."""
+"""From sources to a library: find the files, read each, cut clips, and say everything that is wrong at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import glob
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from proctor.errors import InputError
+from proctor.registry import nearest
+from proctor.suites.tracking.motions.cache import ReferenceCache
+from proctor.suites.tracking.motions.checks import checked
 from proctor.suites.tracking.motions.library import MotionLibrary
+from proctor.suites.tracking.motions.motion import Reference
+from proctor.suites.tracking.motions.options import MotionOptions
+from proctor.suites.tracking.motions.procedural import make_procedural
+from proctor.suites.tracking.motions.readers import SUFFIXES, read_motions
+from proctor.suites.tracking.motions.resample import make_reference
 from proctor.suites.tracking.robot import Robot
+
+Source = str | Path | Mapping[str, Any]
+PROCEDURAL = "procedural:"
 
 
 def load_motions(
-    sources: Sequence[str | Path], robot: Robot, dt_s: float = 0.02, *, cache: Path | None = None, **options: Any
+    sources: Source | Sequence[Source],
+    robot: Robot,
+    dt_s: float = 0.02,
+    *,
+    base: Path | None = None,
+    cache: Path | None = None,
+    **options: Any,
 ) -> MotionLibrary:
-    raise NotImplementedError
+    """The library of all motions that the sources name, in their order.
+
+    A source is a file, a folder (all motion files in it and below, sorted), a glob, `procedural:all`,
+    `procedural:NAME` or `procedural:NAME?seed=N`, or a mapping with the key `path` and options of its own. Paths are
+    relative to `base`. `options` are those of `MotionOptions`. `cache` is a folder for what was read; None keeps
+    nothing. Raises one InputError with all problems of all files; two motions of one name are a problem."""
+    if dt_s <= 0:
+        raise InputError(f"the control period must be positive; found {dt_s} s")
+    general = _options(options, "motions")
+    reader = _Reader(robot, dt_s, ReferenceCache(cache, robot, dt_s))
+    problems: list[str] = []
+    loaded: list[_Loaded] = []
+    for source in [sources] if isinstance(sources, str | Path | Mapping) else sources:
+        try:
+            own = _own_options(source, general)
+            for item in _find(str(source["path"] if isinstance(source, Mapping) else source), base):
+                try:
+                    loaded += reader.load(item, own)
+                except InputError as error:
+                    problems.append(str(error))
+        except InputError as error:
+            problems.append(str(error))
+    problems += _twice(loaded)
+    if problems:
+        raise InputError(problems[0] if len(problems) == 1 else _listed(problems))
+    return MotionLibrary([item.reference for item in loaded])
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    reference: Reference
+    origin: str
+
+
+@dataclass(frozen=True)
+class _Reader:
+    robot: Robot
+    dt_s: float
+    cache: ReferenceCache
+
+    def load(self, item: str | Path, options: MotionOptions) -> list[_Loaded]:
+        """The references of a file or a procedural source, cut into clips."""
+        whole = self._made(item) if isinstance(item, str) else self._read(item, options)
+        return [_Loaded(clip, str(item)) for reference in whole for clip in cut(reference, options.clip_s)]
+
+    def _made(self, item: str) -> list[Reference]:
+        motions = make_procedural(item.removeprefix(PROCEDURAL), self.robot)
+        return [make_reference(motion, self.robot, self.dt_s) for motion in motions]
+
+    def _read(self, path: Path, options: MotionOptions) -> list[Reference]:
+        kept = self.cache.get(path, options)
+        if kept is not None:
+            return kept
+        raws = read_motions(path, self.robot, options)
+        motions = [checked(raw, path, self.robot, options) for raw in raws]
+        try:
+            references = [make_reference(motion, self.robot, self.dt_s) for motion in motions]
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        self.cache.put(path, options, references)
+        return references
+
+
+def cut(reference: Reference, clip_s: float | None) -> list[Reference]:
+    """Clips of `clip_s` seconds that together are the reference, named `NAME@START-ENDs`. The last may be shorter; one
+    frame alone is left with the clip before it. A reference no longer than a clip stays as it is."""
+    if clip_s is None or clip_s >= len(reference) * reference.dt_s:
+        return [reference]
+    step = clip_s / reference.dt_s
+    if step < 2:
+        raise InputError(f"clip_s: found {clip_s:g} s; a clip needs two frames, {2 * reference.dt_s:g} s")
+    starts = [round(i * step) for i in range(int(len(reference) / step) + 1)]
+    starts = [start for start in starts if start <= len(reference) - 2]
+    stops = [*starts[1:], len(reference)]
+    return [
+        reference.clip(f"{reference.name}@{a * reference.dt_s:.6g}-{b * reference.dt_s:.6g}s", a, b)
+        for a, b in zip(starts, stops, strict=True)
+    ]
+
+
+def _options(keys: Mapping[str, Any], where: str) -> MotionOptions:
+    try:
+        return MotionOptions.model_validate(dict(keys))
+    except ValidationError as error:
+        raise InputError(f"{where}: {'; '.join(_problem(e) for e in error.errors())}") from None
+
+
+def _problem(error: Any) -> str:
+    key = str(error["loc"][0])
+    if error["type"] == "extra_forbidden":
+        hint = nearest(key, MotionOptions.model_fields)
+        return f'unknown option "{key}"' + (f'; did you mean "{hint}"?' if hint else "")
+    return f"{key}: {error['msg']}, found {error['input']!r}"
+
+
+def _own_options(source: Source, general: MotionOptions) -> MotionOptions:
+    if not isinstance(source, Mapping):
+        return general
+    if "path" not in source:
+        raise InputError(f"motions: a source without a path: {dict(source)!r}")
+    own = {key: value for key, value in source.items() if key != "path"}
+    return _options({**general.model_dump(exclude_unset=True), **own}, f"motions: {source['path']}")
+
+
+def _find(source: str, base: Path | None) -> Iterator[str | Path]:
+    """The files that a source means, or the procedural source itself."""
+    if source.startswith(PROCEDURAL):
+        yield source
+        return
+    path = (base or Path()) / Path(source).expanduser()
+    if path.is_file():
+        yield path
+    elif path.is_dir():
+        found = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+        if not found:
+            raise InputError(f"motions: the folder {path} has no motion files ({', '.join(SUFFIXES)})")
+        yield from found
+    elif glob.has_magic(source):
+        matches = sorted(Path(p) for p in glob.glob(str(path), recursive=True) if Path(p).is_file())
+        if not matches:
+            raise InputError(f"motions: no file matches {path}")
+        yield from matches
+    else:
+        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        hint = nearest(path.name, siblings)
+        raise InputError(f"motions: no file or folder {path}" + (f'; did you mean "{hint}"?' if hint else ""))
+
+
+def _twice(loaded: Sequence[_Loaded]) -> list[str]:
+    origins: dict[str, str] = {}
+    problems = []
+    for item in loaded:
+        name = item.reference.name
+        if name in origins:
+            problems.append(f'two motions are called "{name}": in {origins[name]} and in {item.origin}; rename one')
+        origins.setdefault(name, item.origin)
+    return problems
+
+
+def _listed(problems: Sequence[str]) -> str:
+    return f"{len(problems)} problems with motions:\n" + "\n".join(f"- {problem}" for problem in problems)

@@ -22,7 +22,7 @@ class MotionOptions(BaseModel):
     """The frame of the root's angular velocity in the file; for `velocities: file`."""
     joint_names: tuple[str, ...] | None = None
     """The joints in the file's order. Null: what the file says, else the robot's order."""
-    joint_tolerance: float = Field(default=0.1, ge=0, allow_inf_nan=True)
+    joint_tolerance: float = Field(default=0.05, ge=0)
     """rad by which a joint may exceed its limits before the file is refused; infinite: any."""
     clip_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Cut motions into clips of this many seconds, named `NAME@0-5s`. Null: whole motions."""

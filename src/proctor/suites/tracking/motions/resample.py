@@ -1,8 +1,8 @@
 """From a motion at its own rate to a reference at the control rate.
 
-A motion of `length` seconds, from its first frame to its last, becomes T = ceil(length / dt) frames at 0, dt, 2 dt, ...:
-the end itself is not among them, so clips that follow each other share no frame. Positions and angles are interpolated
-linearly, rotations on the shortest arc. At the motion's own rate nothing changes.
+A motion of `length` seconds, from its first frame to its last, becomes T = ceil(length / dt) frames at 0, dt, 2 dt,
+...: the end itself is not among them, so clips that follow each other share no frame. Positions and angles are
+interpolated linearly, rotations on the shortest arc. At the motion's own rate nothing changes.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def make_reference(motion: Motion, robot: Robot, dt_s: float) -> Reference:
     n = n_frames(motion.length_s, dt_s)
     if n < 2:
         raise InputError(
-            f"motion {motion.name}: {len(motion)} frames at {motion.fps:g} a second last {motion.length_s:g} s; at least "
-            f"{2 * dt_s:g} s are needed for two frames at the control rate"
+            f"motion {motion.name}: {len(motion)} frames at {motion.fps:g} a second last {motion.length_s:g} s; more "
+            f"than {dt_s:g} s are needed for two frames at the control rate"
         )
     lower, part = _places(n, dt_s * motion.fps, len(motion))
     pos = _linear(motion.root_pos, lower, part)
@@ -43,7 +43,9 @@ def make_reference(motion: Motion, robot: Robot, dt_s: float) -> Reference:
     ang = angular_velocity(quat, dt_s) if motion.root_ang_vel is None else _linear(motion.root_ang_vel, lower, part)
     speed = differences(joints, dt_s) if motion.joint_vel is None else _linear(motion.joint_vel, lower, part)
     frames = forward(
-        robot, np.concatenate([pos, quat, joints], axis=1), np.concatenate([lin, rotate(conjugate(quat), ang), speed], 1)
+        robot,
+        np.concatenate([pos, quat, joints], axis=1),
+        np.concatenate([lin, rotate(conjugate(quat), ang), speed], 1),
     )
     return Reference(name=motion.name, dt_s=dt_s, **{key: getattr(frames, key) for key in ARRAYS})
 

@@ -1,0 +1,67 @@
+"""References of files that were read before, in `.npz` files named after everything they depend on.
+
+Writers put a file under a name of its own and rename it, so that two processes never see half a file. A file that
+cannot be read counts as absent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import uuid
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from proctor.suites.tracking.motions.motion import ARRAYS, Reference, concatenate
+from proctor.suites.tracking.motions.options import MotionOptions
+from proctor.suites.tracking.robot import Robot
+
+_FORMAT = "1"
+
+
+class ReferenceCache:
+    """References by file content, robot, rate and options. `folder` None: nothing is kept."""
+
+    def __init__(self, folder: Path | None, robot: Robot, dt_s: float):
+        self._folder, self._robot, self._dt_s = folder, robot, dt_s
+
+    def key(self, path: Path, options: MotionOptions) -> str:
+        """Differs whenever the references could. Clips are cut later and leave it alone."""
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        said = options.model_dump_json(exclude={"clip_s"})
+        parts = (_FORMAT, path.name, content, self._robot.fingerprint, repr(self._dt_s), said)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def get(self, path: Path, options: MotionOptions) -> list[Reference] | None:
+        """The references of a file, or None where they are not there."""
+        if self._folder is None:
+            return None
+        try:
+            with np.load(self._folder / f"{self.key(path, options)}.npz", allow_pickle=False) as file:
+                arrays = {name: file[name] for name in ARRAYS}
+                names, ends = [str(name) for name in file["names"]], file["ends"].tolist()
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+            return None
+        whole = Reference(name="", dt_s=self._dt_s, **arrays)
+        return [whole.clip(*place) for place in zip(names, [0, *ends[:-1]], ends, strict=True)]
+
+    def put(self, path: Path, options: MotionOptions, references: list[Reference]) -> None:
+        """Keep the references of a file. A folder that cannot be written is left alone."""
+        if self._folder is None:
+            return
+        ends = np.cumsum([len(reference) for reference in references])
+        target = self._folder / f"{self.key(path, options)}.npz"
+        temporary = target.with_name(f"{target.stem}.{os.getpid()}.{uuid.uuid4().hex}.tmp")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                np.savez(file, names=[r.name for r in references], ends=ends, **vars(concatenate(references)))
+            os.replace(temporary, target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
