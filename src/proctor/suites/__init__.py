@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from proctor.config.models import TaskCfg
     from proctor.suites.protocol import BatchEnv, Env, Suite
 
-SUITES = Registry("suite", "proctor.suites", {"gymnasium": "proctor.suites.gymnasium:GymnasiumSuite"})
+SUITES = Registry(
+    "suite",
+    "proctor.suites",
+    {
+        "gymnasium": "proctor.suites.gymnasium:GymnasiumSuite",
+        "tracking": "proctor.suites.tracking.suite:TrackingSuite",
+    },
+)
 
 
 def find_suite(name: str) -> Suite:

@@ -1,0 +1,126 @@
+"""The tracking worlds as a batch environment of the engine. One trial is one motion: trial i has motion i modulo the
+number of motions, and everything random in it comes from its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium import spaces
+
+from proctor.suites.protocol import BatchEnv, Step
+from proctor.suites.tracking.judging import Judge, Verdict
+from proctor.suites.tracking.observing import Observer, observation_space
+from proctor.suites.tracking.worlds import Worlds
+
+if TYPE_CHECKING:
+    from proctor.suites.tracking.motions import MotionLibrary
+    from proctor.suites.tracking.options import TrackingOptions
+    from proctor.suites.tracking.robot import Robot
+
+
+class TrackingBatchEnv(BatchEnv):
+    """N worlds, each with its own trial. An episode has one step less than its motion has frames; longer motions go on
+    in the worlds beside it. A simulation that breaks down gives a reward of NaN, which is a fault of that trial
+    alone."""
+
+    partial_reset = True
+
+    def __init__(self, robot: Robot, library: MotionLibrary, n: int, options: TrackingOptions):
+        self.worlds = Worlds(robot, library, n, options)
+        self._observer, self._judge = Observer(self.worlds, options), Judge(self.worlds, options)
+        self._legacy = options.legacy
+        self.num_worlds = n
+        self.observation_space = observation_space(robot, library, options)
+        self.action_space = action_space(robot)
+        self.action_dt_s = self.worlds.dt_s
+        self.max_steps = int(self.worlds.lengths.max()) - 1
+        self._neutral = neutral_action(robot, options)
+        self._actions = np.zeros((n, robot.description.n_joints), np.float32)
+        self._constants: list[dict[str, Any]] = [{} for _ in range(n)]
+        self._names = {
+            "joint_names": np.array(robot.description.joint_names),
+            "body_names": np.array(robot.description.tracked_bodies),
+        }
+
+    def reset(self, worlds: Sequence[int], seeds: Sequence[int], indices: Sequence[int]) -> list[Any]:
+        rows = np.asarray(worlds, np.int64)
+        if not len(rows):
+            return []
+        motions = np.asarray(indices, np.int64) % len(self.worlds.library)
+        trials = self.worlds.reset(rows, motions, [np.random.default_rng(seed) for seed in seeds])
+        observation = self._observer.start(rows, trials)
+        first = self._signals(rows, self._judge.start(rows))
+        for i, world in enumerate(rows):
+            self._constants[world] = self._constants_of(int(world), {name: a[i] for name, a in first.items()})
+        return _split(observation)
+
+    def step(self, actions: Mapping[int, Any]) -> dict[int, Step]:
+        everyone = len(actions) == self.num_worlds
+        order = sorted(actions)
+        for world in order:
+            self._actions[world] = actions[world]
+        rows = slice(None) if everyone else np.array(order, np.int64)
+        self.worlds.step(self._actions[rows], None if everyone else np.array(order, np.int64))
+        observation = self._observer.go_on(rows)
+        verdict = self._judge.judge(rows)
+        signals = _split(self._signals(rows, verdict))
+        flags = (a.tolist() for a in (verdict.reward, verdict.terminated, verdict.truncated, verdict.success))
+        return {world: Step(*parts) for world, *parts in zip(order, _split(observation), *flags, signals, strict=True)}
+
+    def _signals(self, rows: np.ndarray | slice, verdict: Verdict) -> dict[str, np.ndarray]:
+        qpos = self.worlds.qpos[rows].copy()
+        found = {
+            "joint_pos": qpos[:, 7:],
+            "body_pos": verdict.body_pos,
+            "root_pos": qpos[:, :3],
+            "root_quat": qpos[:, 3:7],
+            "anchor_quat": self.worlds.xquat[rows, self.worlds.robot.anchor].copy(),
+        }
+        if self._observer.state is not None:
+            found["observed_joint_pos"] = self._observer.seen(rows)[:, : len(self._actions[0])].copy()
+        return found
+
+    def _constants_of(self, world: int, first: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        w, robot = self.worlds, self.worlds.robot
+        motion, length = int(w.motion[world]), int(w.length[world])
+        reference = w.library.reference(motion).rows(slice(0, length))
+        found = {
+            "joint_pos": reference.joint_pos,
+            "body_pos": reference.body_pos[:, robot.tracked],
+            "root_pos": reference.root_pos,
+            "root_quat": reference.root_quat,
+            "anchor_quat": reference.body_quat[:, robot.anchor],
+            "observed_joint_pos": reference.joint_pos - robot.description.default_pose,
+        }
+        constants: dict[str, Any] = {"case": np.array(w.library.names[motion]), **self._names}
+        constants |= {f"reference.{name}": found[name] for name in first}
+        constants |= {f"first.{name}": value for name, value in first.items()}
+        return constants if self._legacy is None else constants | {"tracking.legacy": np.array(self._legacy)}
+
+    def constants(self, world: int) -> Mapping[str, Any]:
+        return self._constants[world]
+
+    def dummy_action(self) -> np.ndarray:
+        return self._neutral.copy()
+
+    def close(self) -> None:
+        self.worlds.close()
+
+
+def action_space(robot: Robot) -> spaces.Box:
+    """Of a single world: unbounded, since a target beyond a joint's limits is a way to push."""
+    return spaces.Box(-np.inf, np.inf, (robot.description.n_joints,), np.float32)
+
+
+def neutral_action(robot: Robot, options: TrackingOptions) -> np.ndarray:
+    """Holds the default pose."""
+    pose = robot.description.default_pose.astype(np.float32)
+    return pose if options.action == "absolute" else np.zeros_like(pose)
+
+
+def _split(arrays: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """One mapping of row views for each world."""
+    names = tuple(arrays)
+    return [dict(zip(names, row, strict=True)) for row in zip(*arrays.values(), strict=True)]

@@ -1,0 +1,121 @@
+"""What a policy sees, as pure functions of arrays: the same ones for simulated worlds and for reference motions.
+
+Leading axes (worlds, frames, or none) are kept. Quaternions are wxyz; `qvel[3:6]` is the root's angular velocity in its
+own frame, velocities of bodies are in the world's. J joints, B bodies of the model, N observed bodies.
+
+- `state` (2J + 6): joint positions minus the default pose, joint velocities, direction of gravity and angular velocity
+  of the root, both in the root's frame.
+- `privileged_state` (1 + 3 (N - 1) + 12 N): root height; then, in a frame that stands where the root is and is turned
+  by its heading alone: positions of the observed bodies but the root, rotations of all (x axis and z axis of each:
+  tangent and normal), linear velocities, angular velocities.
+- `reference` (2J + 15 for each frame of the window): joint positions and velocities of the reference, position of its
+  anchor in the robot's anchor frame, the first two columns of its anchor's rotation matrix there (row by row), linear
+  and angular velocity of its root in its own root frame.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from proctor.suites.tracking import frames
+
+if TYPE_CHECKING:
+    from proctor.suites.tracking.motions import Frames
+    from proctor.suites.tracking.robot import Robot
+
+
+def state_size(robot: Robot) -> int:
+    return 2 * robot.description.n_joints + 6
+
+
+def privileged_size(robot: Robot) -> int:
+    return 1 + 3 * len(_others(robot)) + 12 * len(robot.observed)
+
+
+def window_row_size(robot: Robot) -> int:
+    return 2 * robot.description.n_joints + 15
+
+
+def window_parts(robot: Robot) -> dict[str, slice]:
+    """Where the parts of a row of `reference` are."""
+    joints = robot.description.n_joints
+    sizes = {
+        "joint_pos": joints, "joint_vel": joints, "anchor_pos": 3, "anchor_rotation": 6, "base_lin_vel": 3,
+        "base_ang_vel": 3,
+    }  # fmt: skip
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+def state_observation(robot: Robot, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
+    """(..., 2J + 6) of `qpos` (..., 7 + J) and `qvel` (..., 6 + J)."""
+    gravity = frames.gravity_in(qpos[..., 3:7])
+    joints = qpos[..., 7:] - robot.description.default_pose
+    return np.concatenate([joints, qvel[..., 6:], gravity, qvel[..., 3:6]], axis=-1)
+
+
+def privileged_observation(
+    robot: Robot, body_pos: np.ndarray, body_quat: np.ndarray, body_lin_vel: np.ndarray, body_ang_vel: np.ndarray
+) -> np.ndarray:
+    """(..., 1 + 3 (N - 1) + 12 N) of poses and velocities of all bodies, (..., B, 3 or 4), in the world frame. Where
+    the root's x axis points straight up or down, the heading is 0."""
+    observed = robot.observed
+    origin, quat = body_pos[..., robot.root, :], body_quat[..., observed, :]
+    axes = np.stack([frames.x_axis(quat), frames.z_axis(quat)], axis=-2)
+    vectors = np.concatenate(
+        [
+            body_pos[..., _others(robot), :] - origin[..., None, :],
+            axes.reshape(*origin.shape[:-1], -1, 3),
+            body_lin_vel[..., observed, :],
+            body_ang_vel[..., observed, :],
+        ],
+        axis=-2,
+    )
+    local = frames.unturn(vectors, frames.heading(body_quat[..., robot.root, :]))
+    return np.concatenate([origin[..., 2:], local.reshape(*origin.shape[:-1], -1)], axis=-1)
+
+
+def _others(robot: Robot) -> np.ndarray:
+    return robot.observed[robot.observed != robot.root]
+
+
+def window_observation(
+    robot: Robot, anchor: tuple[np.ndarray, np.ndarray], motion: Frames, rows: np.ndarray
+) -> np.ndarray:
+    """(..., K, 2J + 15): the rows (..., K) of `motion` as the robot sees them. `anchor` is position (..., 3) and
+    rotation (..., 4) of the robot's anchor."""
+    position, rotation = anchor[0][..., None, :], anchor[1][..., None, :]
+    qpos, qvel = motion.qpos[rows], motion.qvel[rows]
+    there = frames.relative(rotation, motion.body_quat[rows, robot.anchor])
+    columns = np.stack([frames.x_axis(there), frames.y_axis(there)], axis=-1)
+    return np.concatenate(
+        [
+            qpos[..., 7:],
+            qvel[..., 6:],
+            frames.into(rotation, motion.body_pos[rows, robot.anchor] - position),
+            columns.reshape(*rows.shape, 6),
+            frames.into(qpos[..., 3:7], qvel[..., :3]),
+            qvel[..., 3:6],
+        ],
+        axis=-1,
+    )
+
+
+def reference_observations(
+    robot: Robot, reference: Frames, *, velocity_multiplier: float = 1.0
+) -> dict[str, np.ndarray]:
+    """What a robot that follows the reference perfectly observes in each of its T frames: `state` (T, 2J + 6) and
+    `privileged_state` (T, ...). All velocities are scaled by `velocity_multiplier`."""
+    scale = velocity_multiplier
+    return {
+        "state": state_observation(robot, reference.qpos, reference.qvel * scale),
+        "privileged_state": privileged_observation(
+            robot,
+            reference.body_pos,
+            reference.body_quat,
+            reference.body_lin_vel * scale,
+            reference.body_ang_vel * scale,
+        ),
+    }

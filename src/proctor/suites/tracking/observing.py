@@ -1,0 +1,127 @@
+"""The observations of N worlds: the groups that the options choose, with sensor noise and history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from proctor.suites.tracking import observations as obs
+from proctor.suites.tracking.history import History
+from proctor.suites.tracking.randomise import SensorNoise, Streams
+
+if TYPE_CHECKING:
+    from proctor.suites.tracking.motions import MotionLibrary
+    from proctor.suites.tracking.options import TrackingOptions
+    from proctor.suites.tracking.robot import Robot
+    from proctor.suites.tracking.worlds import Rows, Worlds
+
+
+def observation_space(robot: Robot, library: MotionLibrary, options: TrackingOptions) -> spaces.Dict:
+    """Of a single world. What networks read is float32, the raw state float64."""
+    joints, state, bodies = robot.description.n_joints, obs.state_size(robot), len(robot.body_names)
+    shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+        "state": ((state,), np.float32),
+        "privileged_state": ((obs.privileged_size(robot),), np.float32),
+        "history": ((options.history_length, state + joints), np.float32),
+        "last_action": ((joints,), np.float32),
+        "root_height": ((1,), np.float32),
+        "reference": ((len(options.reference_offsets), obs.window_row_size(robot)), np.float32),
+        "qpos": ((7 + joints,), np.float64),
+        "qvel": ((6 + joints,), np.float64),
+        "xpos": ((bodies, 3), np.float64),
+        "xquat": ((bodies, 4), np.float64),
+    }
+    found: dict[str, gymnasium.Space[Any]] = {}
+    for group in options.groups:
+        if group in ("motion", "frame"):
+            last = len(library) - 1 if group == "motion" else int(library.lengths.max()) - 1
+            found[group] = spaces.Box(0, last, (), np.int64)
+        else:
+            shape, dtype = shapes[group]
+            found[group] = spaces.Box(-np.inf, np.inf, shape, dtype)
+    return spaces.Dict(found)
+
+
+class Observer:
+    """Looks at `worlds`. `state` (n, 2J + 6) is the state as last observed, noise included; None where nothing needs
+    it."""
+
+    def __init__(self, worlds: Worlds, options: TrackingOptions):
+        self._worlds, self._groups = worlds, options.groups
+        robot = worlds.robot
+        joints, width = robot.description.n_joints, obs.state_size(robot)
+        amplitudes = options.sensor_noise.amplitudes(joints)
+        wanted = set(self._groups)
+        self._noise = None if amplitudes is None else SensorNoise(amplitudes, worlds.n)
+        self._history = History(worlds.n, options.history_length, width + joints) if "history" in wanted else None
+        self.state = np.zeros((worlds.n, width)) if wanted & {"state", "history"} else None
+        self._offsets = np.asarray(options.reference_offsets, np.int64)
+        self._look: dict[str, Callable[[Rows], np.ndarray]] = {
+            "state": lambda rows: self.seen(rows).astype(np.float32),
+            "privileged_state": self._privileged,
+            "history": self._past,
+            "last_action": lambda rows: worlds.last_action[rows],
+            "root_height": lambda rows: worlds.qpos[rows, 2:3].astype(np.float32),
+            "reference": self._window,
+            "motion": lambda rows: worlds.motion[rows],
+            "frame": lambda rows: np.minimum(worlds.frame[rows] + 1, worlds.length[rows] - 1),
+            "qpos": lambda rows: worlds.qpos[rows],
+            "qvel": lambda rows: worlds.qvel[rows],
+            "xpos": lambda rows: worlds.xpos[rows],
+            "xquat": lambda rows: worlds.xquat[rows],
+        }
+
+    def start(self, rows: np.ndarray, trials: Sequence[Streams]) -> dict[str, np.ndarray]:
+        """The first observation of new trials in these worlds: each group (k, ...)."""
+        if self._noise is not None:
+            for world, trial in zip(rows, trials, strict=True):
+                self._noise.start(int(world), trial.noise)
+        if self._history is not None:
+            self._history.clear(rows)
+        return self._observe(rows)
+
+    def go_on(self, rows: Rows) -> dict[str, np.ndarray]:
+        """The observation after a step of these worlds."""
+        if self._history is not None:
+            self._history.push(rows, self.seen(rows), self._worlds.last_action[rows])
+        return self._observe(rows)
+
+    def seen(self, rows: Rows) -> np.ndarray:
+        """The state as last observed, (k, 2J + 6) float64."""
+        assert self.state is not None
+        return self.state[rows]
+
+    def _observe(self, rows: Rows) -> dict[str, np.ndarray]:
+        worlds = self._worlds
+        if self.state is not None:
+            state = obs.state_observation(worlds.robot, worlds.qpos[rows], worlds.qvel[rows])
+            if self._noise is not None:
+                state += self._noise.take(np.arange(worlds.n)[rows])
+            if not isinstance(rows, slice):
+                everywhere = self.state.copy()
+                everywhere[rows] = state
+                state = everywhere
+            self.state = state
+        return {group: self._look[group](rows) for group in self._groups}
+
+    def _past(self, rows: Rows) -> np.ndarray:
+        assert self._history is not None
+        return self._history.rows[rows]
+
+    def _privileged(self, rows: Rows) -> np.ndarray:
+        w = self._worlds
+        found = obs.privileged_observation(
+            w.robot, w.xpos[rows], w.xquat[rows], w.body_lin_vel[rows], w.body_ang_vel[rows]
+        )
+        return found.astype(np.float32)
+
+    def _window(self, rows: Rows) -> np.ndarray:
+        w, anchor = self._worlds, self._worlds.robot.anchor
+        frames = np.clip(w.frame[rows, None] + self._offsets, 0, w.length[rows, None] - 1)
+        at = w.library.rows(w.motion[rows, None], frames)
+        pose = (w.xpos[rows, anchor], w.xquat[rows, anchor])
+        return obs.window_observation(w.robot, pose, w.library.frames, at).astype(np.float32)

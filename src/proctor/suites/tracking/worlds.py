@@ -1,0 +1,212 @@
+"""N worlds in which a robot follows motions, simulated by MuJoCo's threaded rollout.
+
+A world has a motion and a frame of it, at which it stands: 0 after a reset, one more after each step. A control step is
+several physics steps with one vector of joint targets. What happens in a world follows from its motion, its generator
+and its actions alone, to the byte: not from the number of worlds or threads, nor from the other worlds.
+
+The arrays have a row for each world. A step makes new arrays and leaves the earlier ones as they are, so views of them
+may be kept.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from proctor.suites.tracking.randomise import Pushes, RandomModels, Streams, streams
+from proctor.suites.tracking.twin import Bodies, Twin
+
+if TYPE_CHECKING:
+    from proctor.suites.tracking.motions import MotionLibrary
+    from proctor.suites.tracking.options import TrackingOptions
+    from proctor.suites.tracking.robot import Robot
+
+TARGET_LIMIT_RAD = 100.0
+"""A joint target beyond this acts like this: every motor has long saturated."""
+
+Rows = np.ndarray | slice
+
+
+class Worlds:
+    """`motion`, `frame`, `length` (n,): the motion that each world follows, the frame it stands at, and how many frames
+    it has (no more than `max_episode_length_s` allows). `diverged` (n,): the simulation broke down in the last step;
+    the world keeps the state before it. `close` lets go of the threads."""
+
+    def __init__(self, robot: Robot, library: MotionLibrary, n: int, options: TrackingOptions):
+        from mujoco import rollout
+
+        self.robot, self.library, self.n = robot, library, n
+        self.dt_s = 1.0 / options.control_hz
+        self.lengths = episode_lengths(library, options)
+        self.threads = min(n, options.threads or len(os.sched_getaffinity(0)))
+        self._substeps, self._absolute = options.substeps, options.action == "absolute"
+        self._setup_physics(options)
+        self._pool = rollout.Rollout(nthread=self.threads)
+        self._twin = Twin(self._base, self.threads)
+        pushes = options.randomisation.pushes
+        self._pushes = None if pushes is None else Pushes(pushes, n, self.dt_s)
+        self._clear()
+
+    def _setup_physics(self, options: TrackingOptions) -> None:
+        import mujoco
+
+        self._base = copy.copy(self.robot.model)
+        self._base.opt.timestep = 1.0 / options.physics_hz
+        self._random = RandomModels(self._base, options.randomisation, self.n)
+        self._data = [mujoco.MjData(self._base) for _ in range(self.threads)]
+        self._n_state = int(mujoco.mj_stateSize(self._base, mujoco.mjtState.mjSTATE_FULLPHYSICS.value))
+
+    def _clear(self) -> None:
+        """Every world stands still in the default pose, at the first frame of motion 0, before its first reset."""
+        joints = self.robot.description.n_joints
+        self.motion = np.zeros(self.n, np.int64)
+        self.frame = np.zeros(self.n, np.int64)
+        self.steps = np.zeros(self.n, np.int64)
+        self.length = np.full(self.n, self.lengths[0])
+        self.diverged = np.zeros(self.n, bool)
+        self.last_action = np.zeros((self.n, joints), np.float32)
+        self._state = np.zeros((self.n, self._n_state))
+        self._state[:, 1 : 8 + joints] = self.robot.default_qpos
+        self._bodies = self._twin.bodies(self._pool, self._state)
+
+    @property
+    def qpos(self) -> np.ndarray:
+        """(n, 7 + J)."""
+        return self._state[:, 1 : 1 + self._base.nq]
+
+    @property
+    def qvel(self) -> np.ndarray:
+        """(n, 6 + J)."""
+        return self._state[:, 1 + self._base.nq : 1 + self._base.nq + self._base.nv]
+
+    @property
+    def xpos(self) -> np.ndarray:
+        """Positions of the bodies, (n, B, 3) m."""
+        return self._bodies.pos
+
+    @property
+    def xquat(self) -> np.ndarray:
+        """Rotations of the bodies, (n, B, 4) wxyz."""
+        return self._bodies.quat
+
+    @property
+    def body_lin_vel(self) -> np.ndarray:
+        """(n, B, 3) m/s, world frame."""
+        return self._bodies.lin_vel
+
+    @property
+    def body_ang_vel(self) -> np.ndarray:
+        """(n, B, 3) rad/s, world frame."""
+        return self._bodies.ang_vel
+
+    def reset(
+        self,
+        worlds: Sequence[int] | np.ndarray,
+        motions: Sequence[int] | np.ndarray,
+        rngs: Sequence[np.random.Generator],
+        frames: Sequence[int] | np.ndarray | None = None,
+        states: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> list[Streams]:
+        """Put these worlds at a frame of their motions (the first one). `states` are qpos and qvel (k, ...) to start
+        from instead of the reference's. The streams are those of the trials, for who draws more."""
+        rows, motions = np.asarray(worlds, np.int64), np.asarray(motions, np.int64)
+        frames = np.zeros(len(rows), np.int64) if frames is None else np.asarray(frames, np.int64)
+        self.motion, self.frame, self.length = self.motion.copy(), self.frame.copy(), self.length.copy()
+        self.motion[rows], self.frame[rows], self.length[rows] = motions, frames, self.lengths[motions]
+        self.steps[rows], self.diverged = 0, _put(self.diverged, rows, False)
+        self.last_action = _put(self.last_action, rows, 0.0)
+        at = self.library.rows(motions, frames)
+        reference = self.library.frames
+        qpos, qvel = states if states is not None else (reference.qpos[at], reference.qvel[at])
+        self._place(rows, np.concatenate([np.zeros((len(rows), 1)), qpos, qvel], axis=1))
+        return [self._draw(int(world), streams(rng)) for world, rng in zip(rows, rngs, strict=True)]
+
+    def _draw(self, world: int, trial: Streams) -> Streams:
+        self._random.draw(world, trial)
+        if self._pushes is not None:
+            self._pushes.start(world, trial.pushes)
+        return trial
+
+    def step(self, actions: np.ndarray, worlds: np.ndarray | None = None) -> None:
+        """One control step of all worlds, or of those that are named, with their actions (k, J). Raises ValueError for
+        actions of another shape and for what is not finite; nothing has been stepped then."""
+        rows: Rows = slice(None) if worlds is None else worlds
+        numbers = np.arange(self.n) if worlds is None else worlds
+        before = self._state[rows].copy()
+        targets = self.targets(actions, numbers)
+        if self._pushes is not None:
+            for i, change in self._pushes.due(numbers, self.steps[rows]):
+                before[i, 1 + self._base.nq : 3 + self._base.nq] += change
+        after = self._simulate(before, targets, numbers)
+        broken = ~(after[:, 0] > (self._substeps - 0.5) * self._base.opt.timestep) | ~np.isfinite(after).all(axis=1)
+        if broken.any():
+            after[broken] = before[broken]
+        after[:, 0] = 0.0
+        self.diverged = _put(self.diverged, rows, broken)
+        self.frame, self.last_action = self.frame.copy(), _put(self.last_action, rows, actions)
+        self.frame[rows] += 1
+        self.steps[rows] += 1
+        self._place(rows, after)
+
+    def targets(self, actions: np.ndarray, worlds: np.ndarray) -> np.ndarray:
+        """Joint targets (k, J) in rad of the actions (k, J) of these worlds."""
+        description = self.robot.description
+        expected = (len(worlds), description.n_joints)
+        if actions.shape != expected:
+            raise ValueError(f"actions have shape {actions.shape}; expected {expected}: worlds and joints")
+        targets = actions.astype(np.float64)
+        if not self._absolute:
+            targets *= description.action_scale
+            targets += description.default_pose
+        if not np.isfinite(targets).all():
+            wrong = worlds[~np.isfinite(targets).all(axis=1)]
+            raise ValueError(f"the action of world {', '.join(map(str, wrong[:5]))} is not finite")
+        return np.clip(targets, -TARGET_LIMIT_RAD, TARGET_LIMIT_RAD, out=targets)
+
+    def _simulate(self, states: np.ndarray, targets: np.ndarray, worlds: np.ndarray) -> np.ndarray:
+        """The states (k, ...) a control step later."""
+        k, models = len(states), self._random.models
+        out = np.empty((k, self._substeps, self._n_state))
+        self._pool.rollout(
+            models if k == self.n else [models[world] for world in worlds],
+            self._data,
+            states,
+            np.repeat(targets[:, None], self._substeps, axis=1),
+            nstep=self._substeps,
+            state=out,
+            sensordata=np.empty((k, self._substeps, self._base.nsensordata)),
+            skip_checks=True,
+        )
+        return out[:, -1].copy()
+
+    def _place(self, rows: Rows, states: np.ndarray) -> None:
+        bodies = self._twin.bodies(self._pool, states)
+        if isinstance(rows, slice):
+            self._state, self._bodies = states, bodies
+        else:
+            self._state = _put(self._state, rows, states)
+            self._bodies = Bodies(*(_put(old, rows, new) for old, new in zip(self._bodies, bodies, strict=True)))
+
+    def close(self) -> None:
+        """Let go of the threads; safe to call twice."""
+        if self._pool.rollout_ is not None:
+            self._pool.close()
+
+
+def _put(array: np.ndarray, rows: Rows, values: object) -> np.ndarray:
+    """A copy with these rows replaced."""
+    out = array.copy()
+    out[rows] = values
+    return out
+
+
+def episode_lengths(library: MotionLibrary, options: TrackingOptions) -> np.ndarray:
+    """Frames of each motion that are followed, (M,)."""
+    if options.max_episode_length_s is None:
+        return library.lengths
+    longest = 1 + max(1, round(options.max_episode_length_s * options.control_hz))
+    return np.minimum(library.lengths, longest)
