@@ -36,7 +36,7 @@ class Look:
     elevation_deg: float = -12.0
     height_m: float = 0.7
     """The height that the camera looks at."""
-    reference_rgba: RGBA = (1.0, 0.55, 0.12, 0.28)
+    reference_rgba: RGBA = (1.0, 0.55, 0.12, 0.32)
 
     def right(self) -> np.ndarray:
         """The direction (3,) that is to the right in the picture."""

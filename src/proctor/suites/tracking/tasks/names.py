@@ -186,7 +186,7 @@ def _advice(name: str) -> str:
     if not close:
         return f"the forms are {', '.join(f.form for f in FAMILIES)}"
     family = close[-1]
-    return f"the nearest form is {family.form}, for example {family.example}" + _legend(family)
+    return f"the nearest form is {family.form}" + _legend(family)
 
 
 def _similar(name: str) -> list[type[Task]]:
@@ -205,7 +205,7 @@ def _legend(family: type[Task]) -> str:
     if not fields:
         return ""
     told = [f"{f} {'|'.join(_CHOICES[f])}" if f in _CHOICES else f"{f} a number in {_UNITS[f]}" for f in fields]
-    return f" ({', '.join(told)})"
+    return f", for example {family.example} ({', '.join(told)})"
 
 
 def _short(value: Any) -> str:

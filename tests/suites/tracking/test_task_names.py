@@ -1,0 +1,112 @@
+"""Names of reward tasks: every name means one thing, and a wrong one gets the nearest form."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proctor.errors import InputError
+from proctor.suites.tracking.tasks import DEFAULT_TASKS, parse_task
+from proctor.suites.tracking.tasks.names import (
+    FAMILIES,
+    Crouch,
+    Jump,
+    MoveArms,
+    MoveEgo,
+    MoveEgoLow,
+    RaiseArms,
+    Rotate,
+    SitOnGround,
+    SpinArms,
+    Task,
+)
+
+angles = st.integers(-360, 360).map(float)
+speeds = st.integers(0, 100).map(lambda n: n / 10)
+rates = st.integers(-500, 500).map(lambda n: n / 10)
+heights = st.integers(0, 1000).map(lambda n: n / 100)
+levels = st.sampled_from("lmhx")
+tasks = st.one_of(
+    st.builds(MoveEgo, angles, speeds),
+    st.builds(MoveEgoLow, heights, angles, speeds),
+    st.builds(Jump, heights),
+    st.builds(Rotate, st.sampled_from("xyz"), rates, heights),
+    st.builds(RaiseArms, levels, levels),
+    st.builds(Crouch, heights),
+    st.just(SitOnGround()),
+    st.builds(MoveArms, angles, speeds, levels, levels),
+    st.builds(SpinArms, rates, levels, levels),
+)
+
+
+@given(tasks)
+def test_a_task_prints_as_the_name_it_is_parsed_from(task: Task) -> None:
+    assert parse_task(str(task)) == task
+
+
+@given(tasks, tasks)
+def test_different_tasks_have_different_names(one: Task, other: Task) -> None:
+    assert (str(one) == str(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("move-ego-90-0.70", MoveEgo(90.0, 0.7)),
+        ("move-ego--90-0.7", MoveEgo(-90.0, 0.7)),
+        ("move-ego-low0.6-180-0.5", MoveEgoLow(0.6, 180.0, 0.5)),
+        ("jump-1.6", Jump(1.6)),
+        ("rotate-z--5-0.8", Rotate("z", -5.0, 0.8)),
+        ("raisearms-l-x", RaiseArms("l", "x")),
+        ("crouch-0", Crouch(0.0)),
+        ("sitonground", SitOnGround()),
+        ("move-arms-0-0.7-m-h", MoveArms(0.0, 0.7, "m", "h")),
+        ("spin-arms--5-l-m", SpinArms(-5.0, "l", "m")),
+    ],
+)
+def test_names_mean(name: str, task: Task) -> None:
+    assert parse_task(name) == task
+
+
+def test_minus_zero_is_zero() -> None:
+    assert str(parse_task("move-ego--0-0")) == "move-ego-0-0"
+
+
+def test_examples_are_valid_and_the_default_set_has_every_family_once_named() -> None:
+    assert all(str(parse_task(family.example)) == family.example for family in FAMILIES)
+    assert {type(parse_task(name)) for name in DEFAULT_TASKS} == set(FAMILIES)
+    assert len(set(DEFAULT_TASKS)) == len(DEFAULT_TASKS)
+    assert [str(parse_task(name)) for name in DEFAULT_TASKS] == list(DEFAULT_TASKS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "moveego-0-1",
+            '"moveego-0-1" is no reward task; the nearest form is move-ego-{angle}-{speed}, for example move-ego-90-0.7 '
+            "(angle a number in degrees, speed a number in m/s)",
+        ),
+        ("move-ego-0-fast", "nearest form is move-ego-{angle}-{speed}"),
+        ("move-ego-low-0-1", "nearest form is move-ego-low{height}-{angle}-{speed}"),
+        ("raise-arms-l-l", "nearest form is raisearms-{left}-{right}"),
+        ("move_arms-0-1-l-l", "nearest form is move-arms-{angle}-{speed}-{left}-{right}"),
+        ("sitonground-1", "no reward task; the nearest form is sitonground"),
+        (
+            "raisearms-l-q",
+            '"raisearms-l-q" is no reward task: right is "q", and one of l, m, h, x was expected; the form is '
+            "raisearms-{left}-{right}, for example raisearms-l-h",
+        ),
+        ("rotate-w-3-1", 'axis is "w", and one of x, y, z was expected'),
+        ("jump-99", "height is 99, and 0 to 10 m was expected"),
+        ("move-ego-0--1", "speed is -1, and 0 to 10 m/s was expected"),
+        ("jump-nan", "nearest form is jump-{height}"),
+        ("", "the forms are move-ego-{angle}-{speed}, "),
+        ("blub", "spin-arms-{rate}-{left}-{right}"),
+    ],
+)
+def test_a_wrong_name_gets_the_nearest_form(name: str, text: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse_task(name)
+    assert text in str(error.value)
