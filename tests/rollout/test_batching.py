@@ -16,7 +16,7 @@ from proctor import Batch, Policy, Stage
 from proctor.plan.trial import Trial
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.batching import MAX_WAIT_S, Lane, Moment
-from proctor.rollout.forward import Answer, PolicyRunner, Request, Stream, TaskEntry
+from proctor.rollout.forward import Answer, PolicyRunner, Request, TaskEntry
 from proctor.rollout.layout import layout_of
 
 
@@ -30,10 +30,11 @@ TASK, OTHER = entry(2), entry(3)
 
 def request(index: int = 0, since: float = 0.0, task: TaskEntry = TASK) -> Request:
     trial = Trial("a", task.name, index, index)
-    slot = SimpleNamespace(ticket=0, trial=trial, task=task, policy_state=None, stream=Stream(trial))
     leaf = task.layout.leaves[0] if task.layout else None
     assert leaf is not None
-    return Request(slot, [np.zeros(leaf.shape, leaf.dtype)], since)
+    made = Request(SimpleNamespace(ticket=0), trial, task)
+    made.leaves = [np.zeros(leaf.shape, leaf.dtype)]
+    return made.ask(0, since)
 
 
 class Zeros(Policy):

@@ -23,15 +23,15 @@ FLAT = TaskEntry("flat", layout_of(Box(-np.inf, np.inf, (2,), np.float64)), CHEC
 
 
 class Asker:
-    """The part of a slot that a request is made of."""
+    """The part of a slot that asks."""
 
     def __init__(self, index: int, task: TaskEntry = FLAT):
         self.trial = Trial("a", task.name, index, 100 + index)
-        self.task, self.ticket, self.policy_state, self.stream = task, 0, None, Stream(self.trial)
+        self.wish = Request(self, self.trial, task)
 
     def ask(self, leaves: Any = None) -> Request:
-        found = [np.array([self.trial.index, 0.5])] if leaves is None else leaves
-        return Request(self, found, 0.0)
+        self.wish.leaves = [np.array([self.trial.index, 0.5])] if leaves is None else leaves
+        return self.wish.ask(0, 0.0)
 
 
 class Watching(Policy):
@@ -110,7 +110,7 @@ def test_a_row_that_is_not_asked_for_its_generator_does_not_advance() -> None:
 
     asker = Asker(2)
     PolicyRunner(Half(), 4).run("act", [Asker(1).ask(), asker.ask()])
-    assert asker.stream.take().standard_normal() == alone(2)[0]
+    assert asker.wish.stream.take().standard_normal() == alone(2)[0]
 
 
 def test_generators_can_be_reached_like_a_list() -> None:
@@ -176,7 +176,7 @@ def test_each_trial_has_its_own_state() -> None:
         for answer in runner.run("act", [askers[i].ask() for i in order]):
             asker = answer.request.slot
             seen[asker.trial.index].append(drawn(answer))
-            asker.policy_state = (answer.state,)
+            asker.wish.state = answer.state
     assert seen == [[0, 1], [10, 11], [20, 21, 22]]
 
 
@@ -322,7 +322,7 @@ def test_a_request_asked_again_draws_what_the_stuck_one_drew() -> None:
     request = asker.ask()
     stuck = request.stream.take().standard_normal()
     again = request.again()
-    assert again.stream is asker.stream
+    assert again is asker.wish
     assert again.stream is not request.stream
     (answer,) = runner.run("act", [again])
     assert [stuck, drawn(answer)] == [alone(3, 2)[1]] * 2
@@ -331,9 +331,8 @@ def test_a_request_asked_again_draws_what_the_stuck_one_drew() -> None:
 def test_a_stream_goes_back_by_one_forward_only() -> None:
     stream = Stream(SimpleNamespace(policy_rng=lambda: np.random.default_rng(0)))  # type: ignore[arg-type]
     first = stream.take().random()
-    stream.settle(failed=False)
+    stream.keep()
     second = stream.take().random()
-    stream.settle(failed=False)
     stream.rewind()
     stream.rewind()
     assert stream.take().random() == second != first

@@ -80,11 +80,8 @@ class EpisodeBuilder:
         flags = np.zeros((2, n), bool)
         if n:
             flags[:, -1] = terminated, truncated
-        actions = np.empty((n, *self._action_shape), self._action_dtype)
-        for i, action in enumerate(self._actions):
-            actions[i] = action
         arrays = {
-            "actions": actions,
+            "actions": self._stacked_actions(n),
             "rewards": np.array(self._rewards, np.float64),
             "terminals": flags[0],
             "truncations": flags[1],
@@ -99,6 +96,14 @@ class EpisodeBuilder:
         for label, kept in zip(self._labels, self._kept, strict=True):
             arrays["observations" if label == "observation" else f"observations.{label}"] = np.array(kept)
         return arrays
+
+    def _stacked_actions(self, n: int) -> np.ndarray:
+        if n and len(self._action_shape) == 1:
+            return np.concatenate(self._actions).astype(self._action_dtype, copy=False).reshape(n, *self._action_shape)
+        actions = np.empty((n, *self._action_shape), self._action_dtype)
+        for i, action in enumerate(self._actions):
+            actions[i] = action
+        return actions
 
     def finish(self, outcome: Outcome, ended: tuple[bool, bool], max_steps: int, task: str) -> Episode:
         return Episode(self.arrays(*ended), outcome, max_steps, task)

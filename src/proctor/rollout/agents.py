@@ -58,9 +58,6 @@ class AgentRuntime:
     def stats(self) -> dict[str, LaneStats]:
         return self._stats
 
-    def put(self, request: Request, stage: str) -> None:
-        self.lanes[stage].put(request)
-
     def drop(self, slot: Any) -> None:
         for lane in self.lanes.values():
             lane.drop(slot)

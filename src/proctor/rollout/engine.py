@@ -41,7 +41,6 @@ from proctor.rollout.messages import (
     Finish,
     Probe,
     ProbeFailed,
-    Ready,
     Start,
     TaskInfo,
 )
@@ -163,7 +162,10 @@ class Engine:
             for member, events in crew.events():
                 member.heard(len(events), now)
                 for event in events:
-                    self._handle(member, event)
+                    if type(event) is tuple:
+                        self._ready(member.slots[event[0]], event[1], now)
+                    else:
+                        self._handle(member, event)
             due = self._dispatch(now)
             crew.flush()
             if now - self._watched > WATCH_S:
@@ -285,13 +287,12 @@ class Engine:
 
     # Events ---------------------------------------------------------------------------------------------------------
 
+    def _ready(self, slot: Slot, leaves: Any, now: float) -> None:
+        if slot.trial is not None:
+            slot.wish.leaves = leaves
+            self._ask(slot, now)
+
     def _handle(self, member: Member, event: Event) -> None:
-        if type(event) is Ready:
-            slot = member.slots[event.slot]
-            if slot.trial is not None:
-                slot.leaves = event.leaves
-                self._ask(slot)
-            return
         match event:
             case Done(number, result):
                 slot = member.slots[number]
@@ -313,13 +314,13 @@ class Engine:
         """Slots that may have something to do now that this one is free."""
         return slot.member.slots if slot.member.idle else [slot]
 
-    def _ask(self, slot: Slot) -> None:
+    def _ask(self, slot: Slot, now: float) -> None:
         agent = slot.agent
         assert agent is not None
         if agent.given_up is not None:
             slot.member.worker.send(Finish(slot.number, Outcome.POLICY_ERROR, agent.given_up))
         else:
-            agent.put(slot.request(time.monotonic()), slot.stage)
+            agent.lanes[slot.stage].put(slot.request(now))
 
     def _charge(self, trial: Trial, outcome: Outcome, error: str) -> None:
         """An attempt broke: try again, or record the trial as unscored."""
@@ -396,7 +397,7 @@ class Engine:
         if slot.ticket != answer.request.ticket:
             return
         worker, decision = slot.member.worker, answer.decision
-        slot.policy_state = (answer.state,)
+        answer.request.state = answer.state
         if type(decision) is Execute:
             slot.stage, slot.hops = decision.then, 0
             slot.execute()
@@ -411,7 +412,7 @@ class Engine:
                     reason = f"the policy went through {MAX_HOPS} stages without an action; the last is {stage}"
                     self._fail(slot, reason)
                 else:
-                    self._ask(slot)
+                    self._ask(slot, time.monotonic())
             case Fail(reason):
                 self._fail(slot, reason)
             case None:
@@ -441,7 +442,8 @@ class Engine:
         """A worker is gone: the trial it was stepping pays, the others start again."""
         log.warning("%s", lost.reason)
         for event in member.worker.events():
-            self._handle(member, event)
+            if type(event) is not tuple:
+                self._handle(member, event)
         outcome = Outcome.TIMEOUT if lost.hung else Outcome.WORKER_LOST
         for slot in member.slots:
             if slot.state is SlotState.FREE:

@@ -69,11 +69,10 @@ class ProbeFailed(NamedTuple):
     error: str
 
 
-class Ready(NamedTuple):
-    """The slot needs an action. `leaves` is None where the observation lies in shared memory."""
-
-    slot: int
-    leaves: Any
+Ready = tuple[int, Any]
+"""The slot needs an action: its number and its observation's leaves. What is said most is a plain tuple: to make a named
+one costs as much as a step of a small environment. A worker process says the number alone where the observation lies in
+shared memory."""
 
 
 class Done(NamedTuple):
@@ -98,4 +97,4 @@ class Fatal(NamedTuple):
 
 
 Command = Probe | Start | Run | Finish | Close
-Event = TaskInfo | ProbeFailed | Ready | Done | Fault | Fatal
+Event = Ready | TaskInfo | ProbeFailed | Done | Fault | Fatal

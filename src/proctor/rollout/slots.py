@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from proctor.plan.trial import Trial
-from proctor.rollout.forward import Request, Stream, TaskEntry
+from proctor.rollout.forward import Request, TaskEntry
 
 if TYPE_CHECKING:
     from proctor.rollout.agents import AgentRuntime
@@ -33,16 +33,14 @@ class Slot:
         "agent",
         "hops",
         "last_task",
-        "leaves",
         "member",
         "number",
-        "policy_state",
         "stage",
         "state",
-        "stream",
         "task",
         "ticket",
         "trial",
+        "wish",
     )
 
     def __init__(self, member: Member, number: int):
@@ -53,15 +51,14 @@ class Slot:
         self.task: TaskEntry | None = None
         self.agent: AgentRuntime | None = None
         self.stage = ""
-        self.policy_state: Any = None
-        self.stream: Stream | None = None
-        self.leaves: Any = None
+        self.wish: Any = None
+        """The trial's request, while there is a trial."""
         self.last_task: str | None = None
         self.hops = 0
 
     def assign(self, trial: Trial, task: TaskEntry, agent: AgentRuntime) -> None:
         self.trial, self.task, self.agent = trial, task, agent
-        self.stage, self.policy_state, self.stream = agent.first_stage, None, Stream(trial)
+        self.stage, self.wish = agent.first_stage, Request(self, trial, task)
         self.state, self.hops = SlotState.STARTING, 0
         self.ticket += 1
         self.member.live += 1
@@ -73,7 +70,7 @@ class Slot:
         if self.state is not SlotState.NEED:
             self.state = SlotState.NEED
             self.member.running -= 1
-        return Request(self, self.leaves, now)
+        return self.wish.ask(self.ticket, now)
 
     def execute(self) -> None:
         """The worker has something to do for this slot."""
@@ -86,4 +83,4 @@ class Slot:
             self.member.running -= 1
         self.state = SlotState.FREE
         self.ticket += 1
-        self.trial = self.task = self.agent = self.stream = self.leaves = self.policy_state = None
+        self.trial = self.task = self.agent = self.wish = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from proctor import suites
 from proctor.record.episode import Outcome
-from proctor.rollout.messages import Ready, Start
+from proctor.rollout.messages import Start
 from proctor.rollout.workers.faults import BREAKS, explain
 from proctor.rollout.workers.job import Job
 from proctor.rollout.workers.pulse import RESETTING, STEPPING
@@ -85,7 +85,7 @@ class BatchGroup:
             if late:
                 host.fault(start.slot, Outcome.TIMEOUT, late)
             elif not job.has_action:
-                host.emit(Ready(start.slot, job.observation))
+                host.emit((start.slot, job.observation))
 
     def _environment(self, render: bool) -> BatchEnv:
         if self.env is None:
@@ -131,7 +131,7 @@ class BatchGroup:
         elif job.end is not None:
             host.finish(slot, job)
         elif not job.has_action:
-            host.emit(Ready(slot, job.observation))
+            host.emit((slot, job.observation))
 
     def _break(self, slots: set[int], outcome: Outcome, problem: BaseException) -> None:
         for slot in sorted(slots):

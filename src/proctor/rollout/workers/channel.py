@@ -93,7 +93,7 @@ class SharedBlock:
         self._slot_bytes = OBSERVATION_BYTES + ACTION_BYTES
         self._map = mmap.mmap(fd, _CONTROL_BYTES + slots * self._slot_bytes)
         self.pulse = Pulse(memoryview(self._map)[:PULSE_BYTES])
-        self._chunks: list[tuple[Place | None, np.ndarray | None]] = [(None, None)] * slots
+        self._chunks: list[np.ndarray | None] = [None] * slots
 
     @classmethod
     def create(cls, slots: int) -> SharedBlock:
@@ -108,27 +108,32 @@ class SharedBlock:
             return None
         return layout.views(self._map, _CONTROL_BYTES + slot * self._slot_bytes)
 
+    @staticmethod
+    def fits(actions: np.ndarray) -> bool:
+        return actions.nbytes <= ACTION_BYTES and not actions.dtype.hasobject
+
     def put_actions(self, slot: int, actions: np.ndarray) -> Place | None:
-        """Write a chunk; what the reader needs to find it, or None where it does not fit."""
-        if actions.nbytes > ACTION_BYTES or actions.dtype.hasobject:
+        """Write a chunk that fits. What the reader needs to find it; None where it lies as the slot's last one did."""
+        view = self._chunks[slot]
+        if view is not None and view.shape == actions.shape and view.dtype == actions.dtype:
+            view[...] = actions
             return None
         place = (actions.dtype.str, actions.shape)
         self._chunk(slot, place)[...] = actions
         return place
 
-    def get_actions(self, slot: int, place: Place) -> np.ndarray:
+    def get_actions(self, slot: int, place: Place | None) -> np.ndarray:
         """A copy of the chunk."""
-        return self._chunk(slot, place).copy()
+        view = self._chunks[slot] if place is None else self._chunk(slot, place)
+        assert view is not None
+        return view.copy()
 
     def _chunk(self, slot: int, place: Place) -> np.ndarray:
-        """A view of the slot's actions. The last one is kept: chunks of a slot are mostly alike."""
-        known, view = self._chunks[slot]
-        if known != place:
-            offset = _CONTROL_BYTES + slot * self._slot_bytes + OBSERVATION_BYTES
-            dtype, shape = np.dtype(place[0]), place[1]
-            view = np.frombuffer(self._map, dtype, int(np.prod(shape, dtype=np.int64)), offset).reshape(shape)
-            self._chunks[slot] = (place, view)
-        assert view is not None
+        """A view of the slot's actions. It is kept: chunks of a slot are mostly alike."""
+        offset = _CONTROL_BYTES + slot * self._slot_bytes + OBSERVATION_BYTES
+        dtype, shape = np.dtype(place[0]), place[1]
+        view = np.frombuffer(self._map, dtype, int(np.prod(shape, dtype=np.int64)), offset).reshape(shape)
+        self._chunks[slot] = view
         return view
 
     def close(self) -> None:

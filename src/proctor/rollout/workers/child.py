@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any
 
-from proctor.rollout.messages import Close, Command, Event, Ready, Run
+from proctor.rollout.messages import Close, Command, Event, Ready
 from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
 from proctor.rollout.workers.host import Host
 
@@ -44,9 +44,9 @@ def serve(host: Host, link: Link) -> None:
     """Take commands, work, answer, until closed."""
     while True:
         for command in link.commands(host):
-            if type(command) is Run:
-                slot, actions, valid = command
-                host.run(slot, link.block.get_actions(slot, actions) if type(actions) is tuple else actions, valid)
+            if type(command) is tuple:
+                slot, place, valid = command
+                host.run(slot, link.block.get_actions(slot, place), valid)
                 continue
             host.handle(command)
             if isinstance(command, Close):
@@ -63,18 +63,16 @@ class Link:
     def __init__(self, channel: Channel, block: SharedBlock, slots: int):
         self.channel, self.block = channel, block
         self.host: Host | None = None
-        self._outbox: list[Event | None] = []
+        self._outbox: list[Event | int] = []
         self._since = 0.0
         self._step_s = 0.0
         self._stepped_at = self._looked_at = 0.0
         self._views: list[tuple[Any, Any]] = [(None, None)] * slots
 
     def emit(self, event: Event) -> None:
-        if isinstance(event, Ready):
-            event = self._share(event)
         if not self._outbox:
             self._since = time.monotonic()
-        self._outbox.append(event)
+        self._outbox.append(self._share(event) if type(event) is tuple else event)
 
     def commands(self, host: Host) -> list[Command]:
         """What the engine wants. Waits while there is nothing to do; looks now and then while there is enough."""
@@ -97,20 +95,21 @@ class Link:
         if self._outbox and (left_s < ANSWER_S or now + step_s - self._since > GATHER_S):
             self.flush()
 
-    def _share(self, event: Ready) -> Ready:
+    def _share(self, event: Ready) -> Ready | int:
         assert self.host is not None
-        layout = self.host.runtime_of(event.slot).layout
+        slot, leaves = event
+        layout = self.host.runtime_of(slot).layout
         if layout is None:
             return event
-        known, views = self._views[event.slot]
+        known, views = self._views[slot]
         if known is not layout:
-            views = self.block.observation(event.slot, layout)
-            self._views[event.slot] = (layout, views)
+            views = self.block.observation(slot, layout)
+            self._views[slot] = (layout, views)
         if views is None:
             return event
-        for view, leaf in zip(views, event.leaves, strict=True):
+        for view, leaf in zip(views, leaves, strict=True):
             view[...] = leaf
-        return Ready(event.slot, None)
+        return slot
 
 
 def _die_with(parent: int) -> None:

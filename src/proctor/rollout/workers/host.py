@@ -28,7 +28,6 @@ from proctor.rollout.messages import (
     Finish,
     Probe,
     ProbeFailed,
-    Ready,
     Run,
     Start,
     TaskInfo,
@@ -240,8 +239,8 @@ class Host:
             self.fault(slot, Outcome.TIMEOUT, self.overdue(job, elapsed, self.cfg.limits.step_s) or "")
             return
         job.seconds += elapsed
-        if job.end is None and job.chunk is None and job.waits == 0:
-            self.emit(Ready(slot, job.observation))
+        if job.end is None and job.actions is None and job.waits == 0:
+            self.emit((slot, job.observation))
         else:
             self._go_on(slot, job)
 
@@ -251,7 +250,7 @@ class Host:
         elif job.has_action:
             self._ready.append(slot)
         else:
-            self.emit(Ready(slot, job.observation))
+            self.emit((slot, job.observation))
 
     def _env_for(self, place: Place, start: Start) -> Env:
         task = self.cfg.tasks[start.trial.task]

@@ -19,7 +19,7 @@ from proctor.config.models import LimitsCfg, RecordCfg, TaskCfg
 from proctor.record.builder import EpisodeBuilder
 from proctor.record.episode import Outcome
 from proctor.record.video import VideoWriter
-from proctor.rollout.actions import ActionChecker, Chunk
+from proctor.rollout.actions import ActionChecker
 from proctor.rollout.layout import Layout, layout_of
 from proctor.rollout.messages import Start
 from proctor.rollout.workers.recorder import Finished
@@ -64,8 +64,8 @@ class Job:
     """A running trial. `next_action` and `took_step` alternate; `end` says when it is over."""
 
     __slots__ = (
-        "action", "builder", "chunk", "clipped_steps", "cursor", "end", "first", "invalid", "observation",
-        "runtime", "seconds", "start", "started", "video", "waits",
+        "action", "actions", "builder", "clipped", "clipped_steps", "cursor", "end", "first", "invalid", "observation",
+        "runtime", "seconds", "start", "started", "valid", "video", "waits",
     )  # fmt: skip
 
     def __init__(self, start: Start, runtime: TaskRuntime, folder: Path):
@@ -73,8 +73,10 @@ class Job:
         checker = runtime.checker
         self.builder = EpisodeBuilder(checker.shape, checker.dtype, runtime.dt_s, runtime.labels)
         self.waits = runtime.task.wait_steps
-        self.chunk: Chunk | None = None
-        self.cursor = 0
+        self.actions: Any = None
+        """The chunk that is being executed; None: the policy must be asked."""
+        self.valid = self.cursor = 0
+        self.clipped: np.ndarray | None = None
         self.clipped_steps = 0
         self.end: tuple[bool, bool] | None = None
         self.invalid: str | None = None
@@ -105,24 +107,24 @@ class Job:
 
     def execute(self, actions: Any, valid: bool) -> None:
         """Take a chunk from the policy."""
-        self.chunk = Chunk(actions, len(actions)) if valid else self.runtime.checker.check(actions)
+        if valid:
+            self.actions, self.valid, self.clipped = actions, len(actions), None
+        else:
+            self.actions, self.valid, self.invalid, self.clipped = self.runtime.checker.check(actions)
         self.cursor = 0
 
     @property
     def has_action(self) -> bool:
-        return self.waits > 0 or self.chunk is not None
+        return self.waits > 0 or self.actions is not None
 
     def next_action(self) -> Any:
         """The action to step with; None when the policy's action is invalid (then `invalid` says why)."""
         if self.waits > 0:
             return self.runtime.dummy
-        chunk = self.chunk
-        assert chunk is not None
-        if self.cursor >= chunk.valid:
-            self.invalid = chunk.reason
+        if self.cursor >= self.valid:
             return None
-        self.action = chunk.actions[self.cursor]
-        return self.action.copy() if type(self.action) is np.ndarray else self.action
+        self.action = action = self.actions[self.cursor]
+        return action.copy() if type(action) is np.ndarray else action
 
     def took_step(self, step: Step) -> None:
         """Digest a step. Raises ValueError where the environment broke its contract."""
@@ -137,13 +139,11 @@ class Job:
         n_steps = self.builder.add(self.action, reward, success, signals)
         if runtime.labels:
             self.builder.observe(self.observation)
-        chunk = self.chunk
-        assert chunk is not None
-        if chunk.clipped is not None and chunk.clipped[self.cursor]:
+        if self.clipped is not None and self.clipped[self.cursor]:
             self.clipped_steps += 1
         self.cursor += 1
-        if self.cursor >= len(chunk.actions):
-            self.chunk = None
+        if self.cursor >= len(self.actions):
+            self.actions = None
         if terminated or truncated or n_steps >= runtime.max_steps or (success and runtime.stop_on_success):
             self.end = (bool(terminated), bool(truncated) or (n_steps >= runtime.max_steps and not terminated))
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from proctor.rendering import offscreen_backend
 from proctor.rollout.layout import Layout, layout_of
-from proctor.rollout.messages import Command, Event, Ready, Run, Start, TaskInfo
+from proctor.rollout.messages import Command, Event, Run, Start, TaskInfo
 from proctor.rollout.workers.base import Lost, Worker
-from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
+from proctor.rollout.workers.channel import Channel, Closed, Place, SharedBlock
 from proctor.rollout.workers.job import HostCfg
 from proctor.rollout.workers.pulse import IDLE, STEPPING
 
@@ -37,9 +37,10 @@ class ProcessWorker(Worker):
         self.slots, self._cfg = slots, cfg
         self._layouts = layouts
         self._block = SharedBlock.create(slots)
-        self._outbox: list[Command] = []
+        self._outbox: list[Command | tuple[int, Place | None, bool]] = []
         self._tasks: dict[int, str] = {}
-        self._views: dict[tuple[int, str], list[np.ndarray] | None] = {}
+        self._views: list[list[np.ndarray] | None] = [None] * slots
+        """Of each slot's observation, as its task lays it out."""
         self._closed = False
         ours, theirs = socket.socketpair()
         for sock in (ours, theirs):
@@ -62,13 +63,15 @@ class ProcessWorker(Worker):
         return self._process.pid
 
     def send(self, command: Command) -> None:
-        if isinstance(command, Start):
-            self._tasks[command.slot] = command.trial.task
+        if isinstance(command, Start) and self._tasks.get(command.slot) != command.trial.task:
+            self._tasks[command.slot], self._views[command.slot] = command.trial.task, None
         self._outbox.append(command)
 
     def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
-        where = self._block.put_actions(slot, actions)
-        self._outbox.append(Run(slot, actions if where is None else where, valid))
+        if self._block.fits(actions):
+            self._outbox.append((slot, self._block.put_actions(slot, actions), valid))
+        else:
+            self._outbox.append(Run(slot, actions, valid))
 
     def flush(self) -> None:
         if self._outbox and not self._closed:
@@ -88,26 +91,22 @@ class ProcessWorker(Worker):
                 break
             if not messages:
                 break
-            found += [event for m in messages if (event := self._translate(m)) is not None]
+            for message in messages:
+                if type(message) is int:
+                    found.append((message, self._views[message] or self._observation(message)))
+                elif message is None:
+                    self._greeted = True
+                else:
+                    if type(message) is TaskInfo:
+                        self._layouts[message.task] = layout_of(message.observation_space)
+                    found.append(message)
         return found
 
-    def _translate(self, message: Event | None) -> Event | None:
-        if message is None:
-            self._greeted = True
-            return None
-        if isinstance(message, Ready) and message.leaves is None:
-            return Ready(message.slot, self._observation(message.slot))
-        if isinstance(message, TaskInfo):
-            self._layouts[message.task] = layout_of(message.observation_space)
-        return message
-
     def _observation(self, slot: int) -> list[np.ndarray] | None:
-        key = (slot, self._tasks[slot])
-        if key not in self._views:
-            layout = self._layouts[key[1]]
-            assert layout is not None
-            self._views[key] = self._block.observation(slot, layout)
-        return self._views[key]
+        layout = self._layouts[self._tasks[slot]]
+        assert layout is not None
+        self._views[slot] = views = self._block.observation(slot, layout)
+        return views
 
     def work(self, seconds: float) -> None:
         pass
