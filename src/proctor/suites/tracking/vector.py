@@ -7,7 +7,7 @@ episodes. Arrays that are returned or read are not overwritten by later steps.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -47,8 +47,6 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
 
     `infos` has `success` (so far) and `diverged`: the simulation broke down, and the episode is terminated."""
 
-    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.DISABLED, "render_modes": []}
-
     def __init__(
         self,
         robot: Robot,
@@ -56,12 +54,12 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
         num_envs: int,
         options: TrackingOptions,
         *,
-        autoreset_mode: AutoresetMode = AutoresetMode.DISABLED,
+        autoreset_mode: AutoresetMode | None = None,
     ):
         if autoreset_mode is AutoresetMode.SAME_STEP:
             raise InputError("autoreset_mode SAME_STEP is not offered; choose DISABLED or NEXT_STEP")
         self.num_envs, self.robot, self.library = num_envs, robot, library
-        self.metadata = {**type(self).metadata, "autoreset_mode": autoreset_mode}
+        self.metadata = {"autoreset_mode": autoreset_mode or AutoresetMode.DISABLED, "render_modes": []}
         self.worlds = Worlds(robot, library, num_envs, options)
         self._observer, self._judge = Observer(self.worlds, options), Judge(self.worlds, options)
         self.single_observation_space = observation_space(robot, library, options)
