@@ -14,7 +14,7 @@ from typing import Any
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
 from proctor.rollout.batching import Lane, LaneStats, Moment
-from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
+from proctor.rollout.forward import Answer, PolicyRunner, blame
 
 MAX_HANGS = 8
 """After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""

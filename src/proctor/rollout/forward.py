@@ -119,7 +119,8 @@ class Request:
     def __init__(self, slot: Any, trial: Trial, task: TaskEntry):
         self.slot, self.trial, self.task = slot, trial, task
         self.stream, self.state = Stream(trial), FRESH
-        self.ticket, self.leaves, self.since = 0, None, 0.0
+        self.ticket, self.since = 0, 0.0
+        self.leaves: Any = None
 
     def ask(self, ticket: int, since: float) -> Request:
         """With the observation as it is now. The last answer has been used: what it drew is settled."""

@@ -31,7 +31,7 @@ class Start(NamedTuple):
 
 class Run(NamedTuple):
     """Execute a chunk of actions `(horizon, *action)` in a slot. `valid`: it has been checked, every action is valid
-    as it is. On its way to another process `actions` says where the chunk lies in shared memory."""
+    as it is. To another process goes a plain tuple instead, with where the chunk lies in shared memory."""
 
     slot: int
     actions: Any
@@ -70,9 +70,9 @@ class ProbeFailed(NamedTuple):
 
 
 Ready = tuple[int, Any]
-"""The slot needs an action: its number and its observation's leaves. What is said most is a plain tuple: to make a named
-one costs as much as a step of a small environment. A worker process says the number alone where the observation lies in
-shared memory."""
+"""The slot needs an action: its number and its observation's leaves. What is said most is a plain tuple: to make a
+named one costs as much as a step of a small environment. A worker process says the number alone where the observation
+lies in shared memory."""
 
 
 class Done(NamedTuple):

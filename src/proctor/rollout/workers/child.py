@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 from proctor.rollout.messages import Close, Command, Event, Ready
 from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
@@ -45,7 +45,7 @@ def serve(host: Host, link: Link) -> None:
     while True:
         for command in link.commands(host):
             if type(command) is tuple:
-                slot, place, valid = command
+                slot, place, valid = cast("tuple[int, Any, bool]", command)
                 host.run(slot, link.block.get_actions(slot, place), valid)
                 continue
             host.handle(command)
