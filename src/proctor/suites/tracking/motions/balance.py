@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.suites.tracking.motions.recipes import SIDES, Sketch
+from proctor.suites.tracking.motions.recipes import SIDES, SWINGING, Sketch
 from proctor.suites.tracking.motions.rotations import about, multiply
 from proctor.suites.tracking.robot import Robot
 
@@ -138,8 +138,9 @@ def _sole_geoms(robot: Robot, side: str) -> np.ndarray:
 
 
 def _placed(stance: Stance, share: np.ndarray) -> np.ndarray:
-    """The root's path: it moves against the feet that carry the weight."""
-    weights = np.stack([share, 1 - share], axis=-1)
+    """The root's path: it moves against the feet that carry the weight; one with hardly any does not count."""
+    left = np.clip((share - SWINGING) / (1 - 2 * SWINGING), 0.0, 1.0)
+    weights = np.stack([left, 1 - left], axis=-1)
     between = (weights[1:] + weights[:-1])[..., None] / 2
     steps = -(between * np.diff(stance.feet, axis=0)).sum(axis=1)
     path = np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])

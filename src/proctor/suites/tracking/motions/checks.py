@@ -49,9 +49,7 @@ def checked(raw: RawMotion, path: Path, robot: Robot, options: MotionOptions) ->
         "root_quat": _array(raw.root_quat, (4,), "root quaternion", where, len(raw.root_pos)),
         "joint_pos": _array(raw.joint_pos, (len(columns),), "joint positions", where, len(raw.root_pos))[:, columns],
     }
-    quat = arrays["root_quat"] = _quaternions(
-        arrays["root_quat"], options.quaternion_order or raw.quaternion_order, where
-    )
+    quat = arrays["root_quat"] = _quaternions(arrays["root_quat"], order, where)
     _check_limits(arrays["joint_pos"], robot, where, options.joint_tolerance)
     if options.velocities == "file":
         arrays |= _velocities(raw, columns, quat, where, options)

@@ -16,6 +16,8 @@ Point = tuple[float, float]
 SIDES = ("left", "right")
 _REST_S = 0.4
 """Standing still at both ends."""
+SWINGING = 0.1
+"""The share of the weight on a foot in the air: the centre of mass stays within the other sole, on its inner side."""
 
 
 @dataclass
@@ -152,7 +154,7 @@ class _Step:
     @property
     def carrying(self) -> float:
         """The left foot's share meanwhile."""
-        return 0.1 if self.side == "left" else 0.9
+        return SWINGING if self.side == "left" else 1 - SWINGING
 
     @property
     def up(self) -> float:
@@ -193,8 +195,8 @@ def step_in_place(rng: np.random.Generator, fps: float) -> Sketch:
 def turn(rng: np.random.Generator, fps: float) -> Sketch:
     """Small steps that turn the robot about itself."""
     first = str(rng.choice(SIDES))
-    steps = _steps(4, first, rng.uniform(1.3, 1.5))
-    angle = _outwards(first) * rng.uniform(0.3, 0.4)
+    steps = _steps(4, first, rng.uniform(1.5, 1.6))
+    angle = _outwards(first) * rng.uniform(0.22, 0.28)
     sketch = _stepping(steps, fps)
     feet = {side: np.zeros_like(sketch.t) for side in SIDES}
     for step in steps:
