@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
@@ -21,6 +22,14 @@ NAN = math.nan
 
 def _doubles() -> array[float]:
     return array("d")
+
+
+class CaseTrial(NamedTuple):
+    """A scored trial that names its case: its row in the columns, and what they do not hold."""
+
+    row: int
+    success: bool
+    npz: str | None
 
 
 @dataclass(slots=True)
@@ -45,6 +54,7 @@ class CellColumns:
     clipped_trials: int = 0
     retried_trials: int = 0
     marks: list[Mark] = field(default_factory=list)
+    cases: dict[str, list[CaseTrial]] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -61,6 +71,8 @@ class CellColumns:
             self._add_scored(result, score)
 
     def _add_scored(self, result: TrialResult, score: Score) -> None:
+        if result.case is not None:
+            self.cases.setdefault(result.case, []).append(CaseTrial(self.n, result.success, result.npz))
         self._open_columns(self.components, score.components)
         self._open_columns(self.metrics, result.metrics)
         self.score.append(_number(score.total))

@@ -17,8 +17,11 @@ from proctor.metrics import MetricInfo, describe
 from proctor.record.result import TrialResult
 from proctor.report import model
 from proctor.report.accumulate import CellColumns, Columns
+from proctor.report.cases import case_tables
 from proctor.report.findings import find, verdict
-from proctor.scoring import Scoring, make_scoring
+from proctor.report.targets import target_results
+from proctor.report.tracking import tracking_findings
+from proctor.scoring import Scoring, make_scoring, read_targets
 from proctor.stats import Interval, bootstrap_mean, rate_bounds, student_t, wilson
 
 BOOTSTRAP_STREAM = 2
@@ -46,7 +49,7 @@ class _Estimator:
             steps_total=_not_below_zero(self._mean(_pool(cells, "steps_total"))),
             steps_to_success=_not_below_zero(self._mean(_pool(cells, "steps_to_success"))),
             wall_time_s=_not_below_zero(self._mean(_pool(cells, "wall_time_s"))),
-            metrics={name: self._metric(name, _pool(cells, "metrics", name)) for name in names},
+            metrics={name: self.metric(name, _pool(cells, "metrics", name)) for name in names},
             outcomes=dict(sorted(sum((cell.outcomes for cell in cells), Counter()).items())),
             clipped_steps=sum(cell.clipped_steps for cell in cells),
             clipped_trials=sum(cell.clipped_trials for cell in cells),
@@ -112,7 +115,8 @@ class _Estimator:
     def _rate_interval(self, values: np.ndarray) -> Interval | None:
         return wilson(int((values != 0).sum()), len(values), self.context.level)
 
-    def _metric(self, name: str, values: np.ndarray) -> model.MetricEstimate:
+    def metric(self, name: str, values: np.ndarray) -> model.MetricEstimate:
+        """By the metric's own reducer; the mean of what is no metric."""
         known = values[np.isfinite(values)]
         if not known.size:
             return model.MetricEstimate(None, 0)
@@ -157,8 +161,10 @@ def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model
         causes=columns.causes(),
         config=cfg.model_dump(mode="json"),
         context=context,
+        targets=target_results(read_targets(cfg.scoring.options), agents, infos),
+        cases=case_tables([columns.cells[agent.agent, task.name] for agent in agents for task in cfg.tasks], estimator),
     )
-    return replace(draft, verdict=verdict(draft), findings=(*find(draft), *trouble))
+    return replace(draft, verdict=verdict(draft), findings=(*tracking_findings(draft), *find(draft), *trouble))
 
 
 def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:
@@ -215,7 +221,7 @@ def _scoring_info(scoring: Scoring) -> model.ScoringInfo:
         components=scoring.components,
         floor=scoring.floor,
         unit=scoring.unit,
-        settings=scoring.cfg.model_dump(mode="json"),
+        settings=scoring.settings(),
     )
 
 

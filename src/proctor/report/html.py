@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from importlib import resources
 
-from proctor.report import evidence, sections, text
+from proctor.report import case_sections, evidence, sections, text, tracking
 from proctor.report.model import Report
-from proctor.report.palette import heat_rules
+from proctor.report.palette import fill_rules, heat_rules
 from proctor.report.svg import esc, shape_definitions
 
 SECTIONS = (
     ("ranking", "Ranking", sections.ranking),
+    ("targets", "Targets", case_sections.targets),
     ("findings", "Findings", sections.findings),
     ("intervals", "Intervals", sections.intervals),
     ("tasks", "Agents by task", sections.heat_maps),
+    ("tracking", "Motion tracking", tracking.tracking),
+    ("cases", "Case by case", case_sections.cases),
     ("trials", "Every trial", evidence.strips),
     ("components", "What the score is made of", sections.components),
     ("failures", "How trials ended", evidence.endings),
@@ -37,7 +40,7 @@ def to_html(report: Report) -> str:
 <meta name="color-scheme" content="light dark">
 <title>{esc(report.name)}: examination report</title>
 <style>
-{_style()}
+{_style(report)}
 </style>
 </head>
 <body>
@@ -60,9 +63,14 @@ def _section(key: str, title: str, body: str) -> str:
     return f'<section id="{key}" aria-labelledby="{key}-title">{heading}\n{body}</section>'
 
 
-def _style() -> str:
-    css = resources.files("proctor.report").joinpath("assets/report.css").read_text(encoding="utf-8")
-    return css.strip() + "\n" + heat_rules()
+def _style(report: Report) -> str:
+    """What every page needs, and what only targets and cases do."""
+    css = f"{_asset('report.css')}\n{heat_rules()}"
+    return f"{css}\n{_asset('tracking.css')}\n{fill_rules()}" if report.targets or report.cases else css
+
+
+def _asset(name: str) -> str:
+    return resources.files("proctor.report").joinpath(f"assets/{name}").read_text(encoding="utf-8").strip()
 
 
 def _header(report: Report) -> str:

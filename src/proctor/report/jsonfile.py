@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from proctor.report.files import write_text
 from proctor.report.model import (
     AgentReport,
+    CaseTable,
+    JointErrors,
     MeanEstimate,
     MetricEstimate,
     RateEstimate,
@@ -70,6 +73,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "batch": context.batch,
         "environment": context.environment,
         "config": report.config,
+        **case_keys(report),
     }
     return plain(data)
 
@@ -96,7 +100,7 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "steps_total": _mean(summary.steps_total),
         "steps_to_success": _mean(summary.steps_to_success),
         "wall_time_s": _mean(summary.wall_time_s),
-        "metrics": {name: _metric(estimate) for name, estimate in summary.metrics.items()},
+        "metrics": {name: metric_keys(estimate) for name, estimate in summary.metrics.items()},
         "outcomes": summary.outcomes,
         "clipped_steps": summary.clipped_steps,
         "clipped_trials": summary.clipped_trials,
@@ -128,6 +132,47 @@ def _rate(rate: RateEstimate) -> dict[str, Any]:
     }
 
 
+def case_keys(report: Report) -> dict[str, Any]:
+    """Targets and cases, for runs that have them; no keys for others."""
+    keys = {
+        "targets": [{**asdict(result), "interval": _interval(result.interval)} for result in report.targets],
+        "cases": [_cases(table) for table in report.cases],
+        "joint_errors": [_joint_errors(errors) for errors in report.joint_errors],
+    }
+    return {key: value for key, value in keys.items() if value}
+
+
+def _cases(table: CaseTable) -> dict[str, Any]:
+    cases = [
+        {
+            "case": case.case,
+            "n": case.n,
+            "successes": case.successes,
+            "score": metric_keys(case.score),
+            "metrics": {name: metric_keys(estimate) for name, estimate in case.metrics.items()},
+            "npz": case.npz,
+        }
+        for case in table.cases
+    ]
+    return {"agent": table.agent, "task": table.task, "worst_first_by": table.order, "cases": cases}
+
+
+def _joint_errors(errors: JointErrors) -> dict[str, Any]:
+    """Mean and largest error of every joint, the worst first."""
+    means, tops = errors.errors.mean(axis=1).tolist(), errors.errors.max(axis=1).tolist()
+    joints = sorted(zip(errors.joints, means, tops, strict=True), key=lambda joint: (-joint[1], joint[0]))
+    return {
+        "agent": errors.agent,
+        "task": errors.task,
+        "case": errors.case,
+        "npz": errors.npz,
+        "first_fall": errors.first_fall,
+        "duration": errors.duration,
+        "unit": errors.unit,
+        "joints": [{"joint": name, "mean_rad": mean, "max_bin_rad": top} for name, mean, top in joints],
+    }
+
+
 def _mean(estimate: MeanEstimate) -> dict[str, Any]:
     return {
         "mean": estimate.mean,
@@ -140,7 +185,7 @@ def _mean(estimate: MeanEstimate) -> dict[str, Any]:
     }
 
 
-def _metric(estimate: MetricEstimate) -> dict[str, Any]:
+def metric_keys(estimate: MetricEstimate) -> dict[str, Any]:
     return {"value": estimate.value, "n": estimate.n, "interval": _interval(estimate.interval)}
 
 

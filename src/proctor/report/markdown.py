@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from proctor.report import text
-from proctor.report.model import AgentReport, Report, Summary
+from proctor.report.case_sections import target_value, target_words
+from proctor.report.model import AgentReport, Case, Report, Summary
 
-MAX_AGENTS, MAX_TASKS, MAX_FINDINGS, MAX_CAUSES = 20, 12, 12, 10
+MAX_AGENTS, MAX_TASKS, MAX_FINDINGS, MAX_CAUSES, MAX_CASES = 20, 12, 12, 10, 15
 
 
 def to_markdown(report: Report) -> str:
@@ -17,7 +18,9 @@ def to_markdown(report: Report) -> str:
         f"**{escape(report.verdict)}**",
         *_findings(report),
         _ranking(report),
+        *_targets(report),
         *_per_task(report),
+        *_worst_cases(report),
         *_faults(report),
         _how(report),
     ]
@@ -99,6 +102,38 @@ def _cell(summary: Summary) -> str:
         return text.NONE
     rate = summary.success
     return f"{text.percent(rate.rate)} ({rate.successes}/{rate.n}), {text.mean(summary.score)}"
+
+
+def _targets(report: Report) -> Iterator[str]:
+    if report.targets:
+        rows = [
+            [escape(r.agent), escape(target_words(r)), "met" if r.met else "**missed**", escape(target_value(r))]
+            for r in report.targets
+        ]
+        yield "## Targets\n\n" + table(["agent", "target", "", "mean (interval)"], rows, left=4)
+
+
+def _worst_cases(report: Report) -> Iterator[str]:
+    """The worst cases of every agent, with what their task was ordered by."""
+    rows = [
+        [escape(t.agent), escape(t.task), escape(c.case), str(c.n), str(c.successes), *_measures(c)]
+        for t in report.cases
+        for c in t.cases[: max(1, MAX_CASES // len(report.cases))]
+    ]
+    if rows:
+        header = ["agent", "task", "case", "n", "successes", "score", "emd", "upright"]
+        shown = table(header, rows[:MAX_CASES], left=3)
+        total = sum(len(t.cases) for t in report.cases)
+        yield "## Worst cases\n\n" + shown + _more(total - min(len(rows), MAX_CASES), "cases")
+
+
+def _measures(case: Case) -> list[str]:
+    emd, upright = case.metrics.get("emd"), case.metrics.get("upright_share")
+    return [
+        text.number(case.score.value),
+        text.NONE if emd is None else text.number(emd.value),
+        text.NONE if upright is None else text.percent(upright.value),
+    ]
 
 
 def _faults(report: Report) -> Iterator[str]:

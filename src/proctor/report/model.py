@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from proctor.metrics import MetricInfo
 from proctor.stats import Interval
 
@@ -167,6 +169,65 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """One agent on one case of a task: a motion, an instruction. `metrics` holds those that are shown by case;
+    `npz` is the record of its worst trial."""
+
+    case: str
+    n: int
+    successes: int
+    score: MetricEstimate
+    metrics: Mapping[str, MetricEstimate]
+    npz: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTable:
+    """The cases of one agent on one task, worst first by `order`: a metric, or "score"."""
+
+    agent: str
+    task: str
+    order: str
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetResult:
+    """Whether the mean of a metric reaches its target: at most it where lower is better, else at least. `n` of the
+    `n_scored` trials of the tasks that have the metric gave a value; one without it, and the target is not met.
+    `clear`: the whole interval is on the same side of the target as the mean."""
+
+    agent: str
+    metric: str
+    unit: str
+    direction: str
+    target: float
+    value: float | None
+    interval: Interval | None
+    n: int
+    n_scored: int
+    met: bool
+    clear: bool
+
+
+@dataclass(frozen=True)
+class JointErrors:
+    """Absolute joint error of one recorded episode over time: `errors` (joints, bins) in rad, means over bins of
+    equal length. `duration` and `first_fall` (None where the agent never fell) are in `unit`: seconds, or frames of an
+    environment without a clock."""
+
+    agent: str
+    task: str
+    case: str
+    npz: str
+    joints: tuple[str, ...]
+    errors: np.ndarray
+    duration: float
+    first_fall: float | None
+    unit: Literal["s", "frames"]
+
+
+@dataclass(frozen=True, slots=True)
 class ScoringInfo:
     name: str
     version: str
@@ -194,3 +255,8 @@ class Report:
     causes: tuple[Cause, ...]
     config: Mapping[str, Any]
     context: ReportContext
+    targets: tuple[TargetResult, ...] = ()
+    cases: tuple[CaseTable, ...] = ()
+    """For tasks whose trials name their case; in the order of agents and tasks."""
+    joint_errors: tuple[JointErrors, ...] = ()
+    """Of the worst cases of motion tracking, as far as their records are there."""

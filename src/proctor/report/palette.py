@@ -20,6 +20,16 @@ def heat_rules() -> str:
     return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"
 
 
+def fill_rules() -> str:
+    """CSS classes `f0` to `f10`: the same colours for shapes."""
+
+    def rules(stops: tuple[Colour, Colour, Colour]) -> str:
+        colours = [bytes(_between(stops, step / (STEPS - 1))).hex() for step in range(STEPS)]
+        return "\n".join(f".f{step} {{ fill: #{colour}; }}" for step, colour in enumerate(colours))
+
+    return f"{rules(LIGHT)}\n@media screen and (prefers-color-scheme: dark) {{\n{rules(DARK)}\n}}"
+
+
 def _rules(stops: tuple[Colour, Colour, Colour], text_low: str, text_high: str) -> str:
     rules = []
     for step in range(STEPS):

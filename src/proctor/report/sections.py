@@ -170,7 +170,8 @@ def _has(agent: AgentReport, component: str) -> bool:
 
 
 def _component_title(report: Report, name: str) -> str:
-    weight = report.scoring.settings.get(f"w_{name}")
+    settings = report.scoring.settings
+    weight = {**settings.get("options", {}), **settings}.get(f"w_{name}")
     if weight is None or len(report.scoring.components) < 2:
         return esc(name)
     return f"{esc(name)} {small(f'weight {weight:g}')}"

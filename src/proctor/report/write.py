@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from proctor.config.models import EvalConfig
@@ -10,6 +11,7 @@ from proctor.record.result import TrialResult
 from proctor.report.aggregate import build_report
 from proctor.report.files import write_text
 from proctor.report.html import to_html
+from proctor.report.joint_errors import read_joint_errors
 from proctor.report.jsonfile import write_json
 from proctor.report.markdown import to_markdown
 from proctor.report.model import Report, ReportContext
@@ -27,6 +29,7 @@ def write_reports(
     called twice and gives the finished trials in plan order each time. Equal results give equal bytes,
     `context` aside."""
     report = build_report(cfg, results(), context)
+    report = replace(report, joint_errors=read_joint_errors(folder, report.cases))
     write_trials(folder, TrialTable(report, make_scoring(cfg.scoring, context.base)), results())
     write_json(folder / "report.json", report)
     write_agents(folder / "report.csv", report)
