@@ -1,0 +1,130 @@
+"""The callback that a training loop asks before every step.
+
+    callback = EvaluationCallback([evaluation], eval_every_steps=9_600_000, start=resumed_at, logger=logger)
+    while step < total:
+        advice = callback(step, agent, next_step=step + num_worlds, env=env)
+        if advice.reset_environment:
+            observation, _ = env.reset()
+        ...
+        observation, reward, terminated, truncated, info = env.step(action)
+        if advice.truncate:
+            truncated[:] = True
+
+An evaluation that borrows the training environment breaks its episodes. So the step that leads up to one is to be
+marked truncated, and the environment is to be reset after it: otherwise a transition from before the evaluation would
+seem to lead to a state after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from proctor.curriculum import Curriculum, CurriculumUpdate, SamplesMotions, SamplesTrajectories
+from proctor.errors import InputError
+from proctor.training.loggers.base import Logger
+from proctor.training.schedule import EveryNSteps
+
+Metrics = dict[str, dict[str, Any]]
+"""Motion (or task) -> its numbers."""
+
+
+class Evaluation(Protocol):
+    """What the callback runs. `cfg.name_in_logs` names it; `cfg.requires_replay_buffer()` says whether `run` is to be
+    given `replay_buffer`."""
+
+    @property
+    def cfg(self) -> Any: ...
+
+    def run(
+        self, *, timestep: int, agent_or_model: Any, logger: Logger | None = None, env: Any = None, **kwargs: Any
+    ) -> tuple[Metrics, dict[str, float]]: ...
+
+
+@dataclass(frozen=True)
+class Practice:
+    """What practises more of what went badly: a library to sample motions from, a buffer of expert trajectories, and by
+    the metrics of which evaluation (None: the first)."""
+
+    curriculum: Curriculum = field(default_factory=Curriculum)
+    library: SamplesMotions | None = None
+    buffer: SamplesTrajectories | None = None
+    evaluation: str | None = None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the loop is to do with the step that it is about to take.
+
+    `reset_environment`: an evaluation has used the environment, reset it before stepping. `truncate`: the evaluation
+    after this step will use it, mark the step truncated in every world. `metrics` and `logs`: what was measured, by
+    evaluation (empty where none was due). `curriculum`: how the sampling changed, if it did."""
+
+    reset_environment: bool = False
+    truncate: bool = False
+    metrics: dict[str, Metrics] = field(default_factory=dict)
+    logs: dict[str, dict[str, float]] = field(default_factory=dict)
+    curriculum: CurriculumUpdate | None = None
+
+    @property
+    def evaluated(self) -> bool:
+        return bool(self.logs)
+
+
+class EvaluationCallback:
+    """Evaluates at the first step (start or resume) and then every `eval_every_steps`. An exception of an evaluation
+    passes through, after everything was given back, and the evaluation stays due."""
+
+    def __init__(
+        self,
+        evaluations: Sequence[Evaluation],
+        eval_every_steps: int,
+        start: int = 0,
+        logger: Logger | None = None,
+        practice: Practice | None = None,
+    ):
+        self.evaluations = {evaluation.cfg.name_in_logs: evaluation for evaluation in evaluations}
+        if len(self.evaluations) < len(evaluations):
+            names = ", ".join(evaluation.cfg.name_in_logs for evaluation in evaluations)
+            raise InputError(f"two evaluations have one name_in_logs ({names}); their log keys would be the same")
+        if practice is not None and practice.evaluation not in (None, *self.evaluations):
+            known = ", ".join(self.evaluations)
+            raise InputError(f'the curriculum reads the evaluation "{practice.evaluation}"; there is {known}')
+        self.schedule = EveryNSteps(eval_every_steps, start)
+        self.logger, self.practice = logger, practice
+
+    def __call__(self, step: int, agent: Any, *, next_step: int, env: Any = None, replay_buffer: Any = None) -> Advice:
+        """Before the step that leads from `step` to `next_step`. `env`: the training environment, where evaluations are
+        to borrow it; None: each evaluation has its own."""
+        lent = env is not None
+        if not self.schedule.check(step):
+            return Advice(truncate=lent and self.schedule.check(next_step))
+        metrics, logs = {}, {}
+        for name, evaluation in self.evaluations.items():
+            extra = {"replay_buffer": replay_buffer} if evaluation.cfg.requires_replay_buffer() else {}
+            metrics[name], logs[name] = evaluation.run(
+                timestep=step, agent_or_model=agent, logger=self.logger, env=env, **extra
+            )
+        update = self._practise(metrics)
+        self.schedule.mark(step)
+        return Advice(lent, lent and self.schedule.check(next_step), metrics, logs, update)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {"schedule": self.schedule.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any], *, evaluate_on_resume: bool = True) -> None:
+        """Go on from a checkpoint, as `EveryNSteps.load_state_dict`."""
+        self.schedule.load_state_dict(state["schedule"], evaluate_on_resume=evaluate_on_resume)
+
+    def _practise(self, metrics: Mapping[str, Metrics]) -> CurriculumUpdate | None:
+        if self.practice is None or not metrics:
+            return None
+        chosen = self.practice.evaluation or next(iter(self.evaluations))
+        return self.practice.curriculum.update(metrics[chosen], self.practice.library, self.practice.buffer)
+
+
+def log_keys(name_in_logs: str, values: Mapping[str, float]) -> dict[str, float]:
+    """Values under the keys that loggers get: `eval/<name_in_logs>/<metric>` and `...#std`."""
+    return {f"eval/{name_in_logs}/{key}": value for key, value in values.items()}

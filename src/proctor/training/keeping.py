@@ -1,0 +1,63 @@
+"""Evaluating never changes training.
+
+`undisturbed` keeps what an evaluation could touch and gives it back, whatever happens in between: the mode of every
+module of a model, the states of the global random generators (python, numpy, torch on the CPU and on every CUDA device
+in use), and whatever says how to keep itself (`Keepable`: a motion library, a lent environment).
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from proctor.policies.arrays import is_module
+
+
+class Keepable(Protocol):
+    """Something whose state can be taken and given back."""
+
+    def state(self) -> Any: ...
+
+    def restore(self, state: Any) -> None: ...
+
+
+@contextmanager
+def undisturbed(*keepables: Keepable, model: Any = None) -> Iterator[None]:
+    """Everything as it was when the block ends, also by an exception. A torch model is in evaluation mode within the
+    block. If giving back one thing fails, the others are still given back, and the failure is raised."""
+    with ExitStack() as stack:
+        _keep_generators(stack)
+        for keepable in keepables:
+            stack.callback(keepable.restore, keepable.state())
+        _keep_mode(stack, model)
+        yield
+
+
+def _keep_generators(stack: ExitStack) -> None:
+    stack.callback(random.setstate, random.getstate())
+    stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002 - kept for those who use it
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return
+    stack.callback(torch.set_rng_state, torch.get_rng_state())
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        stack.callback(torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all())
+
+
+def _keep_mode(stack: ExitStack, model: Any) -> None:
+    """Module by module, since a part of a model in training may be frozen in evaluation mode."""
+    if not is_module(model):
+        return
+    modes = [(module, module.training) for module in model.modules()]
+
+    def give_back() -> None:
+        for module, training in modes:
+            module.training = training
+
+    stack.callback(give_back)
+    model.eval()

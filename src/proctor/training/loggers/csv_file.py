@@ -1,0 +1,52 @@
+"""Numbers as rows `step,key,value` of a CSV file: one more metric is one more row, and appending is enough."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+from proctor.errors import InputError
+
+HEADER = ["step", "key", "value"]
+
+
+class CsvLogger:
+    """Appends to `path`, which is made with its folders where it is absent. Every `log` is on disk when it returns, and
+    opening the file again goes on where it ended. Of two rows with one step and key, the later one holds. Values keep
+    every digit."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._check()
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        fresh = not self.path.exists() or self.path.stat().st_size == 0
+        with self.path.open("a", newline="") as file:
+            rows = csv.writer(file)
+            if fresh:
+                rows.writerow(HEADER)
+            rows.writerows([step, key, repr(float(value))] for key, value in values.items())
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _check(self) -> None:
+        if not self.path.exists() or self.path.stat().st_size == 0:
+            return
+        with self.path.open(newline="") as file:
+            found = next(csv.reader(file))
+        if found != HEADER:
+            raise InputError(
+                f"{self.path} begins with {','.join(found)}; expected {','.join(HEADER)}; use another file"
+            )
+
+
+def read_csv(path: str | Path) -> dict[int, dict[str, float]]:
+    """What a CsvLogger wrote: step -> values."""
+    history: dict[int, dict[str, float]] = {}
+    with Path(path).open(newline="") as file:
+        for row in csv.DictReader(file):
+            history.setdefault(int(row["step"]), {})[row["key"]] = float(row["value"])
+    return history

@@ -1,0 +1,59 @@
+"""Options of a tracking evaluation, as data: what is examined (the keys of a tracking task), in how many worlds, and
+what is done with the result."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from proctor.metrics.tracking.evaluate import NAMES
+from proctor.registry import nearest
+from proctor.suites.tracking.options import DEFAULT_GROUPS, Group, TrackingOptions, _listed
+
+
+class TrackingEvaluationCfg(TrackingOptions):
+    """An evaluation inside a training loop. The keys of a tracking task (`robot`, `motions`, `observations`,
+    `randomise`, ...) describe its own environment; where the caller lends one, that one has its own observations and
+    randomisation, and they are not looked at."""
+
+    name_in_logs: str = Field(default="tracking", min_length=1, pattern=r"^[^/#]+$")
+    """Log keys are `eval/<name_in_logs>/<metric>`."""
+    motions: Annotated[list[str | dict[str, Any]], BeforeValidator(_listed)] = Field(default_factory=list)
+    """Files, folders, patterns, `procedural:all`. Empty: the motions of the lent environment."""
+    observations: tuple[Group, ...] = Field(default=DEFAULT_GROUPS, min_length=1)
+    num_envs: int = Field(default=1024, ge=1)
+    """Worlds of the evaluation's own environment, at most; no more are made than there are episodes."""
+    include_results_from_all_envs: bool = False
+    """True: worlds that would stay empty run further episodes, and these count too (their motion's mean is over more
+    episodes)."""
+    window: int = Field(default=1, ge=1)
+    """Look-ahead smoothing of contexts: the mean of z over so many frames."""
+    legacy: Literal["bfm_zero"] | None = None
+    """Compute metrics as an older evaluator did."""
+    targets: dict[str, float] = Field(default_factory=dict)
+    """Metric -> the value that the mean over motions has to reach (`emd: 0.75`): gives `passed`."""
+    seed: int = Field(default=0, ge=0)
+    """With the time step it decides which world runs which motion, and what own worlds draw."""
+    max_workers: int | None = Field(default=None, ge=1)
+    """Threads that compute metrics; null: one per core. It changes no result."""
+    generate_videos: bool = False
+    videos_dir: str = "videos"
+    video_name_prefix: str = "unknown_agent"
+    max_videos: int | None = Field(default=8, ge=1)
+    """The worst motions by `emd` get a video, at most this many; null: all."""
+
+    @field_validator("targets")
+    @classmethod
+    def _known(cls, targets: dict[str, float]) -> dict[str, float]:
+        for name, value in targets.items():
+            if name not in NAMES:
+                hint = nearest(name, NAMES)
+                raise ValueError(f'unknown metric "{name}"' + (f'; did you mean "{hint}"?' if hint else ""))
+            if value != value:
+                raise ValueError(f"the target of {name} is NaN; expected a number")
+        return targets
+
+    @classmethod
+    def requires_replay_buffer(cls) -> bool:
+        return False

@@ -1,0 +1,85 @@
+"""The evaluation's own environment: Proctor's worlds of the tracking suite, behind the protocol of lent ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from proctor.policies.arrays import to_host
+from proctor.suites.tracking.motions import MotionLibrary
+from proctor.suites.tracking.observing import Observer
+from proctor.suites.tracking.options import TrackingOptions
+from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.worlds import Worlds
+from proctor.training.lent import QuaternionOrder, Starts, WorldState
+
+
+class OwnEnvironment:
+    """N worlds that can be reset one by one. Randomisation and noise are drawn per episode from its seed, so a world's
+    number changes nothing.
+
+    A world whose agent gives an action that is not finite, or whose simulation breaks down, stands still from then on
+    and reads as NaN: what was not done cannot be measured, and is not left out either."""
+
+    partial_reset = True
+    quaternion: QuaternionOrder = "wxyz"
+
+    def __init__(self, robot: Robot, library: MotionLibrary, worlds: int, options: TrackingOptions):
+        self.num_worlds = worlds
+        self.joint_names: Sequence[str] = robot.description.joint_names
+        self.body_names: Sequence[str] = robot.body_names
+        self._robot = robot
+        self._worlds = Worlds(robot, library, worlds, options)
+        self._observer = Observer(self._worlds, options)
+        self._broken = np.zeros(worlds, bool)
+        self._observation: dict[str, np.ndarray] = {}
+
+    def reset(self, starts: Starts) -> dict[str, np.ndarray]:
+        rngs = [np.random.default_rng(seed) for seed in starts.seeds.tolist()]
+        trials = self._worlds.reset(starts.worlds, starts.motions, rngs, states=(starts.qpos, starts.qvel))
+        first = self._observer.start(starts.worlds, trials)
+        self._broken[starts.worlds] = False
+        for group, values in first.items():
+            whole = self._observation.get(group)
+            fresh = np.zeros((self.num_worlds, *values.shape[1:]), values.dtype) if whole is None else whole.copy()
+            fresh[starts.worlds] = values
+            self._observation[group] = fresh
+        return dict(self._observation)
+
+    def step(self, actions: Any) -> tuple[dict[str, np.ndarray], None]:
+        """Worlds that were never reset take part, standing in the default pose; nobody reads them."""
+        wanted = to_host(actions)
+        self._broken |= ~np.isfinite(wanted).reshape(self.num_worlds, -1).all(axis=1)
+        self._worlds.step(np.where(self._broken[:, None], 0.0, wanted))
+        self._broken |= self._worlds.diverged
+        self._observation = self._observer.go_on(slice(None))
+        return dict(self._observation), None
+
+    def read(self) -> WorldState:
+        worlds, joints = self._worlds, self._robot.description.n_joints
+        observed = None if self._observer.state is None else self._observer.state[:, :joints]
+        state = WorldState(
+            joint_pos=worlds.qpos[:, 7:],
+            body_pos=worlds.xpos,
+            root_pos=worlds.qpos[:, :3],
+            root_quat=worlds.qpos[:, 3:7],
+            anchor_quat=worlds.xquat[:, self._robot.anchor],
+            observed_joint_pos=observed,
+        )
+        return WorldState(*(self._honest(values) for values in state)) if self._broken.any() else state
+
+    def _honest(self, values: np.ndarray | None) -> np.ndarray | None:
+        if values is None:
+            return None
+        return np.where(self._broken.reshape(-1, *[1] * (values.ndim - 1)), np.nan, values)
+
+    def state(self) -> None:
+        """Nothing of training is in it."""
+
+    def restore(self, state: None) -> None:
+        """Nothing to give back."""
+
+    def close(self) -> None:
+        self._worlds.close()

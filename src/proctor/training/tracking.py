@@ -1,0 +1,115 @@
+"""Evaluate motion tracking inside a training loop.
+
+    evaluation = TrackingEvaluation(TrackingEvaluationCfg(motions=["motions/"], targets={"emd": 0.75}))
+    metrics, log = evaluation.run(timestep=step, agent_or_model=agent, logger=logger)
+
+`metrics` has every metric of every motion by name (means over the motion's episodes), `log` the mean `name` and the
+population standard deviation `name#std` over motions. Nothing of training is changed by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.metrics.tracking import Track, evaluate_tracks, summarize
+from proctor.training.callback import Metrics, log_keys
+from proctor.training.driving import driver_for, extract_model
+from proctor.training.keeping import undisturbed
+from proctor.training.lent import LentEnvironment, MotionSource, fit
+from proctor.training.loggers.base import Logger
+from proctor.training.options import TrackingEvaluationCfg
+from proctor.training.results import Measured, by_motion, verdict
+from proctor.training.rollout import Episode, Stage, run_episodes
+
+Venue = tuple[LentEnvironment, MotionSource]
+
+
+class TrackingEvaluation:
+    """A tracking evaluation that can be run again and again; its own environment and motions are made at the first run
+    and kept."""
+
+    def __init__(self, cfg: TrackingEvaluationCfg):
+        self.cfg = cfg
+        self._own: Any = None
+
+    def run(
+        self, *, timestep: int, agent_or_model: Any, logger: Logger | None = None, env: Any = None, **_: Any
+    ) -> tuple[Metrics, dict[str, float]]:
+        """Evaluate all motions and log the result at `timestep`. `env`: an environment that the caller lends (see
+        `proctor.training.lent`; HumanoidVerse environments and Proctor's vector environment are adapted); None: the
+        evaluation's own. Raises InputError for what the user can mend; training is as it was then, too."""
+        venue = self._venue(env)
+        with undisturbed(*venue, model=extract_model(agent_or_model)):
+            measured = self._measure(venue, agent_or_model, timestep)
+        metrics = by_motion(measured, venue[1].names)
+        log = summarize(metrics.values())
+        if self.cfg.targets:
+            log |= verdict(metrics, log, self.cfg.targets)
+        if logger is not None:
+            logger.log(log_keys(self.cfg.name_in_logs, log), timestep)
+        if self.cfg.generate_videos:
+            self._film(measured, venue[1], timestep)
+        return metrics, log
+
+    def _venue(self, env: Any) -> Venue:
+        """Where to evaluate and on which motions."""
+        from proctor.training.venues import lent_venue, own_venue
+
+        if env is not None:
+            return lent_venue(env, self.cfg)
+        if self._own is None:
+            self._own = own_venue(self.cfg)
+        return self._own
+
+    def _measure(self, venue: Venue, agent: Any, timestep: int) -> list[Measured]:
+        env, source = venue
+        lengths = _run_lengths(source, self.cfg.max_episode_length_s)
+        driver = driver_for(agent, source, env.num_worlds, self.cfg.window)
+        stage = Stage(env, source, fit(env, source), driver, lengths)
+        rng = np.random.default_rng([self.cfg.seed, timestep])
+        episodes = self._episodes(lengths, env.num_worlds, rng)
+        finished = list(run_episodes(stage, episodes, rng.permutation(env.num_worlds)))
+        references = {m: _first(source.track(m), int(lengths[m])) for m in {f.episode.motion for f in finished}}
+        values = evaluate_tracks(
+            [(f.track, references[f.episode.motion]) for f in finished],
+            self.cfg.max_workers,
+            legacy=self.cfg.legacy,
+            dt_s=source.dt_s,
+        )
+        return [Measured(f.episode.motion, f.world, f.track, v) for f, v in zip(finished, values, strict=True)]
+
+    def _episodes(self, lengths: np.ndarray, worlds: int, rng: np.random.Generator) -> list[Episode]:
+        """What is to be run, long motions first so that none is left running alone."""
+        motions = np.tile(np.argsort(-lengths, kind="stable"), self.cfg.n_episodes_per_motion)
+        if self.cfg.include_results_from_all_envs and len(motions) < worlds:
+            motions = np.resize(motions, worlds)
+        seeds = rng.integers(2**63, size=len(motions)).tolist()
+        return [Episode(motion, seed) for motion, seed in zip(motions.tolist(), seeds, strict=True)]
+
+    def _film(self, measured: Sequence[Measured], source: MotionSource, timestep: int) -> None:
+        from proctor.training.films import film
+
+        film(self.cfg, measured, source, timestep)
+
+
+def _run_lengths(source: MotionSource, limit_s: float | None) -> np.ndarray:
+    """Frames of each motion that are run: the first one, and as many steps as the limit allows. Raises InputError for a
+    motion of one frame."""
+    lengths = np.asarray(source.lengths, np.int64)
+    if not len(lengths):
+        raise InputError("there is no motion to evaluate")
+    if (lengths < 2).any():
+        short = source.names[int(np.argmin(lengths))]
+        raise InputError(f'motion "{short}" has one frame; there is nothing to track in fewer than 2')
+    if limit_s is not None:
+        lengths = np.minimum(lengths, 1 + max(1, round(limit_s / source.dt_s)))
+    return lengths
+
+
+def _first(track: Track, frames: int) -> Track:
+    """The first frames of a track."""
+    return Track(**{name: None if value is None else value[:frames] for name, value in vars(track).items()})
