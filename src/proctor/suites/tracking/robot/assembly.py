@@ -76,6 +76,8 @@ def _complete(model: Any, cfg: DescriptionCfg, source: str) -> RobotDescription:
 
     def joint_values(key: str, value: PerJoint | None, fallback: np.ndarray) -> np.ndarray:
         found = per_joint(value, joints, fallback, f"{source}: {key}")
+        if key != "default_pose" and (found < 0).any():
+            raise InputError(f"{source}: {key}: found {found.min():g}; expected numbers that are not negative")
         found.setflags(write=False)
         return found
 

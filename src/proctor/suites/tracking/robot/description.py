@@ -118,7 +118,8 @@ class Robot:
             model.qpos0, self.joint_range,
         )  # fmt: skip
         names = "\n".join((*self.description.joint_names, *self.body_names))
-        return hashlib.sha256(b"".join(np.ascontiguousarray(p).tobytes() for p in parts) + names.encode()).hexdigest()
+        numbers = b"".join((np.round(part, 9) + 0.0).tobytes() for part in parts)
+        return hashlib.sha256(numbers + names.encode()).hexdigest()
 
 
 def _find(name: str, known: Sequence[str], what: str) -> int:

@@ -12,6 +12,8 @@ from proctor.registry import nearest
 from proctor.suites.tracking.robot.assembly import assemble
 from proctor.suites.tracking.robot.config import DescriptionCfg, read_description
 from proctor.suites.tracking.robot.description import Robot
+from proctor.suites.tracking.robot.g1 import g1_spec
+from proctor.suites.tracking.robot.g1_description import G1
 
 ROOT_VARIABLE = "MENAGERIE_ROOT"
 
@@ -23,16 +25,10 @@ def load_robot(spec: str, base: Path | None = None, **overrides: Any) -> Robot:
     (another override; for a path, the file of the model's name with `.yml` or `.yaml` where there is one), what is
     known of the named robot, and the model itself. `description: builtin:g1` takes the built-in one.
     Nothing is downloaded. Raises InputError for what the user can mend."""
-    from proctor.suites.tracking.robot.g1_description import G1
-
     kind, _, name = spec.partition(":")
     if kind == "builtin":
         if name != "g1":
-            raise InputError(
-                f'unknown robot "{spec}" (known: builtin:g1; or menagerie:NAME, or the path of an MJCF file)'
-            )
-        from proctor.suites.tracking.robot.g1 import g1_spec
-
+            raise InputError(f'unknown robot "{spec}"; expected builtin:g1, menagerie:NAME or the path of an MJCF file')
         cfg, model = G1, g1_spec()
     elif kind == "menagerie":
         cfg, model = G1 if name == "unitree_g1" else DescriptionCfg(), _read_model(_menagerie_file(name), spec)
@@ -42,13 +38,13 @@ def load_robot(spec: str, base: Path | None = None, **overrides: Any) -> Robot:
         overrides.setdefault("description", _beside(path))
     source = overrides.pop("description", None)
     if source is not None:
-        cfg = _described(cfg, source, base, G1)
+        cfg = _described(cfg, source, base)
     return assemble(model, cfg.updated(overrides, f"robot {spec}"), f"robot {spec}")
 
 
-def _described(cfg: DescriptionCfg, source: str | Path, base: Path | None, g1: DescriptionCfg) -> DescriptionCfg:
+def _described(cfg: DescriptionCfg, source: str | Path, base: Path | None) -> DescriptionCfg:
     if source == "builtin:g1":
-        return g1
+        return G1
     path = _find(str(source), base)
     return cfg.updated(read_description(path), str(path))
 
