@@ -21,9 +21,7 @@ def states(n: int, seed: int = 0) -> Frames:
 
 
 def privileged(frames: Frames) -> np.ndarray:
-    return obs.privileged_observation(
-        g1(), frames.body_pos, frames.body_quat, frames.body_lin_vel, frames.body_ang_vel
-    )
+    return obs.privileged_observation(g1(), frames.body_pos, frames.body_quat, frames.body_lin_vel, frames.body_ang_vel)
 
 
 def rotation(quat: np.ndarray) -> Rotation:
@@ -92,7 +90,7 @@ def test_neither_place_nor_heading_shows_in_the_privileged_state(angle):
     robot, frames = g1(), states(6)
     turn = Rotation.from_euler("z", angle)
     qpos, qvel = frames.qpos.copy(), frames.qvel.copy()
-    qpos[:, :3] = turn.apply(qpos[:, :3]) + [3.0, -2.0, 0.0]
+    qpos[:, :3] = turn.apply(qpos[:, :3]) + np.array([3.0, -2.0, 0.0])
     qpos[:, 3:7] = (turn * rotation(qpos[:, 3:7])).as_quat(scalar_first=True)
     qvel[:, :3] = turn.apply(qvel[:, :3])
     np.testing.assert_allclose(privileged(forward(robot, qpos, qvel)), privileged(frames), atol=1e-9)
@@ -131,7 +129,9 @@ def test_velocity_multiplier_scales_velocities_only():
     velocities = np.r_[29:58, 61:64]
     np.testing.assert_allclose(half["state"][:, velocities], 0.5 * plain["state"][:, velocities])
     np.testing.assert_array_equal(half["state"][:, :29], plain["state"][:, :29])
-    np.testing.assert_array_equal(half["privileged_state"][:, : 463 - 6 * 31], plain["privileged_state"][:, : 463 - 186])
+    np.testing.assert_array_equal(
+        half["privileged_state"][:, : 463 - 6 * 31], plain["privileged_state"][:, : 463 - 186]
+    )
     np.testing.assert_allclose(half["privileged_state"][:, -186:], 0.5 * plain["privileged_state"][:, -186:])
 
 

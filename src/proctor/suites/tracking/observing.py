@@ -38,8 +38,7 @@ def observation_space(robot: Robot, library: MotionLibrary, options: TrackingOpt
     found: dict[str, gymnasium.Space[Any]] = {}
     for group in options.groups:
         if group in ("motion", "frame"):
-            last = len(library) - 1 if group == "motion" else int(library.lengths.max()) - 1
-            found[group] = spaces.Box(0, last, (), np.int64)
+            found[group] = spaces.Discrete(len(library) if group == "motion" else int(library.lengths.max()))
         else:
             shape, dtype = shapes[group]
             found[group] = spaces.Box(-np.inf, np.inf, shape, dtype)
