@@ -237,6 +237,6 @@ def _graphics_context(size: tuple[int, int]) -> Any:
         return GLContext(width, height)
     except Exception as error:
         raise RenderingUnavailable(
-            f"no graphics context ({backend or 'display'}): {type(error).__name__}: {error}. `proctor doctor` says what "
-            "works here; set MUJOCO_GL to egl or osmesa and install what it names"
+            f"no graphics context ({backend or 'display'}): {type(error).__name__}: {error}. `proctor doctor` says "
+            "what works here; set MUJOCO_GL to egl or osmesa and install what it names"
         ) from error
