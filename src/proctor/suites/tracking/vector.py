@@ -56,6 +56,7 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
         *,
         autoreset_mode: AutoresetMode | None = None,
     ):
+        self.closed = True
         if autoreset_mode is AutoresetMode.SAME_STEP:
             raise InputError("autoreset_mode SAME_STEP is not offered; choose DISABLED or NEXT_STEP")
         self.num_envs, self.robot, self.library = num_envs, robot, library
@@ -69,18 +70,19 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
         self.dt_s = self.worlds.dt_s
         self._observation: Observation = {}
         self._ended = np.zeros(num_envs, bool)
+        self.closed = False
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start trials in all worlds or some. `seed`: one for each world that is reset, or one number, from which
-        they count up; None goes on with what the environment's generator gives."""
+        """Start trials in all worlds or some. `seed`: one for each world that is reset, or for every world, or one
+        number, from which they count up; None goes on with what the environment's generator gives."""
         options = options or {}
         _refuse_unknown(options)
         rows = self._chosen(options)
         if isinstance(seed, int):
             super().reset(seed=seed)
-        rngs, states = self._rngs(seed, len(rows)), options.get("target_states")
+        rngs, states = self._rngs(seed, rows), options.get("target_states")
         self._restart(
             rows,
             self._motions(options.get("motions"), rngs),
@@ -127,7 +129,7 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
         if len(going):
             self.worlds.step(actions[going], going)
             self._merge(going, self._observer.go_on(going))
-        rngs = self._rngs(None, len(over))
+        rngs = self._rngs(None, over)
         self._restart(over, self._motions(None, rngs), rngs)
         verdict = self._judge.judge(slice(None))
         return self._answer(
@@ -159,14 +161,15 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
             raise InputError(f"reset: reset_mask has shape {mask.shape}; expected ({self.num_envs},)")
         return np.flatnonzero(mask)
 
-    def _rngs(self, seed: int | Sequence[int] | None, k: int) -> list[np.random.Generator]:
+    def _rngs(self, seed: int | Sequence[int] | None, rows: np.ndarray) -> list[np.random.Generator]:
+        k = len(rows)
         if seed is None:
             seeds = self.np_random.integers(2**63, size=k).tolist()
         else:
             seeds = [seed + i for i in range(k)] if isinstance(seed, int) else [int(s) for s in seed]
-        if len(seeds) != k:
+        if len(seeds) not in (k, self.num_envs):
             raise InputError(f"reset: found {len(seeds)} seeds for {k} worlds; give one for each")
-        return [np.random.default_rng(s) for s in seeds]
+        return [np.random.default_rng(s) for s in (seeds if len(seeds) == k else [seeds[row] for row in rows])]
 
     def _motions(self, given: Any, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         if given is None:
