@@ -92,7 +92,7 @@ def _read(batch: Mapping[str, Any]) -> Samples:
     following = _entry(batch, "next")
     observation = _entry(following, "observation", "next.")
     places = [following, observation] if isinstance(observation, Mapping) else [following]
-    state = []
+    state: dict[str, np.ndarray] = {}
     for name in ("qpos", "qvel"):
         place = next((p for p in places if name in p), None)
         if place is None:
@@ -100,12 +100,12 @@ def _read(batch: Mapping[str, Any]) -> Samples:
                 f"the replay buffer has no next.{name} (found next: {', '.join(map(str, following))}); a reward is a "
                 "function of the state that next.observation shows: store its qpos and qvel there"
             )
-        state.append(to_host(place[name]).astype(np.float64))
+        state[name] = to_host(place[name]).astype(np.float64)
     action = to_host(_entry(batch, "action")).astype(np.float64)
-    lengths = {len(state[0]), len(state[1]), len(action), *_lengths(observation)}
+    lengths = {len(state["qpos"]), len(state["qvel"]), len(action), *_lengths(observation)}
     if len(lengths) > 1 or lengths == {0}:
         raise InputError(f"the replay buffer gave entries of {sorted(lengths)} rows; expected equally many, at least 1")
-    return Samples(*state, action, observation)
+    return Samples(state["qpos"], state["qvel"], action, observation)
 
 
 def _lengths(observation: Any) -> set[int]:

@@ -85,8 +85,8 @@ def test_examples_are_valid_and_the_default_set_has_every_family_once_named() ->
     [
         (
             "moveego-0-1",
-            '"moveego-0-1" is no reward task; the nearest form is move-ego-{angle}-{speed}, for example move-ego-90-0.7 '
-            "(angle a number in degrees, speed a number in m/s)",
+            '"moveego-0-1" is no reward task; the nearest form is move-ego-{angle}-{speed}, for example '
+            "move-ego-90-0.7 (angle a number in degrees, speed a number in m/s)",
         ),
         ("move-ego-0-fast", "nearest form is move-ego-{angle}-{speed}"),
         ("move-ego-low-0-1", "nearest form is move-ego-low{height}-{angle}-{speed}"),
