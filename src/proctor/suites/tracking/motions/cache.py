@@ -10,12 +10,11 @@ import contextlib
 import hashlib
 import os
 import uuid
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
+from proctor.suites.tracking.motions.arrays import read_arrays
 from proctor.suites.tracking.motions.motion import ARRAYS, Reference, concatenate
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.robot import Robot
@@ -42,10 +41,10 @@ class ReferenceCache:
         if self._folder is None:
             return None
         try:
-            with np.load(self._folder / f"{self.key(path, options)}.npz", allow_pickle=False) as file:
-                arrays = {name: file[name] for name in ARRAYS}
-                names, ends = [str(name) for name in file["names"]], file["ends"].tolist()
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+            found = read_arrays(self._folder / f"{self.key(path, options)}.npz")
+            names, ends = [str(name) for name in found["names"]], found["ends"].tolist()
+            arrays = {name: found[name] for name in ARRAYS}
+        except (OSError, ValueError, KeyError):
             return None
         whole = Reference(name="", dt_s=self._dt_s, **arrays)
         return [whole.clip(*place) for place in zip(names, [0, *ends[:-1]], ends, strict=True)]

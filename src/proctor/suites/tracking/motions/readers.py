@@ -8,8 +8,6 @@ CSV: per line root position 3, root quaternion 4, joint angles; an optional head
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.suites.tracking.motions.arrays import read_arrays
 from proctor.suites.tracking.motions.checks import RawMotion
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.robot import Robot
@@ -92,9 +91,8 @@ def _header_joints(line: str, joints: Sequence[str]) -> list[str] | None:
 
 def _read_npz(path: Path, options: MotionOptions) -> RawMotion:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            found: dict[str, Any] = {key: file[key] for key in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        found = read_arrays(path)
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as NPZ: {error}") from None
     _require(found, ("joint_pos", "body_pos_w", "body_quat_w"), str(path))
     for key, width in (("body_pos_w", 3), ("body_quat_w", 4)):
