@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks import sides
 from benchmarks.sides import Measured
 from benchmarks.table import Row, shown
+from benchmarks.tracking_metrics import tracking
 
 IDEAL_BATCHING = 16 / 0.020
 """Steps per second of 16 slots with a policy that takes 20 ms per forward."""
@@ -115,6 +116,7 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "workers": workers,
     "start": start,
     "memory": memory,
+    "tracking": tracking,
 }
 
 
