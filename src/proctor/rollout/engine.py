@@ -166,7 +166,7 @@ class Engine:
                         self._ready(member.slots[event[0]], event[1], now)
                     else:
                         self._handle(member, event)
-            due = self._dispatch(now)
+            due = self._forward_what_is_due(now)
             crew.flush()
             if now - self._watched > WATCH_S:
                 self._watch(now)
@@ -366,6 +366,15 @@ class Engine:
         self._answers.append((lane, answers, time.monotonic()))
         if threading.get_ident() != self._thread:
             self._waker.wake()
+
+    def _forward_what_is_due(self, now: float) -> float | None:
+        """Start forwards, and take the answers of those that were run on this thread, so that they leave at once.
+        When to look again."""
+        due = self._dispatch(now)
+        while self._answers and not self._crew.inline:
+            self._take_answers()
+            due = self._dispatch(now)
+        return due
 
     def _dispatch(self, now: float) -> float | None:
         moment = Moment(now, self._crew.spare_s(now), here=not (self._crew.busy or self._answers))

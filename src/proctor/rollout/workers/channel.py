@@ -43,6 +43,8 @@ class Channel:
         self.sock = sock
         self._buffer = bytearray()
         self._chunk = memoryview(bytearray(_CHUNK))
+        self.drained = False
+        """Whether the last `receive` took all there was; more may have come since."""
 
     def fileno(self) -> int:
         return self.sock.fileno()
@@ -68,6 +70,7 @@ class Channel:
                 raise Closed
             self._buffer += self._chunk[:n]
             messages = self._unpack()
+            self.drained = n < _CHUNK
         return messages
 
     def _unpack(self) -> list[Any]:

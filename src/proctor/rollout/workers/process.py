@@ -89,8 +89,6 @@ class ProcessWorker(Worker):
             except Closed:
                 self._closed = True
                 break
-            if not messages:
-                break
             for message in messages:
                 if type(message) is int:
                     found.append((message, self._views[message] or self._observation(message)))
@@ -100,6 +98,8 @@ class ProcessWorker(Worker):
                     if type(message) is TaskInfo:
                         self._layouts[message.task] = layout_of(message.observation_space)
                     found.append(message)
+            if not messages or self._channel.drained:
+                break
         return found
 
     def _observation(self, slot: int) -> list[np.ndarray] | None:
