@@ -9,6 +9,7 @@ import pytest
 from drawing import built_in_robot, needs_frames
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_data import shared_data
 
 from proctor.errors import InputError
 from proctor.suites.tracking import rendering
@@ -19,6 +20,7 @@ from proctor.suites.tracking.rendering import (
     TrackingRenderer,
     qpos_from,
 )
+from proctor.suites.tracking.robot import load_robot
 
 ROBOT = built_in_robot()
 STANDING = ROBOT.default_qpos
@@ -167,3 +169,16 @@ def test_another_simulators_mistakes_are_named(
 ) -> None:
     with pytest.raises(InputError, match=text):
         qpos_from(ROBOT, np.zeros(3), np.array(quat, float), np.zeros(joints), order)
+
+
+def test_a_model_of_meshes_is_drawn_on_the_same_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_frames()
+    monkeypatch.setenv("MENAGERIE_ROOT", str(shared_data("menagerie")))
+    meshes = load_robot("menagerie:unitree_g1")
+    frames = []
+    for robot in (meshes, ROBOT):
+        with TrackingRenderer(robot, 96, 72) as drawn:
+            frames.append(drawn.render(robot.default_qpos, robot.default_qpos).astype(int))
+    assert np.abs(frames[0] - frames[1])[:10].max() <= 2, "the same sky"
+    alike = orange(frames[0]) & orange(frames[1])
+    assert alike.sum() > 0.4 * orange(frames[1]).sum(), "two models of one robot stand at one place"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,3 +112,9 @@ def test_a_wrong_name_gets_the_nearest_form(name: str, text: str) -> None:
     with pytest.raises(InputError) as error:
         parse_task(name)
     assert text in str(error.value)
+
+
+def test_the_manual_has_every_form() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reward-tasks.md").read_text()
+    assert [family.form for family in FAMILIES if f"| `{family.form}` |" not in page] == []
+    assert f"a set of {len(DEFAULT_TASKS)} with every family" in page
