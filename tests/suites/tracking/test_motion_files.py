@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -218,6 +219,15 @@ def test_what_is_kept_equals_what_is_read(write, tmp_path):
     assert plain.names == first.names == again.names
     assert_same(first.frames, plain.frames)
     assert_same(again.frames, plain.frames)
+
+
+def test_several_may_keep_the_same_at_once(write, tmp_path):
+    path = write.npz()
+    with ThreadPoolExecutor(4) as pool:
+        loaded = list(pool.map(lambda _: load_motions([path], g1(), base=tmp_path, cache="kept"), range(8)))
+    assert [file.suffix for file in (tmp_path / "kept").iterdir()] == [".npz"]
+    for library in loaded:
+        assert_same(library.frames, loaded[0].frames)
 
 
 def test_what_is_kept_depends_on_everything(write, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from proctor.suites.tracking.motions.motion import Frames
-from proctor.suites.tracking.motions.rotations import about, multiply, normalized, rotate
+from proctor.suites.tracking.motions.rotations import about, cross, multiply, normalized, rotate
 from proctor.suites.tracking.robot import Robot
 
 
@@ -72,7 +72,7 @@ def _carried(parent: _Pose, pos: np.ndarray, quat: np.ndarray) -> _Pose:
     """A body fixed to its parent."""
     arm = rotate(parent.quat, pos)
     turned = normalized(multiply(parent.quat, quat))
-    return _Pose(parent.pos + arm, turned, parent.lin + np.cross(parent.ang, arm), parent.ang)
+    return _Pose(parent.pos + arm, turned, parent.lin + cross(parent.ang, arm), parent.ang)
 
 
 def _turned(pose: _Pose, hinge: _Hinge, angle: np.ndarray, speed: np.ndarray) -> _Pose:
@@ -81,5 +81,5 @@ def _turned(pose: _Pose, hinge: _Hinge, angle: np.ndarray, speed: np.ndarray) ->
     ang = pose.ang + rotate(pose.quat, hinge.axis) * speed[:, None]
     quat = normalized(multiply(pose.quat, about(hinge.axis, angle - hinge.zero)))
     after = rotate(quat, hinge.anchor)
-    lin = pose.lin + np.cross(pose.ang, before) - np.cross(ang, after)
+    lin = pose.lin + cross(pose.ang, before) - cross(ang, after)
     return _Pose(pose.pos + before - after, quat, lin, ang)

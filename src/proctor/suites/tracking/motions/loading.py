@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,35 +33,42 @@ def load_motions(
     dt_s: float = 0.02,
     *,
     base: Path | None = None,
-    cache: Path | None = None,
+    cache: str | Path | None = None,
     **options: Any,
 ) -> MotionLibrary:
     """The library of all motions that the sources name, in their order.
 
     A source is a file, a folder (all motion files in it and below, sorted), a glob, `procedural:all`,
     `procedural:NAME` or `procedural:NAME?seed=N`, or a mapping with the key `path` and options of its own. Paths are
-    relative to `base`. `options` are those of `MotionOptions`. `cache` is a folder for what was read; None keeps
-    nothing. Raises one InputError with all problems of all files; two motions of one name are a problem."""
+    relative to `base`. `options` are those of `MotionOptions`. `cache` is a folder for what was read, relative to
+    `base`; None keeps nothing. Raises one InputError with all problems of all files; two motions of one name are a
+    problem."""
     if dt_s <= 0:
         raise InputError(f"the control period must be positive; found {dt_s} s")
     general = _options(options, "motions")
-    reader = _Reader(robot, dt_s, ReferenceCache(cache, robot, dt_s))
+    folder = None if cache is None else (base or Path()) / Path(cache).expanduser()
+    reader = _Reader(robot, dt_s, ReferenceCache(folder, robot, dt_s))
     problems: list[str] = []
     loaded: list[_Loaded] = []
     for source in [sources] if isinstance(sources, str | Path | Mapping) else sources:
-        try:
+        with _noting(problems):
             own = _own_options(source, general)
             for item in _find(str(source["path"] if isinstance(source, Mapping) else source), base):
-                try:
+                with _noting(problems):
                     loaded += reader.load(item, own)
-                except InputError as error:
-                    problems.append(str(error))
-        except InputError as error:
-            problems.append(str(error))
     problems += _twice(loaded)
     if problems:
         raise InputError(problems[0] if len(problems) == 1 else _listed(problems))
     return MotionLibrary([item.reference for item in loaded])
+
+
+@contextmanager
+def _noting(problems: list[str]) -> Iterator[None]:
+    """An InputError becomes one more problem."""
+    try:
+        yield
+    except InputError as error:
+        problems.append(str(error))
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Frames:
-    """States of the robot and where its bodies then are; n rows."""
+    """States of the robot and where its bodies then are; n rows, or any leading shape in the place of n."""
 
     qpos: np.ndarray
     """(n, 7+J)."""
@@ -65,22 +65,22 @@ class Frames:
     @property
     def root_pos(self) -> np.ndarray:
         """(n, 3)."""
-        return self.qpos[:, :3]
+        return self.qpos[..., :3]
 
     @property
     def root_quat(self) -> np.ndarray:
         """(n, 4) wxyz."""
-        return self.qpos[:, 3:7]
+        return self.qpos[..., 3:7]
 
     @property
     def joint_pos(self) -> np.ndarray:
         """(n, J)."""
-        return self.qpos[:, 7:]
+        return self.qpos[..., 7:]
 
     @property
     def joint_vel(self) -> np.ndarray:
         """(n, J)."""
-        return self.qvel[:, 6:]
+        return self.qvel[..., 6:]
 
     def rows(self, which: slice | np.ndarray) -> Frames:
         """Some of the rows: a slice gives views, an integer array copies."""

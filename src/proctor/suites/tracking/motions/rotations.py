@@ -30,11 +30,19 @@ def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     )
 
 
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The vector product of (..., 3); several times as fast as numpy's for many short vectors."""
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        np.subtract(a[..., j] * b[..., k], a[..., k] * b[..., j], out=out[..., i])
+    return out
+
+
 def rotate(quat: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """The vector (..., 3), rotated."""
     w, v = quat[..., :1], quat[..., 1:]
-    twice = 2.0 * np.cross(v, vector)
-    return vector + w * twice + np.cross(v, twice)
+    twice = 2.0 * cross(v, vector)
+    return vector + w * twice + cross(v, twice)
 
 
 def about(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
