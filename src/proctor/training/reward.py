@@ -60,7 +60,8 @@ class RewardEvaluationCfg(TrackingOptions):
     start_noise_rad: float = Field(default=0.05, ge=0, le=1)
     """Uniform noise on each joint at the start: without any, all episodes of a deterministic agent are one."""
     num_envs: int = Field(default=256, ge=1)
-    """Worlds, at most; no more are made than there are episodes. It changes no result."""
+    """Worlds, at most; no more are made than there are episodes. It changes no result, but for how a model rounds in
+    batches of another size."""
     max_workers: int | None = Field(default=None, ge=1)
     """Threads of the simulation; null: one per core. It changes no result."""
     seed: int = Field(default=0, ge=0)
@@ -234,13 +235,17 @@ def _actor(agent: Any, model: Any, latents: Any) -> Any:
 
 
 def _seed_global_generators(seed: np.random.SeedSequence) -> None:
-    """For replay buffers that draw from them. Their states are given back after the evaluation."""
+    """For replay buffers that draw from them. Their states are given back after the evaluation; so a CUDA device that
+    is not in use yet is not touched."""
     word = int(seed.generate_state(1)[0])
     random.seed(word)
     np.random.seed(word)  # noqa: NPY002 - a buffer of the caller's may use it
     torch: Any = sys.modules.get("torch")
-    if torch is not None:
-        torch.manual_seed(word)
+    if torch is None:
+        return
+    torch.default_generator.manual_seed(word)
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(word)
 
 
 def _numbers(played: Sequence[Played]) -> dict[str, Any]:
