@@ -318,6 +318,7 @@ def test_only_what_both_tracks_have_is_compared() -> None:
         (lambda: TrackingOptions(legacy="bfm0"), "legacy is 'bfm0'; expected \"bfm_zero\""),  # type: ignore[arg-type]
         (lambda: TrackingOptions(margin=0), "margin is 0; expected a finite number, more than 0"),
         (lambda: TrackingOptions(bound=-1), "bound is -1; expected a finite number, 0 or more"),
+        (lambda: evaluate_tracks([], 0), "threads is 0; expected 1 or more"),
         (lambda: TrackingOptions(dt_s=0), "dt_s is 0; expected seconds between frames"),
         (
             lambda: tracking_metrics(Track(joint_pos=np.zeros((4, 29))), Track(joint_pos=np.zeros((4, 23)))),

@@ -7,6 +7,7 @@ over each pair.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
@@ -67,15 +68,21 @@ def evaluate_tracks(
 ) -> list[Values]:
     """`tracking_metrics` of every (agent, reference), in order; the same numbers for any number of threads. `threads`:
     None for all cores that this process may use."""
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}; expected 1 or more, or None for all cores")
     options = _options(options, legacy, dt_s)
     pairs = [(_prepared(a, options), _prepared(r, options)) for a, r in pairs]
     for position, (agent, reference) in enumerate(pairs):
         _check(agent, reference, f" of pair {position}" if len(pairs) > 1 else "")
-    threads = min(threads or len(os.sched_getaffinity(0)), max(1, len(pairs)))
+    threads = min(_cores() if threads is None else threads, max(1, len(pairs)))
     with ThreadPoolExecutor(threads) as pool:
         rows = list((map if threads == 1 else pool.map)(lambda pair: frame_metrics(pair[0], pair[1], options), pairs))
     _add_transport(rows, pairs, threads)
     return [{name: row[name] for name in NAMES if name in row} for row in rows]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _options(options: TrackingOptions | None, legacy: Legacy | None, dt_s: float | None) -> TrackingOptions:
