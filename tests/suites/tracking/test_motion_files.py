@@ -316,6 +316,10 @@ def test_what_is_wrong_in_an_npz_is_named(write, changes, text):
         ([1, 2], "found a list; expected a dict"),
         ({"a": {"fps": 1}}, "(motion a): missing root_pos, root_rot, dof_pos (found: fps)"),
         ({"fps": 50}, "missing root_pos"),
+        ({}, "found an empty dict"),
+        ({"fps": 50, "root_pos": [[1], [1, 2]], "root_rot": 0, "dof_pos": 0}, "root_pos is no array"),
+        ({"fps": 50, "root_pos": 3, "root_rot": 0, "dof_pos": 0}, "root position: found an array int64 (1,)"),
+        ({"fps": "x", "root_pos": 3, "root_rot": 0, "dof_pos": 0}, "fps: found 'x'; expected one number"),
     ],
 )
 def test_what_is_wrong_in_a_pickle_is_named(write, content, text):
@@ -351,6 +355,7 @@ def test_joint_limits_have_a_tolerance(write, wave):
         ("wave.csv", {"fpps": 3}, 'motions: unknown option "fpps"; did you mean "fps"?'),
         ("wave.csv", {"fps": -1}, "fps: Input should be greater than 0, found -1"),
         ("wave.csv", {"dt_s": 0}, "the control period must be positive; found 0 s"),
+        ("wave.csv", {"dt_s": np.nan}, "the control period must be positive; found nan s"),
         ({"fps": 3}, {}, "a source without a path"),
         ({"path": "wave.csv", "fp": 3}, {}, 'motions: wave.csv: unknown option "fp"'),
         ("procedural:squad", {}, 'no procedural motion "squad"; did you mean "squat"?'),

@@ -208,6 +208,7 @@ def test_wrong_descriptions_are_explained(biped, keys, text):
             "found joints that are no hinges: wrist",
         ),
         ('<motor name="b" joint="twist"/>', "", "found joints without an actuator: twist"),
+        ('body name="trunk"', "body", "found a joint or a root body without a name"),
         ("<worldbody>", "<worlbody>", "is no model that MuJoCo can read"),
     ],
 )

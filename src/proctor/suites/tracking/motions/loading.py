@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ def load_motions(
     relative to `base`. `options` are those of `MotionOptions`. `cache` is a folder for what was read, relative to
     `base`; None keeps nothing. Raises one InputError with all problems of all files; two motions of one name are a
     problem."""
-    if dt_s <= 0:
+    if not 0 < dt_s < math.inf:
         raise InputError(f"the control period must be positive; found {dt_s} s")
     general = _options(options, "motions")
     folder = None if cache is None else (base or Path()) / Path(cache).expanduser()

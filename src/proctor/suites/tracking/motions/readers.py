@@ -105,7 +105,7 @@ def _read_npz(path: Path, options: MotionOptions) -> RawMotion:
         root_pos=found["body_pos_w"][:, 0],
         root_quat=found["body_quat_w"][:, 0],
         joint_pos=found["joint_pos"],
-        joint_names=[str(name) for name in found["joint_names"]] if "joint_names" in found else None,
+        joint_names=_names(found, "joint_names"),
         root_lin_vel=_first_body(found, "body_lin_vel_w"),
         root_ang_vel=_first_body(found, "body_ang_vel_w"),
         joint_vel=found.get("joint_vel"),
@@ -120,9 +120,8 @@ def _first_body(found: Mapping[str, Any], key: str) -> np.ndarray | None:
 def _read_pkl(path: Path, options: MotionOptions) -> list[RawMotion]:
     found = read_pickle(path)
     if not isinstance(found, dict) or not found:
-        raise InputError(
-            f"{path}: found a {type(found).__name__}; expected a dict of root_pos, root_rot, dof_pos and fps"
-        )
+        kind = "an empty dict" if isinstance(found, dict) else f"a {type(found).__name__}"
+        raise InputError(f"{path}: found {kind}; expected a dict of root_pos, root_rot, dof_pos and fps")
     several = all(isinstance(value, dict) for value in found.values())
     motions = {str(name): value for name, value in found.items()} if several else {path.stem: found}
     return [_pkl_motion(path, name, value, options) for name, value in motions.items()]
@@ -132,17 +131,27 @@ def _pkl_motion(path: Path, name: str, found: Mapping[str, Any], options: Motion
     found = {{"root_trans_offset": "root_pos", "dof": "dof_pos"}.get(key, key): value for key, value in found.items()}
     where = str(path) if name == path.stem else f"{path} (motion {name})"
     _require(found, ("root_pos", "root_rot", "dof_pos"), where)
-    joints = np.asarray(found["dof_pos"])
-    names = found.get("joint_names", found.get("dof_names"))
+    joints = _numbers(found, "dof_pos", where)
     return RawMotion(
         name=name,
         fps=_fps(found, options, where),
         quaternion_order="xyzw",
-        root_pos=np.atleast_1d(np.asarray(found["root_pos"])),
-        root_quat=np.asarray(found["root_rot"]),
+        root_pos=np.atleast_1d(_numbers(found, "root_pos", where)),
+        root_quat=_numbers(found, "root_rot", where),
         joint_pos=joints[..., 0] if joints.ndim == 3 and joints.shape[2] == 1 else joints,
-        joint_names=None if names is None else [str(name) for name in names],
+        joint_names=_names(found, "joint_names") or _names(found, "dof_names"),
     )
+
+
+def _numbers(found: Mapping[str, Any], key: str, where: str) -> np.ndarray:
+    try:
+        return np.asarray(found[key])
+    except ValueError as error:
+        raise InputError(f"{where}: {key} is no array: {error}") from None
+
+
+def _names(found: Mapping[str, Any], key: str) -> list[str] | None:
+    return [str(name) for name in np.atleast_1d(found[key])] if found.get(key) is not None else None
 
 
 def _require(found: Mapping[str, Any], keys: Sequence[str], where: str) -> None:

@@ -57,7 +57,9 @@ def _check_joints(model: Any, source: str) -> None:
         raise InputError(f"{source}: found joints that are no hinges: {', '.join(others)}; only hinges are supported")
     if model.njnt == 1:
         raise InputError(f"{source}: found no hinge joints; expected at least one to control")
-    driven = set(model.actuator_trnid[:, 0].tolist())
+    if not all(model.joint(j).name for j in range(1, model.njnt)) or not model.body(model.jnt_bodyid[0]).name:
+        raise InputError(f"{source}: found a joint or a root body without a name; every joint and the root need one")
+    driven = set(model.actuator_trnid[model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT, 0].tolist())
     passive = [model.joint(j).name for j in range(1, model.njnt) if j not in driven]
     if driven and passive:
         raise InputError(
@@ -68,7 +70,7 @@ def _check_joints(model: Any, source: str) -> None:
 
 def _complete(model: Any, cfg: DescriptionCfg, source: str) -> RobotDescription:
     joints = tuple(model.joint(j).name for j in range(1, model.njnt))
-    bodies = [model.body(b).name for b in range(1, model.nbody)]
+    bodies = [name for b in range(1, model.nbody) if (name := model.body(b).name)]
     root = model.body(model.jnt_bodyid[0]).name
     if cfg.root_body not in (None, root):
         raise InputError(f'{source}: root_body is "{cfg.root_body}", but the free joint is on "{root}"')
