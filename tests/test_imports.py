@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "replay": EXAMINATION | {"evaluation"},
     "testing": {"config", "plan", "policies", "suites", "record", "metrics"},
     "curriculum": {"config", "record", "metrics", "stats"},
-    "training": EXAMINATION | {"evaluation"},
+    "training": EXAMINATION | {"curriculum", "evaluation"},
 }
 """Folder (or module) -> what of Proctor it may import. `cli`, `view` and the package itself may import
 anything."""

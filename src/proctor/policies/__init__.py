@@ -27,6 +27,9 @@ POLICIES = Registry(
         "sb3": "proctor.policies.from_sb3:Sb3Loader",
         "random": "proctor.policies.baselines:RandomLoader",
         "zero": "proctor.policies.baselines:ZeroLoader",
+        "latent": "proctor.policies.from_latent:LatentLoader",
+        "tracking/mirror": "proctor.policies.named:MirrorLoader",
+        "tracking/hold": "proctor.policies.named:HoldLoader",
     },
 )
 

@@ -131,7 +131,7 @@ class OnnxLoader(Loader):
 
     def load(self, agent: AgentCfg, options: OnnxOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
         path = self.checkpoint(agent, base)
-        session = self._session(path, agent.device, options.threads)
+        session = self.session(path, agent.device, options.threads)
         plan = make_plan(session, options, spaces)
         action = next(o for o in session.get_outputs() if o.name == plan.outputs[0])
         if options.discrete != "none":
@@ -148,7 +148,8 @@ class OnnxLoader(Loader):
                 found[f"checkpoint{ending}"] = beside
         return found
 
-    def _session(self, path: Path, device: str, threads: int) -> Any:
+    def session(self, path: Path, device: str, threads: int) -> Any:
+        """An onnxruntime session of a model file. Raises InputError where it cannot be loaded."""
         runtime = self.require("onnxruntime")
         settings = runtime.SessionOptions()
         settings.intra_op_num_threads = threads
@@ -182,14 +183,14 @@ def make_plan(session: Any, options: OnnxOptions, spaces: SpaceInfo) -> OnnxPlan
         _known(name, list(inputs), "input")
     for name in (*options.state.values(), *filter(None, (options.output,))):
         _known(name, outputs, "output")
-    state = tuple(_port(inputs[name], options.state_axis) for name in options.state)
-    noise = _port(inputs[options.noise], 0) if options.noise else None
+    state = tuple(port_of(inputs[name], options.state_axis) for name in options.state)
+    noise = port_of(inputs[options.noise], 0) if options.noise else None
     for port in (*state, *((noise,) if noise else ())):
         if None in port.dims:
             raise InputError(f"{port} has an open size beside the rows; export the model with fixed sizes there")
     rest = [name for name in inputs if name not in options.state and name != options.noise]
     observation = tuple(
-        _match(_port(inputs[name], 0), name, options, spaces) for name in _observed(rest, options, spaces)
+        _match(port_of(inputs[name], 0), name, options, spaces) for name in _observed(rest, options, spaces)
     )
     action = options.output or next((o for o in outputs if o not in options.state.values()), None)
     if action is None:
@@ -215,7 +216,8 @@ def _observed(rest: list[str], options: OnnxOptions, spaces: SpaceInfo) -> list[
     return rest
 
 
-def _port(value: Any, axis: int) -> Port:
+def port_of(value: Any, axis: int) -> Port:
+    """An input of a session as a Port; `axis` counts rows."""
     if value.type not in _DTYPES:
         raise InputError(f'input "{value.name}" has type {value.type}; supported: {", ".join(_DTYPES)}')
     dims = [d if isinstance(d, int) else None for d in value.shape]

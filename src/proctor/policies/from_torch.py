@@ -131,16 +131,20 @@ class TorchLoader(Loader):
 
     def load(self, agent: AgentCfg, options: TorchOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
         self.require("torch")
-        path, device = self.checkpoint(agent, base), torch_device(agent.device)
+        device = torch_device(agent.device)
+        module = self.module(self.checkpoint(agent, base), options, device, base)
+        return TorchPolicy(module, options, ActionHead(spaces, options.discrete), device)
+
+    def module(self, path: Path, options: TorchOptions, device: Any, base: Path | None) -> Any:
+        """The module in a checkpoint: TorchScript, weights in a module of yours, or (with `trust`) a pickled one."""
         script = _is_torchscript(path) if options.torchscript is None else options.torchscript
         if script:
-            module = _load_torchscript(path, device)
-        elif options.module is None:
-            module = _load_pickled(path, device, options.trust)
-        else:
-            module = _make_module(options, base)
-            fill_module(module, self._state_dict(path, options, device), str(path), strict=options.strict)
-        return TorchPolicy(module, options, ActionHead(spaces, options.discrete), device)
+            return _load_torchscript(path, device)
+        if options.module is None:
+            return _load_pickled(path, device, options.trust)
+        module = _make_module(options, base)
+        fill_module(module, self._state_dict(path, options, device), str(path), strict=options.strict)
+        return module
 
     def files(self, agent: AgentCfg, options: TorchOptions, base: Path | None) -> dict[str, Path]:
         source = {} if options.module is None else source_file(options.module, base)

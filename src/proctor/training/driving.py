@@ -24,6 +24,9 @@ from proctor.policies.protocol import Actions, Batch, Policy
 from proctor.policies.tree import tree_map
 from proctor.training.lent import MotionSource
 
+TASK = "tracking"
+"""The name under which a Policy meets the evaluation's own environment."""
+
 
 @runtime_checkable
 class _HoldsModel(Protocol):
@@ -77,7 +80,7 @@ class LatentDriver:
 class PolicyDriver:
     """A Policy on batches of all worlds. Each world's generator and state are its episode's."""
 
-    def __init__(self, policy: Policy, worlds: int, task: str = "tracking"):
+    def __init__(self, policy: Policy, worlds: int, task: str = TASK):
         self._policy, self._task = policy, task
         self._trials = [Trial("agent", task, 0, world) for world in range(worlds)]
         self._rngs = [trial.policy_rng() for trial in self._trials]

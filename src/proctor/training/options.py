@@ -3,13 +3,17 @@ what is done with the result."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
 from proctor.metrics.tracking.evaluate import NAMES
 from proctor.registry import nearest
-from proctor.suites.tracking.options import DEFAULT_GROUPS, Group, TrackingOptions, _listed
+from proctor.suites.tracking.options import DEFAULT_GROUPS, Group, TrackingOptions
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str | dict) else value
 
 
 class TrackingEvaluationCfg(TrackingOptions):
@@ -19,7 +23,7 @@ class TrackingEvaluationCfg(TrackingOptions):
 
     name_in_logs: str = Field(default="tracking", min_length=1, pattern=r"^[^/#]+$")
     """Log keys are `eval/<name_in_logs>/<metric>`."""
-    motions: Annotated[list[str | dict[str, Any]], BeforeValidator(_listed)] = Field(default_factory=list)
+    motions: Annotated[list[str | dict[str, Any]], BeforeValidator(_as_list)] = Field(default_factory=list)
     """Files, folders, patterns, `procedural:all`. Empty: the motions of the lent environment."""
     observations: tuple[Group, ...] = Field(default=DEFAULT_GROUPS, min_length=1)
     num_envs: int = Field(default=1024, ge=1)
@@ -29,8 +33,6 @@ class TrackingEvaluationCfg(TrackingOptions):
     episodes)."""
     window: int = Field(default=1, ge=1)
     """Look-ahead smoothing of contexts: the mean of z over so many frames."""
-    legacy: Literal["bfm_zero"] | None = None
-    """Compute metrics as an older evaluator did."""
     targets: dict[str, float] = Field(default_factory=dict)
     """Metric -> the value that the mean over motions has to reach (`emd: 0.75`): gives `passed`."""
     seed: int = Field(default=0, ge=0)

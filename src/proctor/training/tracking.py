@@ -16,6 +16,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.metrics.tracking import Track, evaluate_tracks, summarize
+from proctor.policies.protocol import SpaceInfo
 from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import driver_for, extract_model
 from proctor.training.keeping import undisturbed
@@ -54,6 +55,13 @@ class TrackingEvaluation:
         if self.cfg.generate_videos:
             self._film(measured, venue[1], timestep)
         return metrics, log
+
+    def spaces(self) -> SpaceInfo:
+        """What a loader is told of the evaluation's own environment: makes a Policy to evaluate, as in
+        `load_policy(AgentCfg(name="mirror", policy="tracking/mirror"), evaluation.spaces())`."""
+        from proctor.training.venues import own_spaces
+
+        return own_spaces(self.cfg)
 
     def _venue(self, env: Any) -> Venue:
         """Where to evaluate and on which motions."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 from proctor.errors import InputError
+from proctor.policies.protocol import SpaceInfo
 from proctor.suites.tracking.motions import MotionLibrary
+from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.robot import Robot
-from proctor.suites.tracking.suite import load_task
+from proctor.suites.tracking.suite import TrackingBriefing, load_task
+from proctor.training.driving import TASK
 from proctor.training.lent import LentEnvironment, MotionSource
 from proctor.training.library_source import LibrarySource
 from proctor.training.options import TrackingEvaluationCfg
@@ -30,19 +33,35 @@ class _MotionLib(Protocol):
 
 def own_venue(cfg: TrackingEvaluationCfg) -> Venue:
     """The evaluation's own worlds and motions."""
+    return worlds_for(*_own_task(cfg), cfg, cfg)
+
+
+def own_spaces(cfg: TrackingEvaluationCfg) -> SpaceInfo:
+    """Observations, actions and briefing of the evaluation's own environment, as the task `tracking`."""
+    from proctor.suites.tracking.batch import action_space
+    from proctor.suites.tracking.observing import observation_space
+
+    robot, library = _own_task(cfg)
+    return SpaceInfo(
+        {TASK: observation_space(robot, library, cfg)},
+        {TASK: action_space(robot)},
+        {TASK: lambda: TrackingBriefing(robot, library, cfg)},
+    )
+
+
+def _own_task(cfg: TrackingEvaluationCfg) -> tuple[Robot, MotionLibrary]:
     if not cfg.motions:
         raise InputError("the evaluation has no motions; set `motions`, or lend an environment that has some: env=...")
-    robot, library = load_task(cfg)
-    return worlds_for(robot, library, cfg)
+    return load_task(cfg)
 
 
-def worlds_for(robot: Robot, library: MotionLibrary, cfg: TrackingEvaluationCfg) -> Venue:
-    """Worlds of one's own for these motions, no more than there are episodes."""
+def worlds_for(robot: Robot, library: MotionLibrary, options: TrackingOptions, cfg: TrackingEvaluationCfg) -> Venue:
+    """Worlds of one's own for these motions, no more than there are episodes. `options` say what happens in them."""
     from proctor.training.own import OwnEnvironment
 
     episodes = len(library) * cfg.n_episodes_per_motion
     worlds = cfg.num_envs if cfg.include_results_from_all_envs else min(cfg.num_envs, episodes)
-    return OwnEnvironment(robot, library, worlds, cfg), LibrarySource(library, robot, cfg.velocity_multiplier)
+    return OwnEnvironment(robot, library, worlds, options), LibrarySource(library, robot, cfg.velocity_multiplier)
 
 
 def lent_venue(env: Any, cfg: TrackingEvaluationCfg) -> Venue:

@@ -1,0 +1,125 @@
+"""What a model file says of the robot it was made for, and what follows for its actions.
+
+Exporters of tracking policies store `joint_names, joint_stiffness, joint_damping, default_joint_pos, action_scale,
+anchor_body_name` as text with commas. A policy on another robot gives numbers, but no meaning: names, order, default
+pose and gains are compared with the task's robot. An action scale of its own is honoured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+
+_ROUNDED = 2e-3
+"""Exporters round to three digits."""
+
+
+@dataclass(frozen=True)
+class RobotMetadata:
+    """None: the file does not say."""
+
+    joint_names: tuple[str, ...] | None = None
+    default_joint_pos: np.ndarray | None = None
+    action_scale: np.ndarray | None = None
+    joint_stiffness: np.ndarray | None = None
+    joint_damping: np.ndarray | None = None
+    anchor_body_name: str | None = None
+
+    @staticmethod
+    def read(found: Mapping[str, str], path: Path) -> RobotMetadata:
+        """From a file's metadata. Raises InputError for numbers that are none."""
+        names = tuple(n.strip() for n in found["joint_names"].split(",")) if "joint_names" in found else None
+        numbers = {
+            key: _numbers(found[key], key, path)
+            for key in ("default_joint_pos", "action_scale", "joint_stiffness", "joint_damping")
+            if key in found
+        }
+        return RobotMetadata(joint_names=names, **numbers, anchor_body_name=found.get("anchor_body_name"))
+
+
+@dataclass(frozen=True)
+class ActionMap:
+    """From a model's output to a task's action: `offset + scale * output`; the output itself where both are None."""
+
+    scale: np.ndarray | None = None
+    offset: np.ndarray | None = None
+
+    @staticmethod
+    def between(metadata: RobotMetadata, robot: Any, action: str, where: str) -> ActionMap:
+        """For a robot description and the task's option `action`. Raises InputError where the model was made for
+        another robot."""
+        _compare(metadata, robot, where)
+        scale = robot.action_scale if metadata.action_scale is None else metadata.action_scale
+        if action == "absolute":
+            return ActionMap(scale, robot.default_pose)
+        return (
+            ActionMap()
+            if metadata.action_scale is None
+            else ActionMap(scale / robot.action_scale, np.zeros_like(scale))
+        )
+
+    def __call__(self, output: np.ndarray) -> np.ndarray:
+        if self.scale is None:
+            return output.astype(np.float32, copy=False)
+        return (self.offset + self.scale * output).astype(np.float32)
+
+
+def _numbers(text: str, key: str, path: Path) -> np.ndarray:
+    try:
+        values = np.array([float(part) for part in text.strip(" []").split(",")])
+    except ValueError:
+        values = np.array([np.nan])
+    if not np.isfinite(values).all():
+        raise InputError(
+            f'{path}: its metadata {key} is "{text[:40]}"; expected numbers with commas (metadata: ignore overlooks it)'
+        )
+    return values
+
+
+def _compare(metadata: RobotMetadata, robot: Any, where: str) -> None:
+    names = metadata.joint_names
+    if names is not None and names != tuple(robot.joint_names):
+        raise InputError(f"{where}: {_other_joints(names, robot.joint_names)}")
+    expected = {
+        "default_joint_pos": robot.default_pose,
+        "joint_stiffness": robot.stiffness,
+        "joint_damping": robot.damping,
+        "action_scale": robot.action_scale,
+    }
+    for key, own in expected.items():
+        said = getattr(metadata, key)
+        if said is None:
+            continue
+        if said.shape != own.shape:
+            raise InputError(f"{where}: the model's {key} has {len(said)} numbers; the robot has {len(own)} joints")
+        if key != "action_scale" and not np.allclose(said, own, rtol=_ROUNDED, atol=_ROUNDED):
+            worst = int(np.argmax(np.abs(said - own)))
+            raise InputError(
+                f"{where}: the model was made for {key} {said[worst]:g} of {robot.joint_names[worst]}; the robot has "
+                f"{own[worst]:g}. Set it in the task's robot_options, or metadata: ignore"
+            )
+    if metadata.anchor_body_name not in (None, robot.anchor_body):
+        raise InputError(
+            f"{where}: the model was made for the anchor {metadata.anchor_body_name}, the robot's is "
+            f"{robot.anchor_body}; set anchor_body in the task's robot_options, or metadata: ignore"
+        )
+
+
+def _other_joints(said: tuple[str, ...], own: tuple[str, ...]) -> str:
+    missing, more = [n for n in own if n not in said], [n for n in said if n not in own]
+    if not missing and not more:
+        first = next(i for i, (a, b) in enumerate(zip(said, own, strict=True)) if a != b)
+        return (
+            f"the model has the robot's joints in another order (joint {first} is {said[first]}, the robot's is "
+            f"{own[first]}); export it in the robot's order"
+        )
+    parts = [f"lacks {', '.join(missing)}"] if missing else []
+    return "the model's joints are of another robot: it " + " and ".join(
+        [*parts, *([f"has {', '.join(more)}"] if more else [])]
+    )
