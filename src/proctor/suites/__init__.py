@@ -19,6 +19,7 @@ SUITES = Registry(
     "suite",
     "proctor.suites",
     {
+        "endovascular": "proctor.suites.endovascular.suite:EndovascularSuite",
         "gymnasium": "proctor.suites.gymnasium:GymnasiumSuite",
         "tracking": "proctor.suites.tracking.suite:TrackingSuite",
     },

@@ -1,0 +1,25 @@
+"""The `endovascular` suite."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from proctor.suites.endovascular.options import EndovascularOptions
+from proctor.suites.protocol import Env, Suite, SuiteOptions
+
+
+class EndovascularSuite(Suite):
+    """A guidewire in an aortic arch, on the embedded simulator."""
+
+    name: ClassVar[str] = "endovascular"
+    Options: ClassVar[type[SuiteOptions]] = EndovascularOptions
+
+    def task_name(self, options: EndovascularOptions) -> str:
+        """Such as `arch-I-lcca`."""
+        anatomy = options.anatomy
+        return f"arch-{anatomy.arch_type}-{'-'.join(anatomy.target_branches)}"
+
+    def make(self, options: EndovascularOptions, *, render: bool, worlds: int) -> Env:
+        from proctor.suites.endovascular.env import EndovascularEnv
+
+        return EndovascularEnv(options)

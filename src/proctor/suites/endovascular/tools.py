@@ -1,0 +1,94 @@
+"""Wires as data. Stiffness is given as bending stiffness EI and torsional stiffness GJ in N mm^2.
+
+The shipped numbers are of the size that bending tests of guidewires report for their class; they stand for a class, not
+for a product, and are not calibrated against one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from proctor.errors import InputError
+from proctor.registry import nearest
+from proctor.suites.endovascular.rod import Rod
+
+DENSITY = 6.5e-12
+"""Nitinol, N s^2/mm^4."""
+
+
+class Tool(BaseModel):
+    """A wire. From the tip: `tip_length_mm` with the tip's stiffness, then a taper over `taper_mm`, then the shaft. The
+    last `curve_length_mm` are bent to `curve_radius_mm` at rest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    length_mm: float = Field(default=600.0, ge=50, le=2000)
+    radius_mm: float = Field(default=0.445, ge=0.1, le=1.5)
+    shaft_bending: float = Field(gt=0)
+    shaft_torsion: float = Field(gt=0)
+    tip_bending: float = Field(gt=0)
+    tip_torsion: float = Field(gt=0)
+    tip_length_mm: float = Field(default=30.0, ge=0)
+    taper_mm: float = Field(default=60.0, ge=0)
+    curve_radius_mm: float | None = Field(default=10.0, ge=3)
+    """None: a straight tip."""
+    curve_length_mm: float = Field(default=12.0, ge=0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Tool:
+        if self.tip_length_mm + self.taper_mm >= self.length_mm:
+            raise ValueError("tip_length_mm and taper_mm together must be shorter than length_mm")
+        return self
+
+
+TOOLS: dict[str, Tool] = {
+    "angled_standard": Tool(shaft_bending=300, shaft_torsion=240, tip_bending=12, tip_torsion=10),
+    "angled_stiff": Tool(
+        shaft_bending=900, shaft_torsion=720, tip_bending=25, tip_torsion=20, tip_length_mm=20, taper_mm=40
+    ),
+    "j_soft": Tool(
+        shaft_bending=120, shaft_torsion=100, tip_bending=5, tip_torsion=4, curve_radius_mm=6, curve_length_mm=16
+    ),
+    "micro": Tool(
+        radius_mm=0.18, shaft_bending=25, shaft_torsion=20, tip_bending=1.0, tip_torsion=0.8, tip_length_mm=20,
+        curve_radius_mm=6, curve_length_mm=7,
+    ),
+    "straight": Tool(shaft_bending=300, shaft_torsion=240, tip_bending=12, tip_torsion=10, curve_radius_mm=None),
+}  # fmt: skip
+"""Tools by name."""
+
+
+def find_tool(tool: str | Tool) -> Tool:
+    """The tool of this name, or the tool itself. Raises InputError for an unknown name."""
+    if isinstance(tool, Tool):
+        return tool
+    if tool in TOOLS:
+        return TOOLS[tool]
+    hint = nearest(tool, TOOLS)
+    raise InputError(
+        f'unknown tool "{tool}"' + (f'; did you mean "{hint}"?' if hint else "") + f" (known: {', '.join(TOOLS)}; or a "
+        "mapping with shaft_bending, shaft_torsion, tip_bending, tip_torsion and more)"
+    )
+
+
+def rod_of(tool: Tool, spacing_mm: float) -> Rod:
+    """The tool as a chain of nodes `spacing_mm` apart. The axial stiffness is numerical: large against bending over one
+    edge (so that it does not show), small enough for the solver to take large turns."""
+    n = int(np.ceil(tool.length_mm / spacing_mm)) + 4
+    along = np.arange(n) * spacing_mm
+    share = np.clip((along - tool.tip_length_mm) / max(tool.taper_mm, 1e-9), 0, 1)
+    bend = tool.tip_bending * (tool.shaft_bending / tool.tip_bending) ** share
+    twist = tool.tip_torsion * (tool.shaft_torsion / tool.tip_torsion) ** share
+    rest = np.zeros(n)
+    if tool.curve_radius_mm is not None:
+        rest[(along > 0) & (along <= tool.curve_length_mm)] = spacing_mm / tool.curve_radius_mm
+    mass = np.full(n, DENSITY * np.pi * tool.radius_mm**2 * spacing_mm)
+    axial = np.clip(20 * bend / spacing_mm**2, 60.0, 600.0)
+    return Rod(float(spacing_mm), float(tool.radius_mm), mass, axial, bend, twist, rest)
+
+
+def tool_data(tool: str | Tool) -> Any:
+    """A tool as it is written in a config."""
+    return tool if isinstance(tool, str) else tool.model_dump(mode="json")

@@ -1,0 +1,202 @@
+"""A wire in a vessel: the runtime around the compiled solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from proctor.suites.endovascular import kernel
+from proctor.suites.endovascular.rod import (
+    ANGLE,
+    DEPTH_MAX,
+    FORCE,
+    ITERATIONS,
+    LENGTH,
+    TORQUE,
+    Field,
+    Law,
+    Sheath,
+    workspace,
+)
+from proctor.suites.endovascular.tools import Tool, rod_of
+
+WALL_N_MM = 20.0
+"""Contact stiffness per node. Stiffer than a vessel, so that the wire stays within a fraction of its radius."""
+DRAG_N_S_MM2 = 2e-8
+"""Viscous drag per mm of wire: a thin cylinder in blood."""
+FILM_N_S_MM = 0.01
+"""Damping per node of motion towards and from the wall, close to it. Numerical: it stops chatter."""
+MAX_TORQUE_N_MM = 6.0
+
+
+class SimulationDiverged(RuntimeError):
+    """The solver left what it promises; the trial says nothing about the agent."""
+
+
+@dataclass(frozen=True)
+class Physics:
+    """How a control step is simulated. `substeps` divide the control step; `iterations` bound those of a substep."""
+
+    control_dt_s: float
+    substeps: int = 12
+    iterations: int = 4
+    spacing_mm: float = 2.0
+    friction: float = 0.001
+    max_push_n: float = 2.0
+
+
+@dataclass(frozen=True)
+class Contact:
+    """The wall's forces on the wire after a step, in newtons. `where` is the point of the largest (the tip without
+    any)."""
+
+    total: float
+    largest: float
+    where: np.ndarray
+    stacked_norm: float
+    resultant_norm: float
+    count: int
+
+
+class Wire:
+    """A tool in a vessel. `reset` puts it at the entry; `step` pushes and turns it for one control step."""
+
+    def __init__(self, tool: Tool, field: Field, entry: np.ndarray, direction: np.ndarray, physics: Physics):
+        self.physics, self._field = physics, field
+        self.rod = rod_of(tool, physics.spacing_mm)
+        n = len(self.rod.mass)
+        dt = physics.control_dt_s / physics.substeps
+        drag = DRAG_N_S_MM2 * physics.spacing_mm
+        self._law = Law(dt, physics.iterations, WALL_N_MM, physics.friction, drag, FILM_N_S_MM)
+        self._state, self._work = workspace(n)
+        self._sheath = Sheath(
+            np.ascontiguousarray(entry, np.float64),
+            np.ascontiguousarray(direction, np.float64),
+            facing(-np.asarray(direction, np.float64)),
+            physics.max_push_n,
+            MAX_TORQUE_N_MM,
+            physics.spacing_mm,
+            tool.length_mm,
+        )
+        self._status = np.zeros(7)
+        self.free = 0
+
+    def reset(self, inserted_mm: float, angle_rad: float) -> None:
+        """A straight wire with `inserted_mm` in the vessel, then let go for one control step."""
+        status, state, sheath = self._status, self._state, self._sheath
+        status[:] = 0.0
+        status[LENGTH], status[ANGLE] = inserted_mm, angle_rad
+        back = np.arange(len(state.x)) * self.rod.spacing - inserted_mm
+        state.x[:] = sheath.entry - back[:, None] * sheath.direction
+        state.v[:], state.contact[:] = 0.0, 0.0
+        state.q[:] = sheath.orientation
+        self.step(0.0, 0.0)
+
+    def step(self, speed_mm_s: float, spin_rad_s: float) -> None:
+        """One control step. Raises SimulationDiverged where positions are not finite or the wire is out of the
+        vessel."""
+        self.free = int(
+            kernel.advance(
+                self.rod,
+                self._state,
+                self._field,
+                self._law,
+                self._work,
+                self._sheath,
+                self._status,
+                float(speed_mm_s),
+                float(spin_rad_s),
+                self.physics.substeps,
+            )
+        )
+        self._check()
+
+    def _check(self) -> None:
+        points = self.points
+        if not np.isfinite(points).all():
+            raise SimulationDiverged(f"wire positions are not finite after {self.inserted_mm:.1f} mm of insertion")
+        depth = float(self._state.contact[: self.free, 4].max())
+        if depth > 2.0:
+            raise SimulationDiverged(
+                f"the wire is {depth:.2f} mm in the wall after {self.inserted_mm:.1f} mm of insertion"
+            )
+
+    @property
+    def points(self) -> np.ndarray:
+        """(n, 3) the nodes in the vessel, tip first. A view."""
+        return self._state.x[: self.free]
+
+    @property
+    def tip(self) -> np.ndarray:
+        return self._state.x[0]
+
+    @property
+    def heading(self) -> np.ndarray:
+        """Unit vector of the foremost edge, out of the tip."""
+        return -np.array(kernel.director(self._state.q, 0))
+
+    def shaft(self, behind_mm: float) -> np.ndarray:
+        """Unit vector towards the tip of the edge so far behind it."""
+        edge = min(round(behind_mm / self.rod.spacing), self.free)
+        return -np.array(kernel.director(self._state.q, edge))
+
+    def along(self, behind_mm: np.ndarray) -> np.ndarray:
+        """(k, 3) the points so far behind the tip; beyond the entry, the entry."""
+        reach = np.minimum(behind_mm, self.inserted_mm) / self.rod.spacing
+        at = np.minimum(reach.astype(int), self.free - 1)
+        share = (reach - at)[:, None]
+        return (1 - share) * self._state.x[at] + share * self._state.x[at + 1]
+
+    def sampled(self, count: int) -> np.ndarray:
+        """(count, 3) points evenly from the tip to the entry."""
+        return self.along(np.linspace(0.0, self.inserted_mm, count))
+
+    @property
+    def inserted_mm(self) -> float:
+        return float(self._status[LENGTH])
+
+    @property
+    def angle_rad(self) -> float:
+        """Of the handle, not wrapped."""
+        return float(self._status[ANGLE])
+
+    @property
+    def push_force_n(self) -> float:
+        """What the handle feels; positive: the wire resists being pushed."""
+        return float(self._status[FORCE])
+
+    @property
+    def torque_n_mm(self) -> float:
+        return float(self._status[TORQUE])
+
+    @property
+    def depth_max_mm(self) -> float:
+        """The largest penetration of a node's surface into the wall in any substep of the last step."""
+        return float(self._status[DEPTH_MAX])
+
+    @property
+    def iterations(self) -> int:
+        return int(self._status[ITERATIONS])
+
+    def contact(self) -> Contact:
+        rows = self._state.contact[: self.free]
+        forces, normal = rows[:, :3], rows[:, 3]
+        largest = int(np.argmax(normal))
+        return Contact(
+            float(normal.sum()),
+            float(normal[largest]),
+            self._state.x[largest].copy() if normal[largest] > 0 else self.tip.copy(),
+            float(np.sqrt((forces * forces).sum())),
+            float(np.linalg.norm(forces.sum(axis=0))),
+            int(np.count_nonzero(normal)),
+        )
+
+
+def facing(direction: np.ndarray) -> np.ndarray:
+    """The shortest turn, as a quaternion, of the third axis into `direction`."""
+    w = 1.0 + direction[2]
+    if w < 1e-9:
+        return np.array([0.0, 1.0, 0.0, 0.0])
+    q = np.array([w, -direction[1], direction[0], 0.0])
+    return q / np.linalg.norm(q)
