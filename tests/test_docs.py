@@ -169,16 +169,21 @@ def keys_by_page() -> dict[str, set[str]]:
     from proctor.report.tables import FIXED
     from proctor.scoring import SCORINGS
     from proctor.suites.gymnasium.options import GymnasiumOptions, SuccessCfg, VectorCfg
+    from proctor.suites.tracking.options import TerminateCfg, TrackingOptions
+    from proctor.suites.tracking.randomise import NoiseCfg, PushCfg, RandomiseCfg
+    from proctor.suites.tracking.robot.config import DescriptionCfg
 
     configs = (models.EvalConfig, models.AgentCfg, models.TaskCfg, models.WorkersCfg, models.RecordCfg)
     configs += (models.VideoCfg, models.ScoringCfg, models.LimitsCfg)
     loaders = [POLICIES.load(name) for name in POLICIES.names()]
     options = (NormalizeCfg, ActionScaleCfg, *(loader.Options for loader in loaders))
     suite = (GymnasiumOptions, SuccessCfg, VectorCfg)
+    tracking = (TrackingOptions, TerminateCfg, NoiseCfg, PushCfg, RandomiseCfg, DescriptionCfg)
     return {
         "config.md": _fields(*configs),
         "policies.md": _fields(*options) | set(POLICIES.names()),
         "environments.md": _fields(*suite),
+        "tracking.md": _fields(*tracking),
         "engine.md": {outcome.value for outcome in Outcome},
         "runs.md": set(FIXED),
         "scoring.md": {name for name in METRICS.names() if not name.endswith("force_norm_mean")}
