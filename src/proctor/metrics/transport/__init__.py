@@ -1,0 +1,83 @@
+"""Exact earth mover's distance between two sequences of frames: optimal transport with equal weights and Euclidean
+cost.
+
+The value is that of a network simplex run to convergence on float64 distances from direct differences; the order of
+frames does not matter. How it is computed, and why it is quick, is in docs/transport.md.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from threading import local
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from proctor.metrics.transport.points import checked, normalised
+
+__all__ = ["Workspace", "emd", "emd_many"]
+
+
+class Workspace:
+    """The memory that one thread needs: one table of int32 per pair of frames, kept for the next problem.
+
+    A solver's other arrays grow with the number of frames, not of pairs.
+    """
+
+    def __init__(self) -> None:
+        self._table = np.empty(0, np.int32)
+
+    @property
+    def nbytes(self) -> int:
+        return self._table.nbytes
+
+    def table(self, pairs: int) -> np.ndarray:
+        """At least `pairs` elements, contents undefined."""
+        if self._table.size < pairs:
+            self._table = np.empty(0, np.int32)
+            self._table = np.empty(pairs, np.int32)
+        return self._table
+
+
+def emd(a: ArrayLike, b: ArrayLike, workspace: Workspace | None = None) -> float:
+    """The earth mover's distance between the rows of `a` (n, d) and `b` (m, d), in the unit of their entries.
+
+    Every row of `a` has weight 1/n, every row of `b` 1/m; the cost of moving weight is the Euclidean distance. n and
+    m may differ. Zero exactly if the rows are the same; the same for (b, a), for shuffled rows and for shifted clouds, up to
+    rounding. Raises InputError for arrays that are empty, not two-dimensional, of different d, or not finite.
+    """
+    return _solve(*checked(a, b), workspace or Workspace())
+
+
+def emd_many(pairs: Iterable[tuple[ArrayLike, ArrayLike]], threads: int | None = None) -> np.ndarray:
+    """`emd` of every pair, (len(pairs),) float64, on `threads` threads (default: as many as there are cores).
+
+    The values do not depend on the number of threads. A thread keeps one table of 4 bytes per pair of frames, as large as
+    its largest problem. Raises InputError, with the number of the pair, before anything is computed.
+    """
+    problems = [checked(a, b, f"pair {number}: ") for number, (a, b) in enumerate(pairs)]
+    count = min(threads or len(os.sched_getaffinity(0)), len(problems))
+    if count <= 1:
+        workspace = Workspace()
+        return np.array([_solve(a, b, workspace) for a, b in problems], dtype=np.float64)
+    mine = local()
+
+    def solve(problem: tuple[np.ndarray, np.ndarray]) -> float:
+        if not hasattr(mine, "workspace"):
+            mine.workspace = Workspace()
+        return _solve(*problem, mine.workspace)
+
+    with ThreadPoolExecutor(count) as pool:
+        return np.fromiter(pool.map(solve, problems), np.float64, len(problems))
+
+
+def _solve(a: np.ndarray, b: np.ndarray, workspace: Workspace) -> float:
+    if a.shape == b.shape and np.array_equal(a, b):
+        return 0.0
+    from proctor.metrics.transport.solve import transport
+
+    a, b, exponent = normalised(a, b)
+    return math.ldexp(transport(a, b, workspace.table(len(a) * len(b))), exponent)

@@ -1,0 +1,171 @@
+"""From coarse to fine: the optimal tree on pooled points becomes a feasible tree on their members.
+
+Compiled code; see `proctor.metrics.transport.solve`. Every level pools groups of FACTOR consecutive points of the
+next finer one; the coarsest has one point on each side and one arc.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from proctor.metrics.transport.distances import Costs, fill, njit_fast, njit_plain, pooled
+from proctor.metrics.transport.pricing import descend
+from proctor.metrics.transport.tree import NODE, Arcs, Tree, grow, set_duals, tree_arcs
+
+FACTOR = 2
+TOLERANCE = 1e-7
+"""Of `descend`, as a share of the span."""
+
+
+class Side(NamedTuple):
+    """One side of a level: its points, the pooled points above them, and `ends` (count + 1,): the mass of the points
+    before each, so that point i has mass `ends[i + 1] - ends[i]`."""
+
+    points: np.ndarray
+    above: np.ndarray
+    ends: np.ndarray
+
+
+@njit_plain
+def masses(n, m, size):
+    """`ends` of both sides for groups of `size` points.
+
+    A row has mass m' (n + 1) + 1 and a column n' (n + 1), with n / m = n' / m' in lowest terms; the column in the
+    middle has n more. No subset of rows and columns balances then, except none and all, so no flow is zero, and
+    dividing flows by n + 1 gives those of equal masses back.
+    """
+    common = np.gcd(n, m)
+    row, column = (m // common) * (n + 1) + 1, (n // common) * (n + 1)
+    groups_a, groups_b = (n + size - 1) // size, (m + size - 1) // size
+    ends_a = np.empty(groups_a + 1, np.int64)
+    ends_b = np.empty(groups_b + 1, np.int64)
+    for i in range(groups_a + 1):
+        ends_a[i] = min(n, i * size) * row
+    for j in range(groups_b + 1):
+        ends_b[j] = min(m, j * size) * column + (n if j > (m // 2) // size else 0)
+    return ends_a, ends_b
+
+
+@njit_plain
+def optimal_tree(a, b, table, scale):
+    """The tree after `descend` at the finest level, and its costs, whose table is a view on `table` (at least n m
+    elements)."""
+    n, m = a.shape[0], b.shape[0]
+    size = 1
+    while size < max(n, m):
+        size *= FACTOR
+    arcs = Arcs(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int64))
+    above_a, above_b = a[:1], b[:1]
+    arcs.flow[0] = masses(n, m, 1)[0][n]
+    while True:
+        size = max(size // FACTOR, 1)
+        fine_a, fine_b = (a, b) if size == 1 else (pooled(a, size), pooled(b, size))
+        ends_a, ends_b = masses(n, m, size)
+        rows, columns = fine_a.shape[0], fine_b.shape[0]
+        fine = split(arcs, Side(fine_a, above_a, ends_a), Side(fine_b, above_b, ends_b))
+        costs = Costs(fine_a, fine_b, table[: rows * columns].reshape(rows, columns), scale)
+        tree = new_tree(rows, columns, scale)
+        order = grow(tree, fine, rows + (m // 2) // size)
+        fill(costs)
+        set_duals(tree, costs, order)
+        descend(costs, tree, TOLERANCE * 2.0**26 / scale)
+        if size == 1:
+            return tree, costs
+        arcs = tree_arcs(tree)
+        above_a, above_b = fine_a, fine_b
+
+
+@njit_plain
+def new_tree(rows, columns, scale):
+    return Tree(np.empty(rows + columns, NODE), np.empty(columns, np.int32), np.zeros(1, np.int8), rows, scale)
+
+
+@njit_plain
+def split(arcs, a, b):
+    """A tree of fine arcs that carries, between the members of every coarse row and column, the flow of their arc.
+
+    A coarse arc takes an interval of its row's members and one of its column's, which are then filled against each
+    other in order. The order of a row's arcs is that in which its members move towards their columns, and the
+    other way round; members that move against each other are paired in reverse.
+    """
+    starts_a = _starts(arcs.row, _headings(arcs.row, arcs.column, a, b), arcs.flow, a.above.shape[0])
+    starts_b = _starts(arcs.column, _headings(arcs.column, arcs.row, b, a), arcs.flow, b.above.shape[0])
+    count = a.points.shape[0] + b.points.shape[0] - 1
+    fine = Arcs(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int64))
+    found = 0
+    for e in range(arcs.row.shape[0]):
+        start = a.ends[arcs.row[e] * FACTOR] + starts_a[e]
+        other = b.ends[arcs.column[e] * FACTOR] + starts_b[e]
+        alike = _alignment(a.points, arcs.row[e], b.points, arcs.column[e]) >= 0
+        found = _fill_against(fine, found, (start, other, arcs.flow[e], alike), (a.ends, b.ends))
+    return fine
+
+
+@njit_plain
+def _fill_against(fine, found, interval, ends):
+    """Arcs between the members in two intervals of mass, from `found` on. Returns how many there are then."""
+    start, other, flow, alike = interval
+    ends_a, ends_b = ends
+    i = np.searchsorted(ends_a, start, side="right") - 1
+    room_a = ends_a[i + 1] - start
+    if alike:
+        j = np.searchsorted(ends_b, other, side="right") - 1
+        room_b = ends_b[j + 1] - other
+    else:
+        j = np.searchsorted(ends_b, other + flow, side="left") - 1
+        room_b = other + flow - ends_b[j]
+    while True:
+        amount = min(flow, room_a, room_b)
+        fine.row[found], fine.column[found], fine.flow[found] = i, j, amount
+        found += 1
+        flow -= amount
+        room_a -= amount
+        room_b -= amount
+        if flow == 0:
+            return found
+        if room_a == 0:
+            i += 1
+            room_a = ends_a[i + 1] - ends_a[i]
+        if room_b == 0:
+            j += 1 if alike else -1
+            room_b = ends_b[j + 1] - ends_b[j]
+
+
+@njit_fast
+def _alignment(points, group, others, other_group):
+    """Scalar product of the ways from first to last member of two groups."""
+    first, other_first = group * FACTOR, other_group * FACTOR
+    last = min(first + FACTOR, points.shape[0]) - 1
+    other_last = min(other_first + FACTOR, others.shape[0]) - 1
+    total = 0.0
+    for k in range(points.shape[1]):
+        total += (points[last, k] - points[first, k]) * (others[other_last, k] - others[other_first, k])
+    return total
+
+
+@njit_fast
+def _headings(node, other, side, across):
+    """For every arc: how far its other end lies in the direction in which the node's members move."""
+    out = np.empty(node.shape[0])
+    for e in range(node.shape[0]):
+        first = node[e] * FACTOR
+        last = min(first + FACTOR, side.points.shape[0]) - 1
+        total = 0.0
+        for k in range(side.points.shape[1]):
+            total += (side.points[last, k] - side.points[first, k]) * across.above[other[e], k]
+        out[e] = total
+    return out
+
+
+@njit_plain
+def _starts(node, heading, flow, count):
+    """For every arc: where its interval begins in its node's mass, arcs of a node in order of heading."""
+    order = np.argsort(heading)
+    used = np.zeros(count, np.int64)
+    starts = np.empty(node.shape[0], np.int64)
+    for e in order:
+        starts[e] = used[node[e]]
+        used[node[e]] += flow[e]
+    return starts
