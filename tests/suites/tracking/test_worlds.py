@@ -11,8 +11,8 @@ from mujoco import rollout
 from shared_data import shared_data
 from tracking_worlds import EVERYTHING_RANDOM, batch_env, bytes_of, episode, g1, options, short_motions, wiggle
 
+from proctor.suites.tracking.bodies import Bodies, BodyTree
 from proctor.suites.tracking.robot import Robot, load_robot
-from proctor.suites.tracking.twin import Bodies, Twin
 from proctor.suites.tracking.worlds import Worlds
 
 
@@ -46,29 +46,27 @@ def forward(robot: Robot, qpos: np.ndarray, qvel: np.ndarray) -> Bodies:
     return Bodies(data.xpos[1:].copy(), data.xquat[1:].copy(), both[:, 3:], both[:, :3])
 
 
-def assert_twin_is_mujoco(robot: Robot) -> None:
+def assert_bodies_are_mujoco_s(robot: Robot) -> None:
     rng, n = np.random.default_rng(0), 5
     qpos, qvel = rng.normal(size=(n, robot.model.nq)), rng.normal(size=(n, robot.model.nv))
     qpos[:, 3:7] /= np.linalg.norm(qpos[:, 3:7], axis=1, keepdims=True)
-    pool = rollout.Rollout(nthread=2)
-    found = Twin(robot.model, 2).bodies(pool, np.concatenate([np.zeros((n, 1)), qpos, qvel], axis=1))
-    pool.close()
+    found = BodyTree(robot).bodies(np.concatenate([np.zeros((n, 1)), qpos, qvel], axis=1))
     for i in range(n):
         for array, expected in zip(found, forward(robot, qpos[i], qvel[i]), strict=True):
             np.testing.assert_allclose(array[i], expected, atol=1e-12)
 
 
 def test_bodies_are_where_mujoco_has_them():
-    assert_twin_is_mujoco(g1())
+    assert_bodies_are_mujoco_s(g1())
 
 
 def test_bodies_of_the_menagerie_model_are_where_mujoco_has_them(monkeypatch):
     monkeypatch.setenv("MENAGERIE_ROOT", str(shared_data("menagerie")))
-    assert_twin_is_mujoco(load_robot("menagerie:unitree_g1"))
+    assert_bodies_are_mujoco_s(load_robot("menagerie:unitree_g1"))
 
 
 def test_sensors_of_a_rollout_lag_one_substep_and_bodies_of_worlds_do_not(worlds):
-    """Why there is a twin: a sensor on the head, read by the rollout, is where the head was one substep before."""
+    """Why poses are computed apart: a sensor on the head, read by the rollout, lags one substep."""
     spec = g1().spec.copy()
     spec.add_sensor(type=mujoco.mjtSensor.mjSENS_FRAMEPOS, objtype=mujoco.mjtObj.mjOBJ_XBODY, objname="head")
     model, head = spec.compile(), g1().body_index("head")

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from proctor.suites.protocol import BatchEnv, Step
 from proctor.suites.tracking.judging import Judge, Verdict
 from proctor.suites.tracking.observing import Observer, observation_space
+from proctor.suites.tracking.rendering import TrackingRenderer
 from proctor.suites.tracking.worlds import Worlds
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class TrackingBatchEnv(BatchEnv):
         self._neutral = neutral_action(robot, options)
         self._actions = np.zeros((n, robot.description.n_joints), np.float32)
         self._constants: list[dict[str, Any]] = [{} for _ in range(n)]
+        self._renderer: TrackingRenderer | None = None
         self._names = {
             "joint_names": np.array(robot.description.joint_names),
             "body_names": np.array(robot.description.tracked_bodies),
@@ -102,11 +104,21 @@ class TrackingBatchEnv(BatchEnv):
     def constants(self, world: int) -> Mapping[str, Any]:
         return self._constants[world]
 
+    def render(self, world: int) -> np.ndarray:
+        """The robot, and beside it a translucent reference in the frame that it should be in."""
+        w = self.worlds
+        if self._renderer is None:
+            self._renderer = TrackingRenderer(w.robot)
+        at = w.library.rows(w.motion[world], w.frame[world])
+        return self._renderer.render(w.qpos[world], w.library.frames.qpos[at])
+
     def dummy_action(self) -> np.ndarray:
         return self._neutral.copy()
 
     def close(self) -> None:
         self.worlds.close()
+        if self._renderer is not None:
+            self._renderer.close()
 
 
 def action_space(robot: Robot) -> spaces.Box:

@@ -44,8 +44,7 @@ class Judge:
     def __init__(self, worlds: Worlds, options: TrackingOptions):
         self._worlds, self._success, self._terminate = worlds, options.success, options.terminate
         self._good = np.ones(worlds.n, bool)
-        tracked = worlds.robot.tracked
-        self._targets = worlds.library.frames.body_pos[:, tracked]
+        self._targets = np.ascontiguousarray(worlds.library.frames.body_pos[:, worlds.robot.tracked])
 
     def start(self, rows: np.ndarray) -> Verdict:
         """At the start of trials."""
@@ -56,23 +55,28 @@ class Judge:
         """After the start or a step of these worlds."""
         w, limits = self._worlds, self._terminate
         at = w.library.rows(w.motion[rows], w.frame[rows])
-        body_pos = w.xpos[rows][:, w.robot.tracked]
-        squared = _squared(body_pos - self._targets[at])
-        distance = np.sqrt(squared)
-        mean = distance.mean(axis=1)
+        body_pos, (mean, largest, squares) = self._distances(rows, at)
         fallen = self._fallen(rows, at) if limits.fall or self._success == "never_fell" else None
-        good = self._holds(distance, mean, fallen)
-        self._good[rows] &= good
-        reward = np.exp(squared.mean(axis=1) / -(REWARD_SCALE_M**2))
+        self._good[rows] &= self._holds(mean, largest, fallen)
+        reward = np.exp(squares / -(REWARD_SCALE_M**2))
         reward[w.diverged[rows]] = np.nan
         ended = w.frame[rows] >= w.length[rows] - 1
         terminated = self._terminated(rows, at, mean) | (fallen if limits.fall and fallen is not None else False)
         return Verdict(body_pos, reward, self._good[rows].copy(), terminated, ended & ~terminated)
 
-    def _holds(self, distance: np.ndarray, mean: np.ndarray, fallen: np.ndarray | None) -> np.ndarray:
+    def _distances(self, rows: Rows, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the tracked bodies (k, Bt, 3); mean distance, largest one, and mean of the squares (3, k)."""
+        from proctor.suites.tracking import kernels
+
+        tracked = self._worlds.robot.tracked
+        found, summary = np.empty((len(at), len(tracked), 3)), np.empty((len(at), 3))
+        kernels.distances(self._worlds.xpos[rows], tracked, self._targets, at, (found, summary))
+        return found, summary.T
+
+    def _holds(self, mean: np.ndarray, largest: np.ndarray, fallen: np.ndarray | None) -> np.ndarray:
         if fallen is not None and self._success == "never_fell":
             return ~fallen
-        return mean <= SUCCESS_M if self._success == "phc_mean" else (distance <= SUCCESS_M).all(axis=1)
+        return (mean if self._success == "phc_mean" else largest) <= SUCCESS_M
 
     def _fallen(self, rows: Rows, at: np.ndarray) -> np.ndarray:
         w, reference, anchor = self._worlds, self._worlds.library.frames, self._worlds.robot.anchor
@@ -86,7 +90,8 @@ class Judge:
         if limits.far_m is not None:
             over |= mean > limits.far_m
         if limits.root_far_m is not None:
-            over |= _squared(w.qpos[rows, :3] - reference.qpos[at, :3]) > limits.root_far_m**2
+            apart = w.qpos[rows, :3] - reference.qpos[at, :3]
+            over |= (apart * apart).sum(axis=1) > limits.root_far_m**2
         if limits.joint_rad is not None:
             over |= (np.abs(w.qpos[rows, 7:] - reference.qpos[at, 7:]) > limits.joint_rad).any(axis=1)
         return over
@@ -96,8 +101,3 @@ def lean(quat: np.ndarray) -> np.ndarray:
     """Angle in rad between the z axis of a rotation (..., 4) and the vertical, from 0 to pi."""
     w, x, y, z = quat[..., 0], quat[..., 1], quat[..., 2], quat[..., 3]
     return 2 * np.arctan2(np.sqrt(x * x + y * y), np.sqrt(w * w + z * z))
-
-
-def _squared(vectors: np.ndarray) -> np.ndarray:
-    x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
-    return x * x + y * y + z * z

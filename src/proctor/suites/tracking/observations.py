@@ -31,7 +31,8 @@ def state_size(robot: Robot) -> int:
 
 
 def privileged_size(robot: Robot) -> int:
-    return 1 + 3 * len(_others(robot)) + 12 * len(robot.observed)
+    others = int((robot.observed != robot.root).sum())
+    return 1 + 3 * others + 12 * len(robot.observed)
 
 
 def window_row_size(robot: Robot) -> int:
@@ -61,24 +62,16 @@ def privileged_observation(
 ) -> np.ndarray:
     """(..., 1 + 3 (N - 1) + 12 N) of poses and velocities of all bodies, (..., B, 3 or 4), in the world frame. Where
     the root's x axis points straight up or down, the heading is 0."""
-    observed = robot.observed
-    origin, quat = body_pos[..., robot.root, :], body_quat[..., observed, :]
-    axes = np.stack([frames.x_axis(quat), frames.z_axis(quat)], axis=-2)
-    vectors = np.concatenate(
-        [
-            body_pos[..., _others(robot), :] - origin[..., None, :],
-            axes.reshape(*origin.shape[:-1], -1, 3),
-            body_lin_vel[..., observed, :],
-            body_ang_vel[..., observed, :],
-        ],
-        axis=-2,
+    from proctor.suites.tracking import kernels
+
+    lead, bodies = body_pos.shape[:-2], body_pos.shape[-2]
+    flat = tuple(
+        np.ascontiguousarray(a, np.float64).reshape(-1, bodies, a.shape[-1])
+        for a in (body_pos, body_quat, body_lin_vel, body_ang_vel)
     )
-    local = frames.unturn(vectors, frames.heading(body_quat[..., robot.root, :]))
-    return np.concatenate([origin[..., 2:], local.reshape(*origin.shape[:-1], -1)], axis=-1)
-
-
-def _others(robot: Robot) -> np.ndarray:
-    return robot.observed[robot.observed != robot.root]
+    out = np.empty((len(flat[0]), privileged_size(robot)))
+    kernels.privileged(flat, robot.observed, robot.root, out)
+    return out.reshape(*lead, -1)
 
 
 def window_observation(

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from proctor.suites.tracking.bodies import Bodies, BodyTree
 from proctor.suites.tracking.randomise import Pushes, RandomModels, Streams, streams
-from proctor.suites.tracking.twin import Bodies, Twin
 
 if TYPE_CHECKING:
     from proctor.suites.tracking.motions import MotionLibrary
@@ -46,7 +46,7 @@ class Worlds:
         self._substeps, self._absolute = options.substeps, options.action == "absolute"
         self._setup_physics(options)
         self._pool = rollout.Rollout(nthread=self.threads)
-        self._twin = Twin(self._base, self.threads)
+        self._tree = BodyTree(robot)
         pushes = options.randomisation.pushes
         self._pushes = None if pushes is None else Pushes(pushes, n, self.dt_s)
         self._clear()
@@ -71,7 +71,7 @@ class Worlds:
         self.last_action = np.zeros((self.n, joints), np.float32)
         self._state = np.zeros((self.n, self._n_state))
         self._state[:, 1 : 8 + joints] = self.robot.default_qpos
-        self._bodies = self._twin.bodies(self._pool, self._state)
+        self._bodies = self._tree.bodies(self._state)
 
     @property
     def qpos(self) -> np.ndarray:
@@ -136,21 +136,36 @@ class Worlds:
         actions of another shape and for what is not finite; nothing has been stepped then."""
         rows: Rows = slice(None) if worlds is None else worlds
         numbers = np.arange(self.n) if worlds is None else worlds
-        before = self._state[rows].copy()
         targets = self.targets(actions, numbers)
-        if self._pushes is not None:
-            for i, change in self._pushes.due(numbers, self.steps[rows]):
-                before[i, 1 + self._base.nq : 3 + self._base.nq] += change
+        before = self._pushed(self._state[rows], numbers)
         after = self._simulate(before, targets, numbers)
-        broken = ~(after[:, 0] > (self._substeps - 0.5) * self._base.opt.timestep) | ~np.isfinite(after).all(axis=1)
-        if broken.any():
-            after[broken] = before[broken]
-        after[:, 0] = 0.0
-        self.diverged = _put(self.diverged, rows, broken)
-        self.frame, self.last_action = self.frame.copy(), _put(self.last_action, rows, actions)
+        self.diverged = _put(self.diverged, rows, self._mended(after, before))
+        self.last_action = _put(self.last_action, rows, actions)
+        self.frame = self.frame.copy()
         self.frame[rows] += 1
         self.steps[rows] += 1
         self._place(rows, after)
+
+    def _pushed(self, states: np.ndarray, worlds: np.ndarray) -> np.ndarray:
+        """The states from which these worlds are simulated."""
+        due = [] if self._pushes is None else self._pushes.due(worlds, self.steps[worlds])
+        if not due:
+            return states
+        states = states.copy()
+        for i, change in due:
+            states[i, 1 + self._base.nq : 3 + self._base.nq] += change
+        return states
+
+    def _mended(self, after: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Where the simulation broke down, (k,) bool: MuJoCo then starts the clock anew, or leaves numbers that are not
+        finite. Such rows of `after` are made what they were before."""
+        broken = ~(after[:, 0] > (self._substeps - 0.5) * self._base.opt.timestep)
+        if not np.isfinite(after.sum()):
+            broken |= ~np.isfinite(after).all(axis=1)
+        if broken.any():
+            after[broken] = before[broken]
+        after[:, 0] = 0.0
+        return broken
 
     def targets(self, actions: np.ndarray, worlds: np.ndarray) -> np.ndarray:
         """Joint targets (k, J) in rad of the actions (k, J) of these worlds."""
@@ -184,7 +199,7 @@ class Worlds:
         return out[:, -1].copy()
 
     def _place(self, rows: Rows, states: np.ndarray) -> None:
-        bodies = self._twin.bodies(self._pool, states)
+        bodies = self._tree.bodies(states)
         if isinstance(rows, slice):
             self._state, self._bodies = states, bodies
         else:
