@@ -10,7 +10,7 @@ population standard deviation `name#std` over motions. Nothing of training is ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,18 @@ from proctor.training.options import TrackingEvaluationCfg
 from proctor.training.results import Measured, by_motion, verdict
 from proctor.training.rollout import Episode, Stage, run_episodes
 
+if TYPE_CHECKING:
+    from proctor.training.own import OwnEnvironment
+
 Venue = tuple[LentEnvironment, MotionSource]
+
+
+class _Kept(NamedTuple):
+    """Worlds of our own, and the lent environment that they were made for; None: for nobody's."""
+
+    made_for: Any
+    worlds: OwnEnvironment
+    source: MotionSource
 
 
 class TrackingEvaluation:
@@ -35,7 +46,7 @@ class TrackingEvaluation:
 
     def __init__(self, cfg: TrackingEvaluationCfg):
         self.cfg = cfg
-        self._own: Any = None
+        self._kept: _Kept | None = None
 
     def run(
         self, *, timestep: int, agent_or_model: Any, logger: Logger | None = None, env: Any = None, **_: Any
@@ -63,15 +74,24 @@ class TrackingEvaluation:
 
         return own_spaces(self.cfg)
 
+    def close(self) -> None:
+        """Let go of the worlds that the evaluation has made; the next run makes new ones."""
+        if self._kept is not None:
+            self._kept.worlds.close()
+            self._kept = None
+
     def _venue(self, env: Any) -> Venue:
-        """Where to evaluate and on which motions."""
+        """Where to evaluate and on which motions. Worlds of our own are kept for the next run."""
+        from proctor.training.own import OwnEnvironment
         from proctor.training.venues import lent_venue, own_venue
 
-        if env is not None:
-            return lent_venue(env, self.cfg)
-        if self._own is None:
-            self._own = own_venue(self.cfg)
-        return self._own
+        if self._kept is not None and self._kept.made_for is env:
+            return self._kept.worlds, self._kept.source
+        worlds, source = own_venue(self.cfg) if env is None else lent_venue(env, self.cfg)
+        if isinstance(worlds, OwnEnvironment):
+            self.close()
+            self._kept = _Kept(env, worlds, source)
+        return worlds, source
 
     def _measure(self, venue: Venue, agent: Any, timestep: int) -> list[Measured]:
         env, source = venue

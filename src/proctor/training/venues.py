@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from proctor.errors import InputError
 from proctor.policies.protocol import SpaceInfo
@@ -10,6 +10,7 @@ from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.suite import TrackingBriefing, load_task
+from proctor.suites.tracking.vector import TrackingVectorEnv
 from proctor.training.driving import TASK
 from proctor.training.lent import LentEnvironment, MotionSource
 from proctor.training.library_source import LibrarySource
@@ -27,8 +28,14 @@ class _Lent(Protocol):
 
 
 @runtime_checkable
-class _MotionLib(Protocol):
-    def get_motion_state(self, motion_ids: Any, motion_times: Any) -> Any: ...
+class _HoldsSimulator(Protocol):
+    _env: Any
+
+
+@runtime_checkable
+class _HoldsMotions(Protocol):
+    _motion_lib: Any
+    simulator: Any
 
 
 def own_venue(cfg: TrackingEvaluationCfg) -> Venue:
@@ -61,20 +68,24 @@ def worlds_for(robot: Robot, library: MotionLibrary, options: TrackingOptions, c
 
     episodes = len(library) * cfg.n_episodes_per_motion
     worlds = cfg.num_envs if cfg.include_results_from_all_envs else min(cfg.num_envs, episodes)
-    return OwnEnvironment(robot, library, worlds, options), LibrarySource(library, robot, cfg.velocity_multiplier)
+    return OwnEnvironment(robot, library, worlds, options), LibrarySource(library, robot, options.velocity_multiplier)
 
 
 def lent_venue(env: Any, cfg: TrackingEvaluationCfg) -> Venue:
-    """What a caller lends, adapted. Motions are those of the config where it names some, else the environment's."""
+    """What a caller lends, adapted. Proctor's own vector environment is left alone: the evaluation makes worlds beside
+    it, with the same robot, motions and options. A HumanoidVerse environment has motions of its own; any other is given
+    those of the config."""
     from proctor.training.humanoidverse import HumanoidVerseEnvironment, HumanoidVerseMotions
 
+    if isinstance(env, TrackingVectorEnv):
+        options = env.options.model_copy(update={"max_episode_length_s": cfg.max_episode_length_s})
+        return worlds_for(env.robot, env.library, options, cfg)
     if isinstance(env, _Lent):
         if not cfg.motions:
-            raise InputError("a lent environment of your own needs `motions` in the evaluation's options")
+            raise InputError("an environment that is lent by LentEnvironment's methods has no motions; set `motions`")
         robot, library = load_task(cfg)
-        return env, LibrarySource(library, robot, cfg.velocity_multiplier)  # type: ignore[return-value]
-    inner = getattr(env, "_env", None)
-    if isinstance(getattr(inner, "_motion_lib", None), _MotionLib):
+        return cast(LentEnvironment, env), LibrarySource(library, robot, cfg.velocity_multiplier)
+    if isinstance(env, _HoldsSimulator) and isinstance(env._env, _HoldsMotions):
         return HumanoidVerseEnvironment(env), HumanoidVerseMotions(env, velocity_multiplier=cfg.velocity_multiplier)
     raise InputError(
         f"cannot evaluate in a {type(env).__name__}: expected Proctor's TrackingVectorEnv, a HumanoidVerse environment "

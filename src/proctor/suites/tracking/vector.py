@@ -59,7 +59,7 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
         self.closed = True
         if autoreset_mode is AutoresetMode.SAME_STEP:
             raise InputError("autoreset_mode SAME_STEP is not offered; choose DISABLED or NEXT_STEP")
-        self.num_envs, self.robot, self.library = num_envs, robot, library
+        self.num_envs, self.robot, self.library, self.options = num_envs, robot, library, options
         self.metadata = {"autoreset_mode": autoreset_mode or AutoresetMode.DISABLED, "render_modes": []}
         self.worlds = Worlds(robot, library, num_envs, options)
         self._observer, self._judge = Observer(self.worlds, options), Judge(self.worlds, options)
