@@ -57,6 +57,20 @@ def test_python_api_example_prints_what_it_found(tmp_path: Path) -> None:
     assert "network  return 500.0, success 100%" in printed
 
 
+def test_training_loop_practises_what_it_does_badly(tmp_path: Path) -> None:
+    printed = python(str(EXAMPLES / "05_training_loop.py"), cwd=tmp_path).splitlines()
+    table: dict[str, list[list[str]]] = {}
+    for line in printed[1:-2]:
+        what = next(word for word in ("drawn", "rad", "share") if word in line)
+        table.setdefault(what, []).append(line.partition(what)[2].split())
+    emd, share, drawn = (np.array(table[key], object) for key in ("rad", "share", "drawn"))
+    hard, easy = emd[0].astype(float).argmax(), emd[0].astype(float).argmin()
+    assert int(drawn[1][hard]) > 2 * int(drawn[1][easy])
+    assert int(share[0][hard].rstrip("%")) > 2 * int(share[0][easy].rstrip("%"))
+    assert emd[-1].astype(float).mean() < emd[0].astype(float).mean()
+    assert printed[-1] == "target reached"
+
+
 def test_own_parts_keep_the_laws(tmp_path: Path) -> None:
     pytest_options = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib")
     printed = python(*pytest_options, str(EXAMPLES / "04_test_own_parts.py"), cwd=tmp_path)

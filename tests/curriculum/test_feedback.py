@@ -20,6 +20,8 @@ class Library:
 
 
 class Buffer:
+    names = ("kick", "walk", "squat")
+
     def update_priorities(self, priorities, idxs):
         self.priorities, self.idxs = priorities, idxs
 
@@ -28,11 +30,11 @@ def emd(**by_name):
     return {name: {"emd": value, "motion_id": i} for i, (name, value) in enumerate(by_name.items())}
 
 
-def test_library_and_buffer_get_the_same_weights_in_the_library_order():
+def test_library_and_buffer_get_the_same_weights_each_in_its_own_order():
     library, buffer = Library(), Buffer()
     update = Curriculum().update(emd(kick=2.0, walk=0.5, squat=1.5), library, buffer)
     np.testing.assert_array_equal(library.weights, [2.0, 8.0, 16.0])
-    np.testing.assert_array_equal(buffer.priorities, library.weights)
+    np.testing.assert_array_equal(buffer.priorities, [16.0, 2.0, 8.0])
     np.testing.assert_array_equal(buffer.idxs, [0, 1, 2])
     assert update.weights == {"walk": 2.0, "squat": 8.0, "kick": 16.0}
     assert update.shares["kick"] == pytest.approx(16 / 26)
@@ -46,6 +48,12 @@ def test_nan_and_missing_motions_count_as_the_hardest_and_are_reported(caplog):
     np.testing.assert_array_equal(library.weights, [2.0, 16.0, 16.0])
     assert update.unmeasured == ("squat", "kick")
     assert "emd is not a number for squat, kick: counted as the hardest" in caplog.text
+
+
+def test_a_buffer_alone():
+    buffer = Buffer()
+    Curriculum().update(emd(walk=0.5, squat=1.5, kick=2.0), buffer=buffer)
+    np.testing.assert_array_equal(buffer.priorities, [16.0, 2.0, 8.0])
 
 
 def test_another_metric():

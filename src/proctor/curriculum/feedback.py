@@ -31,7 +31,10 @@ class SamplesMotions(Protocol):
 
 
 class SamplesTrajectories(Protocol):
-    """A buffer of expert trajectories: `idxs` are motions in the order of the library that filled it."""
+    """A buffer of expert trajectories: `idxs` are motions in the order of `names`."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
 
     def update_priorities(self, priorities: np.ndarray, idxs: np.ndarray) -> Any: ...
 
@@ -81,14 +84,16 @@ class Curriculum:
         library: SamplesMotions | None = None,
         buffer: SamplesTrajectories | None = None,
     ) -> CurriculumUpdate:
-        """Compute weights and hand them to the library and the buffer. Nothing is changed where it raises."""
-        update = self.weights(metrics, None if library is None else library.names)
-        values = np.array(list(update.weights.values()))
+        """Compute weights and hand them to the library and the buffer, each in its own order of motions. Nothing is
+        changed where it raises."""
+        samplers = [sampler for sampler in (library, buffer) if sampler is not None]
+        updates = [self.weights(metrics, sampler.names) for sampler in samplers] or [self.weights(metrics)]
         if library is not None:
-            library.update_sampling_weights(values)
+            library.update_sampling_weights(np.array(list(updates[0].weights.values())))
         if buffer is not None:
+            values = np.array(list(updates[-1].weights.values()))
             buffer.update_priorities(values, np.arange(len(values)))
-        return update
+        return updates[0]
 
     def _check(self, metrics: Mapping[str, Mapping[str, Any]], order: Sequence[str]) -> None:
         if not metrics:
