@@ -178,18 +178,18 @@ class HumanoidVerseMotions:
     def _backward_observation(self, inner: Any, motion: int) -> dict[str, np.ndarray]:
         """`state` and `privileged_state` of all frames, as `humanoidverse` makes them of its motion library: the root's
         angular velocity in the world frame, the root height only where its config observes it."""
-        found = self._host(motion)
-        scale, quat = self._velocity_multiplier, found["rg_rot_t"][..., [3, 0, 1, 2]]
-        root, angular = quat[:, 0], found["body_ang_vel_t"] * scale
-        state = [found["dof_pos"] - self._default, found["dof_vel"] * scale, frames.gravity_in(root), angular[:, 0]]
-        position = found["rg_pos_t"]
-        axes = np.stack([frames.x_axis(quat), frames.z_axis(quat)], axis=-2).reshape(len(quat), -1, 3)
-        vectors = [position[:, 1:] - position[:, :1], axes, found["body_vel_t"] * scale, angular]
-        local = frames.unturn(np.concatenate(vectors, axis=1), frames.heading(root)).reshape(len(quat), -1)
-        height = position[:, 0, 2:] if inner.config.obs.root_height_obs else position[:, 0, :0]
-        joined = {"state": state, "privileged_state": [height, local]}
+        from proctor.suites.tracking import kernels
+
+        found, scale = self._host(motion), self._velocity_multiplier
+        quat, angular = found["rg_rot_t"][..., [3, 0, 1, 2]], found["body_ang_vel_t"] * scale
+        rows, bodies = quat.shape[:2]
+        parts = (found["rg_pos_t"], quat, found["body_vel_t"] * scale, angular)
+        privileged = np.empty((rows, 1 + 3 * (bodies - 1) + 12 * bodies))
+        kernels.privileged(tuple(map(np.ascontiguousarray, parts)), np.arange(bodies), 0, privileged)
+        joints = [found["dof_pos"] - self._default, found["dof_vel"] * scale]
         return {
-            **{key: np.concatenate(values, axis=1) for key, values in joined.items()},
+            "state": np.concatenate([*joints, frames.gravity_in(quat[:, 0]), angular[:, 0]], axis=1),
+            "privileged_state": privileged if inner.config.obs.root_height_obs else privileged[:, 1:],
             "last_action": np.zeros_like(found["dof_pos"]),
         }
 
