@@ -89,7 +89,8 @@ class EndovascularEnv(Env):
     def step(self, action: Any) -> Step:
         speed, spin = float(action[0]), float(action[1])
         inserted = self.wire.inserted_mm
-        self.wire.step(speed, spin)
+        blocked = speed > 0 and self.options.stop_at_tree_end and self.route.at_end(self.wire.tip)
+        self.wire.step(0.0 if blocked else speed, spin)
         self._action = np.array([speed, spin], np.float32)
         self._time_s += self.action_dt_s or 0.0
         self._pushed_mm += abs(self.wire.inserted_mm - inserted)
@@ -160,6 +161,7 @@ class EndovascularEnv(Env):
             "tip": track(wire.tip).astype(np.float32),
             "heading": track(wire.heading).astype(np.float32),
             "shaft": track(wire.shaft(SHAFT_MM)).astype(np.float32),
+            "shaft_pos": track(wire.along(np.array([SHAFT_MM]))[0]).astype(np.float32),
             "ahead": track(self.route.ahead(wire.tip, LOOK_AHEAD_MM)).astype(np.float32),
             "remaining": np.array([self._remaining_mm], np.float32),
             "handle_force": np.array([wire.push_force_n], np.float32),
@@ -188,6 +190,7 @@ def _observation_space(options: EndovascularOptions) -> spaces.Dict:
                 "tip": box(3),
                 "heading": box(3, bound=1.001),
                 "shaft": box(3, bound=1.001),
+                "shaft_pos": box(3),
                 "ahead": box(3),
                 "remaining": box(1),
                 "handle_force": box(1),

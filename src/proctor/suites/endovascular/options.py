@@ -50,8 +50,10 @@ class EndovascularOptions(SuiteOptions):
     max_translation_mm_s: float = Field(default=35.0, gt=0, le=100)
     max_rotation_rad_s: float = Field(default=3.14, gt=0, le=10)
     """Bounds of the action space."""
-    max_push_n: float = Field(default=2.0, gt=0, le=10)
+    max_push_n: float = Field(default=1.5, gt=0, le=10)
     """The handle gives way above this force."""
+    stop_at_tree_end: bool = True
+    """Do not push on where the tip has come to the end of a vessel (the real one goes on, this one does not)."""
     start_mm: float = Field(default=10.0, ge=2, le=100)
     """Inserted length at the start of a trial."""
     substeps: int = Field(default=12, ge=4, le=400)

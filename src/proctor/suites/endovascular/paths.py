@@ -12,19 +12,27 @@ class Route:
 
     def __init__(self, tree: VesselTree, target: str):
         self._points = tree.points()
+        self._radii = np.concatenate([b.radii for b in tree.branches])
         arcs = {b.name: _arc(b.points) for b in tree.branches}
         starts = dict(zip(tree.names, np.cumsum([0, *(len(b.points) for b in tree.branches)]), strict=False))
         self._distance = _distances(tree, target, arcs, starts)
         self._next = _successors(tree, starts, self._distance)
         forward = self._points[self._next] - self._points
         self._tangent = forward / np.maximum(np.linalg.norm(forward, axis=1), 1e-9)[:, None]
+        parents = {b.parent for b in tree.branches[1:] if b.joins == len(tree.branch(b.parent or "").points) - 1}
+        self._dead_ends = {int(starts[b.name]) + len(b.points) - 1 for b in tree.branches if b.name not in parents}
         self.initial_mm = float(self._distance[0])
         """Path length from the entry to the target."""
 
     def nearest(self, position: np.ndarray) -> int:
-        """The number of the centreline point next to a position."""
+        """The number of the centreline point that a position belongs to: the one whose sphere it is deepest in, so that
+        a position in a wide vessel is not taken for one in the branch that leaves there."""
         offset = self._points - position
-        return int(np.argmin(np.einsum("ij,ij->i", offset, offset)))
+        return int(np.argmin(np.sqrt(np.einsum("ij,ij->i", offset, offset)) - self._radii))
+
+    def at_end(self, position: np.ndarray) -> bool:
+        """Whether the nearest centreline point is the last of a branch that has no children."""
+        return self.nearest(position) in self._dead_ends
 
     def remaining_mm(self, position: np.ndarray) -> float:
         """The path length from a position, taken onto the centreline, to the target."""

@@ -24,7 +24,7 @@ class Tool(BaseModel):
     last `curve_length_mm` are bent to `curve_radius_mm` at rest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    length_mm: float = Field(default=600.0, ge=50, le=2000)
+    length_mm: float = Field(default=450.0, ge=50, le=2000)
     radius_mm: float = Field(default=0.445, ge=0.1, le=1.5)
     shaft_bending: float = Field(gt=0)
     shaft_torsion: float = Field(gt=0)

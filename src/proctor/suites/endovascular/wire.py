@@ -21,7 +21,7 @@ from proctor.suites.endovascular.rod import (
 )
 from proctor.suites.endovascular.tools import Tool, rod_of
 
-WALL_N_MM = 20.0
+WALL_N_MM = 30.0
 """Contact stiffness per node. Stiffer than a vessel, so that the wire stays within a fraction of its radius."""
 DRAG_N_S_MM2 = 2e-8
 """Viscous drag per mm of wire: a thin cylinder in blood."""
@@ -43,7 +43,7 @@ class Physics:
     iterations: int = 4
     spacing_mm: float = 2.0
     friction: float = 0.001
-    max_push_n: float = 2.0
+    max_push_n: float = 1.5
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,111 @@
+"""Scripted agents: how far one gets without learning.
+
+    agents:
+      - {name: push, policy: "proctor.suites.endovascular.agents:PushOnly"}
+      - {name: navigator, policy: "proctor.suites.endovascular.agents:Navigator"}
+
+The navigator sees what no picture shows: the task needs `privileged: true`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.plan.trial import Trial
+from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo
+
+STUCK_STEPS = 12
+"""Steps without progress before the navigator backs off."""
+PROGRESS_MM = 1.0
+ASIDE_MM, BEHIND_MM = 2.0, 4.0
+TURN_GAIN = 2.0
+"""Turning speed per angle to go, 1/s."""
+
+
+class PushOnly(Policy):
+    """Pushes with a share of full speed and never turns."""
+
+    def __init__(self, spaces: SpaceInfo, speed: float = 0.6):
+        self._actions = {task: np.array([speed, 0.0], np.float32) * box.high for task, box in spaces.action.items()}
+
+    def act(self, batch: Batch) -> np.ndarray:
+        return np.stack([self._actions[trial.task] for trial in batch.trials])
+
+
+class Navigator(Policy):
+    """Turns the tip towards the next point of the centreline, pushes when it points there, and backs off, turning the
+    wire by a random angle, and aims
+    a little beside, when it has made no progress for a while. `speed` is its share of full speed."""
+
+    def __init__(self, spaces: SpaceInfo, speed: float = 0.8):
+        blind = [task for task, space in spaces.observation.items() if "privileged" not in space.spaces]
+        if blind:
+            raise InputError(
+                f'the navigator needs to know where it is, but task "{blind[0]}" does not say: set privileged: true in '
+                "the task's options"
+            )
+        self._limits = {task: speed * box.high.astype(np.float64) for task, box in spaces.action.items()}
+        self._turns = {task: float(box.high[1]) for task, box in spaces.action.items()}
+
+    def reset(self, trials: Sequence[Trial]) -> dict[str, np.ndarray]:
+        """`best`: least remaining path so far (mm); `stuck`: steps since; `back`: steps of backing off left; `spin`:
+        turning speed meanwhile; `tries`: how often it has backed off; `bias`: by how much it aims beside (rad)."""
+        n = len(trials)
+        return {"best": np.full(n, np.inf), **{key: np.zeros(n) for key in ("stuck", "back", "spin", "tries", "bias")}}
+
+    def act(self, batch: Batch) -> Actions:
+        seen: dict[str, np.ndarray] = {
+            key: np.asarray(value, np.float64) for key, value in batch.observation["privileged"].items()
+        }
+        state = {key: value.copy() for key, value in batch.state.items()}
+        actions = np.empty((len(batch), 2), np.float32)
+        for row, trial in enumerate(batch.trials):
+            speed, turning = self._limits[trial.task][0], self._turns[trial.task]
+            view = {key: value[row] for key, value in seen.items()}
+            mind = {key: value[row] for key, value in state.items()}
+            actions[row] = _decide(view, mind, batch.rngs[row], speed, turning)
+            for key, value in mind.items():
+                state[key][row] = value
+        return Actions(actions, state)
+
+
+def _decide(
+    view: dict[str, Any], mind: dict[str, Any], rng: np.random.Generator, speed: float, turning: float
+) -> tuple[float, float]:
+    """(translation, rotation) for one trial; `mind` is updated in place."""
+    remaining = float(view["remaining"][0])
+    mind["stuck"] += 1
+    if remaining < mind["best"] - PROGRESS_MM:
+        mind["best"], mind["stuck"], mind["tries"], mind["bias"] = remaining, 0.0, 0.0, 0.0
+    if mind["back"] > 0:
+        mind["back"] -= 1
+        return -speed, mind["spin"]
+    angle, aside, behind = _bearing(view)
+    if mind["stuck"] > STUCK_STEPS + 2 * mind["tries"]:
+        mind["tries"] += 1
+        mind["stuck"] = 0.0
+        mind["back"] = float(3 + rng.integers(3 + 2 * min(int(mind["tries"]), 6)))
+        mind["bias"] = float(rng.normal(0.0, min(0.3 + 0.2 * mind["tries"], 1.5)))
+        mind["spin"] = float(rng.uniform(-0.5, 0.5)) * turning
+        return -speed, mind["spin"]
+    if behind:
+        return -speed, 0.0
+    angle = (angle + mind["bias"] + np.pi) % (2 * np.pi) - np.pi
+    spin = float(np.clip(TURN_GAIN * angle, -turning, turning)) if aside else 0.0
+    return speed * float(np.clip(np.cos(angle), 0.15, 1.0) if aside else 1.0), spin
+
+
+def _bearing(view: dict[str, Any]) -> tuple[float, bool, bool]:
+    """The angle by which the handle must turn so that the tip's bend faces the next point; whether that point lies
+    aside of the shaft's line at all; whether it lies behind the tip."""
+    shaft = view["shaft"]
+    have = view["heading"] - (view["heading"] @ shaft) * shaft
+    offset = view["ahead"] - view["shaft_pos"]
+    want = offset - (offset @ shaft) * shaft
+    angle = float(np.arctan2(shaft @ np.cross(have, want), have @ want))
+    aside = bool(np.linalg.norm(want) > ASIDE_MM and np.linalg.norm(have) > 0.05)
+    return angle, aside, bool((view["ahead"] - view["tip"]) @ shaft < -BEHIND_MM)
