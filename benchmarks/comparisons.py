@@ -15,6 +15,7 @@ from benchmarks import sides
 from benchmarks.sides import Measured
 from benchmarks.table import Row, shown
 from benchmarks.tracking_metrics import tracking
+from benchmarks.tracking_rollout import rollout
 
 IDEAL_BATCHING = 16 / 0.020
 """Steps per second of 16 slots with a policy that takes 20 ms per forward."""
@@ -117,6 +118,7 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "start": start,
     "memory": memory,
     "tracking": tracking,
+    "tracking_rollout": rollout,
 }
 
 

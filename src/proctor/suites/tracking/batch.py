@@ -38,7 +38,6 @@ class TrackingBatchEnv(BatchEnv):
         self.action_dt_s = self.worlds.dt_s
         self.max_steps = int(self.worlds.lengths.max()) - 1
         self._neutral = neutral_action(robot, options)
-        self._actions = np.zeros((n, robot.description.n_joints), np.float32)
         self._constants: list[dict[str, Any]] = [{} for _ in range(n)]
         self._renderer: TrackingRenderer | None = None
         self._names = {
@@ -59,17 +58,16 @@ class TrackingBatchEnv(BatchEnv):
         return _split(observation)
 
     def step(self, actions: Mapping[int, Any]) -> dict[int, Step]:
-        everyone = len(actions) == self.num_worlds
         order = sorted(actions)
-        for world in order:
-            self._actions[world] = actions[world]
+        everyone = len(order) == self.num_worlds
         rows = slice(None) if everyone else np.array(order, np.int64)
-        self.worlds.step(self._actions[rows], None if everyone else np.array(order, np.int64))
+        given = np.concatenate([actions[world] for world in order], dtype=np.float32).reshape(len(order), -1)
+        self.worlds.step(given, None if isinstance(rows, slice) else rows)
         observation = self._observer.go_on(rows)
         verdict = self._judge.judge(rows)
-        signals = _split(self._signals(rows, verdict))
         flags = (a.tolist() for a in (verdict.reward, verdict.terminated, verdict.truncated, verdict.success))
-        return {world: Step(*parts) for world, *parts in zip(order, _split(observation), *flags, signals, strict=True)}
+        signals = _split(self._signals(rows, verdict))
+        return dict(zip(order, map(Step, _split(observation), *flags, signals), strict=True))
 
     def _signals(self, rows: np.ndarray | slice, verdict: Verdict) -> dict[str, np.ndarray]:
         qpos = self.worlds.qpos[rows].copy()
@@ -81,7 +79,7 @@ class TrackingBatchEnv(BatchEnv):
             "anchor_quat": self.worlds.xquat[rows, self.worlds.robot.anchor].copy(),
         }
         if self._observer.state is not None:
-            found["observed_joint_pos"] = self._observer.seen(rows)[:, : len(self._actions[0])].copy()
+            found["observed_joint_pos"] = self._observer.seen(rows)[:, : qpos.shape[1] - 7].copy()
         return found
 
     def _constants_of(self, world: int, first: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -135,4 +133,4 @@ def neutral_action(robot: Robot, options: TrackingOptions) -> np.ndarray:
 def _split(arrays: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
     """One mapping of row views for each world."""
     names = tuple(arrays)
-    return [dict(zip(names, row, strict=True)) for row in zip(*arrays.values(), strict=True)]
+    return [dict(zip(names, row)) for row in zip(*map(list, arrays.values()), strict=True)]  # noqa: B905 - hot
