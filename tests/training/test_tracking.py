@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from drawing import needs_frames
 from pydantic import ValidationError
 
 from proctor.config.models import AgentCfg
@@ -215,3 +216,12 @@ def test_what_cannot_be_evaluated_is_named():
         run(agent=3)
     with pytest.raises(InputError, match="cannot evaluate in a str: expected Proctor's TrackingVectorEnv"):
         TrackingEvaluation(config()).run(timestep=0, agent_or_model=Broken(), env="isaac")
+
+
+def test_the_worst_motions_get_a_video(tmp_path):
+    pytest.importorskip("av")
+    needs_frames()
+    keys = {"generate_videos": True, "videos_dir": str(tmp_path), "video_name_prefix": "me", "max_videos": 1}
+    metrics, _ = run("tracking/hold", timestep=4, max_episode_length_s=0.8, targets={"emd": 1.0}, **keys)
+    worst = max(metrics, key=lambda name: metrics[name]["emd"])
+    assert [path.name for path in tmp_path.iterdir()] == [f"me_4_{worst}.mp4"]

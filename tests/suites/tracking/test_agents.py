@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from proctor import config_from_dict, run_evaluation
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
@@ -105,3 +106,23 @@ def test_a_task_without_motions_is_refused():
     spaces = SpaceInfo({"cartpole": None}, {"cartpole": None}, {"cartpole": lambda: None})
     with pytest.raises(InputError, match='the agent mirror follows motions, but task "cartpole" has none'):
         Mirror(spaces)
+
+
+def test_agents_in_a_run(tmp_path):
+    """From a config: every motion is a trial, and mirror is nearer to the reference than hold."""
+    names = {"mirror": "tracking/mirror", "hold": "tracking/hold", "typed": "proctor.suites.tracking.agents:Mirror"}
+    options = {"motions": SQUAT_AND_WAVE, "max_episode_length_s": 1.0}
+    run = run_evaluation(
+        config_from_dict(
+            {
+                "agents": [{"name": name, "policy": policy} for name, policy in names.items()],
+                "tasks": [{"suite": "tracking", "options": options}],
+                "workers": "inline",
+                "output_root": str(tmp_path),
+            }
+        )
+    )
+    results = list(run.results())
+    assert len(results) == 3 * 2
+    emd = {(r.trial.agent, r.case): r.metrics["emd"] for r in results}
+    assert emd["mirror", "wave"] == emd["typed", "wave"] < emd["hold", "wave"]
