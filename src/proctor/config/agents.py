@@ -43,6 +43,8 @@ def _resolve_entry(entry: Any, where: Path, context: Context) -> Iterator[tuple[
     policy = _policy(entry, where, context)
     common = {"policy": "?", **entry} if policy is None else {**entry, "policy": policy}
     common["options"] = _options(entry, policy, where, context)
+    if "tool" in entry:
+        common["tool"] = resolve_options(entry["tool"], (*where, "tool"), context)
     for key in _misplaced_options(entry, policy, where, context):
         del common[key]
     for name, checkpoint in _checkpoints(entry, policy, where, context):

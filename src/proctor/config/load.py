@@ -1,9 +1,9 @@
 """From a YAML file, or a dict, to a resolved `EvalConfig`; or to one error that lists everything that is
 wrong.
 
-Resolved means: short forms written out, overrides applied, globs expanded, names filled in, paths absolute,
-options complete with their defaults. The result is what `config.json` shows, and reading that back gives an
-equal config. `output_root` alone stays relative to the working directory.
+Resolved means: short forms written out, overrides applied, a benchmark's form translated, globs expanded, names
+filled in, paths absolute, options complete with their defaults. The result is what `config.json` shows, and reading
+that back gives an equal config. `output_root` alone stays relative to the working directory.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from proctor.config.agents import resolve_agents
+from proctor.config.benchmark import translate_benchmark
 from proctor.config.models import EvalConfig, ScoringCfg
 from proctor.config.overrides import override
 from proctor.config.paths import Context, import_string, resolve_options
@@ -21,6 +22,7 @@ from proctor.config.plain import plain
 from proctor.config.problems import Problems, did_you_mean, shown
 from proctor.config.shorthands import expand_shorthands
 from proctor.config.tasks import resolve_tasks
+from proctor.config.tools import check_tools
 from proctor.config.validate import validate
 from proctor.config.yaml_source import parse
 from proctor.errors import InputError
@@ -84,13 +86,16 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     expand_shorthands(data)
     data = override(data, overrides, problems)
     expand_shorthands(data)
+    data = translate_benchmark(data, problems)
     _resolve_scoring(data.get("scoring"), context)
     agents, tasks = data.get("agents"), data.get("tasks")
     resolved = {**data}
     if isinstance(agents, list) and agents:
         resolved["agents"] = [a.model_dump(mode="json") for a in resolve_agents(agents, context)] or [_AGENT_STANDIN]
     if isinstance(tasks, list) and tasks:
-        resolved["tasks"] = [t.model_dump(mode="json") for t in resolve_tasks(tasks, context)] or [_TASK_STANDIN]
+        known = resolve_tasks(tasks, context)
+        resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]
+        check_tools(agents if isinstance(agents, list) else [], known, context)
     config = validate(EvalConfig, resolved, (), problems)
     problems.raise_any()
     assert config is not None

@@ -25,6 +25,9 @@ class AgentCfg(Frozen):
     `file.py:Class`)."""
     checkpoint: str | None = None
     device: str = "cpu"
+    tool: str | dict[str, Any] | None = None
+    """What the agent works with, in suites that have tools (a guidewire): it takes the place of the task's `tool`.
+    None: the task's."""
     options: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -47,6 +50,10 @@ class TaskCfg(Frozen):
     success_rule: Literal["at_end", "ever"] = "at_end"
     stop_on_success: bool = False
     options: dict[str, Any] = Field(default_factory=dict)
+
+    def with_tool(self, tool: str | dict[str, Any] | None) -> TaskCfg:
+        """The task as an agent with this tool meets it."""
+        return self if tool is None else self.model_copy(update={"options": {**self.options, "tool": tool}})
 
 
 class WorkersCfg(Frozen):

@@ -46,12 +46,15 @@ class Problems:
     def __init__(self, source: str, lines: dict[Path, int] | None = None):
         self.source, self.lines = source, lines or {}
         self.overridden: dict[Path, str] = {}
+        self.moved: dict[Path, Path] = {}
+        """Where a value stands now -> where it was written, for a config that was translated."""
         self.unusable: set[Path] = set()
         """Paths whose value was replaced by a stand-in; nothing more is said of them."""
         self._found: dict[tuple[str, str], Problem] = {}
 
     def add(self, path: Path, message: str, hint: str | None = None) -> None:
         """Note a problem; the same one twice counts once."""
+        path = self._written(path)
         if path in self.unusable:
             return
         file, line = self._place(path)
@@ -66,6 +69,13 @@ class Problems:
     def add_override(self, text: str, message: str, hint: str | None = None) -> None:
         """Note a problem with an override that leads nowhere."""
         self._found.setdefault((text, message), Problem(f"--set {text}", None, "", message, hint))
+
+    def _written(self, path: Path) -> Path:
+        """The path at which the user wrote what stands at `path`."""
+        for origin in prefixes(path):
+            if origin in self.moved:
+                return (*self.moved[origin], *path[len(origin) :])
+        return path
 
     def _place(self, path: Path) -> tuple[str, int | None]:
         for origin in prefixes(path):

@@ -175,16 +175,23 @@ def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:
 def _agent(estimator: _Estimator, columns: Columns, agent: AgentCfg) -> model.AgentReport:
     own = [columns.cells[agent.name, task.name] for task in estimator.cfg.tasks]
     cells = tuple(model.Cell(c.agent, c.task, estimator.summary([c]), tuple(c.marks)) for c in own)
-    tool = agent.options.get("tool")
     return model.AgentReport(
         agent=agent.name,
         policy=agent.policy,
-        tool=None if tool is None else str(tool),
+        tool=tool_name(estimator.cfg, agent),
         checkpoint=agent.checkpoint,
         rank=None,
         overall=cells[0].summary if len(cells) == 1 else estimator.summary(own),
         cells=cells,
     )
+
+
+def tool_name(cfg: EvalConfig, agent: AgentCfg) -> str | None:
+    """What the agent works with: its own tool, else the one that all tasks have; "custom" where it has no name."""
+    tools = [task.with_tool(agent.tool).options.get("tool") for task in cfg.tasks]
+    if any(tool is None or tool != tools[0] for tool in tools):
+        return None
+    return tools[0] if isinstance(tools[0], str) else "custom"
 
 
 def _ranked(agents: Sequence[model.AgentReport]) -> tuple[model.AgentReport, ...]:

@@ -115,9 +115,10 @@ class Engine:
         return self.progress
 
     def _host_cfg(self) -> HostCfg:
-        tasks = {task.name: task for task in self.cfg.tasks}
         cfg = self.cfg
-        return HostCfg(self.folder, tasks, cfg.max_episode_steps, cfg.record, cfg.limits, cfg.scoring.metrics)
+        tasks = {task.name: task for task in cfg.tasks}
+        tools = {agent.name: agent.tool for agent in cfg.agents if agent.tool is not None}
+        return HostCfg(self.folder, tasks, cfg.max_episode_steps, cfg.record, cfg.limits, cfg.scoring.metrics, tools)
 
     def _stop(self, clean: bool) -> None:
         """Write what has ended, whatever happened."""

@@ -2,8 +2,8 @@
 
 The host is the same in the caller's process and in one of its own. `handle` takes a command and returns at once;
 `work` does one thing after another (make and reset, or one step) and reports through `emit`. A slot keeps its
-environment for the next trial of the same task and closes it before it takes another, so live environments never
-exceed slots.
+environment for the next trial of the same task and tool, and closes it before it takes another, so live environments
+never exceed slots.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contextlib import suppress
 import numpy as np
 
 from proctor import suites
+from proctor.config.models import TaskCfg
 from proctor.record.episode import Outcome
 from proctor.rollout.messages import (
     Close,
@@ -47,7 +48,7 @@ class Place:
 
     def __init__(self) -> None:
         self.env: Env | None = None
-        self.task: str | None = None
+        self.task: TaskCfg | None = None
         self.renders = False
         self.start: Start | None = None
         self.job: Job | None = None
@@ -253,13 +254,13 @@ class Host:
             self.emit((slot, job.observation))
 
     def _env_for(self, place: Place, start: Start) -> Env:
-        task = self.cfg.tasks[start.trial.task]
-        fits = place.env is not None and place.task == task.name and (place.renders or not start.video)
+        task = self.cfg.task_of(start.trial)
+        fits = place.env is not None and place.task == task and (place.renders or not start.video)
         if not fits or not suites.suite_for(task).reusable:
             self._discard(place)
             env = suites.make_env(task, render=start.video, worlds=1)
             assert isinstance(env, Env)
-            place.env, place.task, place.renders = env, task.name, start.video
+            place.env, place.task, place.renders = env, task, start.video
         assert place.env is not None
         return place.env
 
@@ -307,7 +308,7 @@ class Host:
         self.emit(info)
         place = self._places[0]
         if isinstance(env, Env) and place.env is None:
-            place.env, place.task, place.renders = env, name, render
+            place.env, place.task, place.renders = env, task, render
         else:
             with suppress(*BREAKS):
                 env.close()

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from proctor.config.models import LimitsCfg, RecordCfg, TaskCfg
+from proctor.plan.trial import Trial
 from proctor.record.builder import EpisodeBuilder
 from proctor.record.episode import Outcome
 from proctor.record.video import VideoWriter
@@ -38,6 +39,12 @@ class HostCfg:
     record: RecordCfg
     limits: LimitsCfg
     metrics: tuple[str, ...]
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    """By agent, of those that bring one."""
+
+    def task_of(self, trial: Trial) -> TaskCfg:
+        """The trial's task, with the tool that its agent brings."""
+        return self.tasks[trial.task].with_tool(self.tools.get(trial.agent))
 
 
 class TaskRuntime:

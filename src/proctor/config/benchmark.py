@@ -1,0 +1,92 @@
+"""The form of an agent benchmark: one anatomy, agents that bring their tools.
+
+    name: arch
+    agents:
+      - {name: a, tool: angled_standard, checkpoint: a.pt}
+    n_trials: 10
+    anatomy: {type: aortic_arch, arch_type: I, target_branches: [lcca]}
+
+A config with `anatomy` and no `tasks` is this form. It is written out as one task before anything is validated, so
+`config.json` shows the long form; problems are reported where the user wrote what is wrong.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from proctor.config.models import EvalConfig
+from proctor.config.problems import Path, Problems, did_you_mean, shown
+
+SUITES = {"sofa": "steve", "embedded": "endovascular"}
+"""The suite of each simulator."""
+SOFA_PACKAGES = ("eve", "Sofa")
+MAX_EPISODE_STEPS = 1000
+OWN_KEYS = ("anatomy", "options", "policy_device", "simulator", "use_non_mp_sim")
+"""Keys that this form has and an examination has not."""
+
+_OPTIONS: Path = ("tasks", 0, "options")
+
+
+def translate_benchmark(data: dict[str, Any], problems: Problems) -> dict[str, Any]:
+    """The examination that a benchmark describes; any other config as it is. `problems` learns where the values that
+    move were written."""
+    if "anatomy" not in data:
+        return data
+    if "tasks" in data:
+        problems.add(("anatomy",), "found beside tasks", "give anatomy (it makes one task), or tasks, not both")
+        return {key: value for key, value in data.items() if key != "anatomy"}
+    known = {*EvalConfig.model_fields, *OWN_KEYS} - {"tasks"}
+    for key in sorted(data.keys() - known):
+        message = f"unknown key; expected one of {', '.join(sorted(known))}"
+        problems.add((key,), message, did_you_mean(key, known))
+    problems.moved[("tasks", 0, "name")] = problems.moved[_OPTIONS] = ("options",)
+    problems.moved[*_OPTIONS, "anatomy"] = ("anatomy",)
+    return {
+        "max_episode_steps": MAX_EPISODE_STEPS,
+        **{key: value for key, value in data.items() if key in known and key not in OWN_KEYS},
+        "agents": _agents(data, problems),
+        "tasks": [_task(data, problems)],
+    }
+
+
+def sofa_is_there() -> bool:
+    """Whether stEVE and SOFA can be imported."""
+    return all(importlib.util.find_spec(package) is not None for package in SOFA_PACKAGES)
+
+
+def _task(data: dict[str, Any], problems: Problems) -> dict[str, Any]:
+    suite = _suite(data, problems)
+    options = data.get("options", {})
+    if not isinstance(options, dict):
+        problems.add(("options",), f"found {shown(options)}; expected a mapping of the simulator's options")
+        options = {}
+    options = {**options, "anatomy": data["anatomy"]}
+    if suite == SUITES["sofa"] and "use_non_mp_sim" in data:
+        problems.moved[*_OPTIONS, "use_non_mp_sim"] = ("use_non_mp_sim",)
+        options["use_non_mp_sim"] = data["use_non_mp_sim"]
+    elif not isinstance(data.get("use_non_mp_sim", True), bool):
+        problems.add(("use_non_mp_sim",), f"found {shown(data['use_non_mp_sim'])}; expected true or false")
+    return {"suite": suite, "options": options}
+
+
+def _suite(data: dict[str, Any], problems: Problems) -> str:
+    simulator = data.get("simulator", "auto")
+    if isinstance(simulator, str) and simulator in SUITES:
+        return SUITES[simulator]
+    if simulator != "auto":
+        hint = did_you_mean(str(simulator), ["auto", *SUITES])
+        problems.add(("simulator",), f"found {shown(simulator)}; expected one of auto, {', '.join(SUITES)}", hint)
+    return SUITES["sofa" if simulator == "auto" and sofa_is_there() else "embedded"]
+
+
+def _agents(data: dict[str, Any], problems: Problems) -> Any:
+    """The agents, on `policy_device` where they name no device of their own."""
+    agents = data.get("agents")
+    if "policy_device" not in data or not isinstance(agents, list):
+        return agents
+    for i, agent in enumerate(agents):
+        if isinstance(agent, dict) and "device" not in agent:
+            problems.moved["agents", i, "device"] = ("policy_device",)
+    device = {"device": data["policy_device"]}
+    return [{**device, **agent} if isinstance(agent, dict) else agent for agent in agents]
