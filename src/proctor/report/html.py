@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from importlib import resources
 
-from proctor.report import case_sections, evidence, sections, text, tracking
+from proctor.report import case_sections, evidence, sections, text, tracking, vessel
 from proctor.report.model import Report
 from proctor.report.palette import fill_rules, heat_rules
 from proctor.report.svg import esc, shape_definitions
+from proctor.report.vessel_drawing import scale_rules
 
 SECTIONS = (
     ("ranking", "Ranking", sections.ranking),
@@ -17,6 +18,7 @@ SECTIONS = (
     ("intervals", "Intervals", sections.intervals),
     ("tasks", "Agents by task", sections.heat_maps),
     ("tracking", "Motion tracking", tracking.tracking),
+    ("vessels", "Path and wall force", vessel.vessels),
     ("cases", "Case by case", case_sections.cases),
     ("trials", "Every trial", evidence.strips),
     ("components", "What the score is made of", sections.components),
@@ -64,9 +66,10 @@ def _section(key: str, title: str, body: str) -> str:
 
 
 def _style(report: Report) -> str:
-    """What every page needs, and what only targets and cases do."""
+    """What every page needs, what only targets and cases do, and what only pictures of vessels do."""
     css = f"{_asset('report.css')}\n{heat_rules()}"
-    return f"{css}\n{_asset('tracking.css')}\n{fill_rules()}" if report.targets or report.cases else css
+    css = f"{css}\n{_asset('tracking.css')}\n{fill_rules()}" if report.targets or report.cases else css
+    return f"{css}\n{_asset('vessel.css')}\n{scale_rules()}" if report.passages else css
 
 
 def _asset(name: str) -> str:

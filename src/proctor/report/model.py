@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from proctor.metrics import MetricInfo
+from proctor.report.vessel_model import Passage
 from proctor.stats import Interval
 
 
@@ -260,3 +261,5 @@ class Report:
     """For tasks whose trials name their case; in the order of agents and tasks."""
     joint_errors: tuple[JointErrors, ...] = ()
     """Of the worst cases of motion tracking, as far as their records are there."""
+    passages: tuple[Passage, ...] = ()
+    """Of the first trials of navigation in vessels, as far as their records are there."""

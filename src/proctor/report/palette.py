@@ -24,10 +24,14 @@ def fill_rules() -> str:
     """CSS classes `f0` to `f10`: the same colours for shapes."""
 
     def rules(stops: tuple[Colour, Colour, Colour]) -> str:
-        colours = [bytes(_between(stops, step / (STEPS - 1))).hex() for step in range(STEPS)]
-        return "\n".join(f".f{step} {{ fill: #{colour}; }}" for step, colour in enumerate(colours))
+        return "\n".join(f".f{step} {{ fill: {colour}; }}" for step, colour in enumerate(hex_steps(stops)))
 
     return f"{rules(LIGHT)}\n@media screen and (prefers-color-scheme: dark) {{\n{rules(DARK)}\n}}"
+
+
+def hex_steps(stops: tuple[Colour, Colour, Colour]) -> list[str]:
+    """The colours of a scale through three stops, as `#rrggbb`, one for every step."""
+    return [f"#{bytes(_between(stops, step / (STEPS - 1))).hex()}" for step in range(STEPS)]
 
 
 def _rules(stops: tuple[Colour, Colour, Colour], text_low: str, text_high: str) -> str:

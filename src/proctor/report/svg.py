@@ -60,6 +60,11 @@ def axis_for(values: list[float]) -> Axis:
         return unit_axis()
     if low == high:
         low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
+    return round_axis(low, high)
+
+
+def round_axis(low: float, high: float) -> Axis:
+    """The shortest axis with round ticks that holds both ends; `low` is below `high`."""
     step = _round_step((high - low) / 4)
     first, last = math.floor(low / step), math.ceil(high / step)
     return Axis(first * step, last * step, tuple(i * step for i in range(first, last + 1)))

@@ -16,6 +16,7 @@ from proctor.report.jsonfile import write_json
 from proctor.report.markdown import to_markdown
 from proctor.report.model import Report, ReportContext
 from proctor.report.tables import TrialTable, write_agents, write_trials
+from proctor.report.vessel_records import read_passages
 from proctor.scoring import make_scoring
 
 
@@ -29,7 +30,9 @@ def write_reports(
     called twice and gives the finished trials in plan order each time. Equal results give equal bytes,
     `context` aside."""
     report = build_report(cfg, results(), context)
-    report = replace(report, joint_errors=read_joint_errors(folder, report.cases))
+    report = replace(
+        report, joint_errors=read_joint_errors(folder, report.cases), passages=read_passages(folder, report)
+    )
     write_trials(folder, TrialTable(report, make_scoring(cfg.scoring, context.base)), results())
     write_json(folder / "report.json", report)
     write_agents(folder / "report.csv", report)
