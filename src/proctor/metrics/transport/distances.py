@@ -79,56 +79,67 @@ def pooled(points, size):
 def fill(costs):
     """Write the lower bounds of all pairs into the table."""
     a, b, fixed, scale = costs.a, costs.b, costs.fixed, costs.scale
-    d = a.shape[1]
-    middle = (a[0] + b[0]) / 2
-    largest = max(np.abs(a).max(), np.abs(b).max())
-    margin = np.float32(min(32.0 + 8 * 2.0**-52 * largest * math.sqrt(d) * scale, FIXED_REACH))
-    x, x_norm = _centred(a, middle, -2.0)
-    y, y_norm = _centred(b, middle, 1.0)
-    columns = np.ascontiguousarray(y.T)
-    products = np.empty((4, columns.shape[1]), np.float32)
+    largest = max(_largest(a), _largest(b))
+    margin = np.float32(min(32.0 + 8 * 2.0**-52 * largest * math.sqrt(a.shape[1]) * scale, FIXED_REACH))
+    x, x_norm = _centred(a, a[0], -2.0)
+    y, y_norm = _centred(b, a[0], 1.0)
+    squares = np.empty((4, y.shape[1]), np.float32)
     for i in range(0, a.shape[0], 4):
-        for r in range(4):
-            products[r] = y_norm + x_norm[i + r]
-        for k in range(0, columns.shape[0], 4):
-            _add_products(x[i : i + 4, k : k + 4], columns[k : k + 4], products)
+        _squares(x[:, i : i + 4], y, (x_norm[i : i + 4], y_norm), squares)
         for r in range(min(4, a.shape[0] - i)):
-            _to_fixed(products[r], np.float32(scale), margin, fixed[i + r])
+            _to_fixed(squares[r], np.float32(scale), margin, fixed[i + r])
+
+
+@njit_fast
+def _largest(points):
+    """The largest magnitude."""
+    largest = 0.0
+    for i in range(points.shape[0]):
+        for k in range(points.shape[1]):
+            largest = max(largest, abs(points[i, k]))
+    return largest
 
 
 @njit_plain
 def _centred(points, middle, factor):
-    """Points minus `middle`, times `factor`, in float32, padded with zeros to multiples of four rows and columns; and
-    their squared norms without the factor, lowered by what products in float32 can be wrong."""
+    """Points minus `middle`, times `factor`, in float32, one column per point, padded with zeros to multiples of four;
+    and their squared norms without the factor, lowered by what products in float32 can be wrong."""
     n, d = points.shape
-    out = np.zeros(((n + 3) // 4 * 4, (d + 3) // 4 * 4), np.float32)
-    norms = np.zeros(out.shape[0], np.float32)
+    out = np.zeros(((d + 3) // 4 * 4, (n + 3) // 4 * 4), np.float32)
+    norms = np.zeros(out.shape[1], np.float32)
     keep = 1 - 4 * (d + 8) * UNIT
     for i in range(n):
         total = 0.0
         for k in range(d):
             value = np.float32(points[i, k] - middle[k])
-            out[i, k] = value * np.float32(factor)
+            out[k, i] = value * np.float32(factor)
             total += float(value) * float(value)
         norms[i] = total * keep
     return out, norms
 
 
 @njit_fast
-def _add_products(x, y, out):
-    """`out += x @ y` for 4 rows and 4 terms."""
-    x00, x01, x02, x03 = x[0, 0], x[0, 1], x[0, 2], x[0, 3]
-    x10, x11, x12, x13 = x[1, 0], x[1, 1], x[1, 2], x[1, 3]
-    x20, x21, x22, x23 = x[2, 0], x[2, 1], x[2, 2], x[2, 3]
-    x30, x31, x32, x33 = x[3, 0], x[3, 1], x[3, 2], x[3, 3]
-    y0, y1, y2, y3 = y[0], y[1], y[2], y[3]
+def _squares(x, y, norms, out):
+    """Squared distances of 4 points `x` (d, 4) and all `y` (d, m), from their norms and products."""
+    x_norm, y_norm = norms
     out0, out1, out2, out3 = out[0], out[1], out[2], out[3]
-    for j in range(out0.shape[0]):
-        v0, v1, v2, v3 = y0[j], y1[j], y2[j], y3[j]
-        out0[j] += x00 * v0 + x01 * v1 + x02 * v2 + x03 * v3
-        out1[j] += x10 * v0 + x11 * v1 + x12 * v2 + x13 * v3
-        out2[j] += x20 * v0 + x21 * v1 + x22 * v2 + x23 * v3
-        out3[j] += x30 * v0 + x31 * v1 + x32 * v2 + x33 * v3
+    for j in range(y.shape[1]):
+        out0[j] = y_norm[j] + x_norm[0]
+        out1[j] = y_norm[j] + x_norm[1]
+        out2[j] = y_norm[j] + x_norm[2]
+        out3[j] = y_norm[j] + x_norm[3]
+    for k in range(0, x.shape[0], 4):
+        x00, x01, x02, x03 = x[k, 0], x[k + 1, 0], x[k + 2, 0], x[k + 3, 0]
+        x10, x11, x12, x13 = x[k, 1], x[k + 1, 1], x[k + 2, 1], x[k + 3, 1]
+        x20, x21, x22, x23 = x[k, 2], x[k + 1, 2], x[k + 2, 2], x[k + 3, 2]
+        x30, x31, x32, x33 = x[k, 3], x[k + 1, 3], x[k + 2, 3], x[k + 3, 3]
+        y0, y1, y2, y3 = y[k], y[k + 1], y[k + 2], y[k + 3]
+        for j in range(y.shape[1]):
+            v0, v1, v2, v3 = y0[j], y1[j], y2[j], y3[j]
+            out0[j] += x00 * v0 + x01 * v1 + x02 * v2 + x03 * v3
+            out1[j] += x10 * v0 + x11 * v1 + x12 * v2 + x13 * v3
+            out2[j] += x20 * v0 + x21 * v1 + x22 * v2 + x23 * v3
+            out3[j] += x30 * v0 + x31 * v1 + x32 * v2 + x33 * v3
 
 
 @njit_fast

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.metrics.transport.distances import Costs, fill, njit_fast, njit_plain, pooled
+from proctor.metrics.transport.band import band_arcs, delay
+from proctor.metrics.transport.distances import FIXED_REACH, Costs, fill, njit_fast, njit_plain, pooled
 from proctor.metrics.transport.pricing import descend
 from proctor.metrics.transport.tree import NODE, Arcs, Tree, grow, set_duals, tree_arcs
 
 FACTOR = 2
+LONGEST_SEARCH = 32
 TOLERANCE = 1e-7
 """Of `descend`, as a share of the span."""
 
@@ -29,6 +31,14 @@ class Side(NamedTuple):
 
 
 @njit_plain
+def divisor(n, m):
+    """The greatest common divisor."""
+    while m:
+        n, m = m, n % m
+    return n
+
+
+@njit_plain
 def masses(n, m, size):
     """`ends` of both sides for groups of `size` points.
 
@@ -36,7 +46,7 @@ def masses(n, m, size):
     middle has n more. No subset of rows and columns balances then, except none and all, so no flow is zero, and
     dividing flows by n + 1 gives those of equal masses back.
     """
-    common = np.gcd(n, m)
+    common = divisor(n, m)
     row, column = (m // common) * (n + 1) + 1, (n // common) * (n + 1)
     groups_a, groups_b = (n + size - 1) // size, (m + size - 1) // size
     ends_a = np.empty(groups_a + 1, np.int64)
@@ -56,6 +66,9 @@ def optimal_tree(a, b, table, scale):
     size = 1
     while size < max(n, m):
         size *= FACTOR
+    lag = delay(a, b)
+    if lag < n:
+        return solved(a, b, band_arcs(a, b, lag, m // 2), (table, scale, n + m // 2))
     arcs = Arcs(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int64))
     above_a, above_b = a[:1], b[:1]
     arcs.flow[0] = masses(n, m, 1)[0][n]
@@ -63,18 +76,27 @@ def optimal_tree(a, b, table, scale):
         size = max(size // FACTOR, 1)
         fine_a, fine_b = (a, b) if size == 1 else (pooled(a, size), pooled(b, size))
         ends_a, ends_b = masses(n, m, size)
-        rows, columns = fine_a.shape[0], fine_b.shape[0]
+        rows = fine_a.shape[0]
         fine = split(arcs, Side(fine_a, above_a, ends_a), Side(fine_b, above_b, ends_b))
-        costs = Costs(fine_a, fine_b, table[: rows * columns].reshape(rows, columns), scale)
-        tree = new_tree(rows, columns, scale)
-        order = grow(tree, fine, rows + (m // 2) // size)
-        fill(costs)
-        set_duals(tree, costs, order)
-        descend(costs, tree, TOLERANCE * 2.0**26 / scale)
+        tree, costs = solved(fine_a, fine_b, fine, (table, scale, rows + (m // 2) // size))
         if size == 1:
             return tree, costs
         arcs = tree_arcs(tree)
         above_a, above_b = fine_a, fine_b
+
+
+@njit_plain
+def solved(a, b, arcs, memory):
+    """The tree that grows from feasible arcs, after `descend`."""
+    table, scale, root = memory
+    rows, columns = a.shape[0], b.shape[0]
+    costs = Costs(a, b, table[: rows * columns].reshape(rows, columns), scale)
+    tree = new_tree(rows, columns, scale)
+    order = grow(tree, arcs, root)
+    fill(costs)
+    set_duals(tree, costs, order)
+    descend(costs, tree, TOLERANCE * FIXED_REACH / scale)
+    return tree, costs
 
 
 @njit_plain
@@ -96,25 +118,31 @@ def split(arcs, a, b):
     fine = Arcs(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int64))
     found = 0
     for e in range(arcs.row.shape[0]):
-        start = a.ends[arcs.row[e] * FACTOR] + starts_a[e]
-        other = b.ends[arcs.column[e] * FACTOR] + starts_b[e]
-        alike = _alignment(a.points, arcs.row[e], b.points, arcs.column[e]) >= 0
-        found = _fill_against(fine, found, (start, other, arcs.flow[e], alike), (a.ends, b.ends))
+        i, j = arcs.row[e], arcs.column[e]
+        alike = _alignment(a.points, i, b.points, j) >= 0
+        interval = (i * FACTOR, starts_a[e], j * FACTOR, starts_b[e], arcs.flow[e], alike)
+        found = _fill_against(fine, found, interval, (a.ends, b.ends))
     return fine
 
 
 @njit_plain
 def _fill_against(fine, found, interval, ends):
-    """Arcs between the members in two intervals of mass, from `found` on. Returns how many there are then."""
-    start, other, flow, alike = interval
+    """Arcs between the members in two intervals of mass, given by the first members of their groups and by where they
+    begin there, written from `found` on. Returns how many there are then."""
+    i, start, j, other, flow, alike = interval
     ends_a, ends_b = ends
-    i = np.searchsorted(ends_a, start, side="right") - 1
+    start += ends_a[i]
+    while ends_a[i + 1] <= start:
+        i += 1
     room_a = ends_a[i + 1] - start
+    other += ends_b[j]
     if alike:
-        j = np.searchsorted(ends_b, other, side="right") - 1
+        while ends_b[j + 1] <= other:
+            j += 1
         room_b = ends_b[j + 1] - other
     else:
-        j = np.searchsorted(ends_b, other + flow, side="left") - 1
+        while ends_b[j + 1] < other + flow:
+            j += 1
         room_b = other + flow - ends_b[j]
     while True:
         amount = min(flow, room_a, room_b)
@@ -161,11 +189,25 @@ def _headings(node, other, side, across):
 
 @njit_plain
 def _starts(node, heading, flow, count):
-    """For every arc: where its interval begins in its node's mass, arcs of a node in order of heading."""
-    order = np.argsort(heading)
-    used = np.zeros(count, np.int64)
+    """For every arc: where its interval begins in its node's mass, arcs of a node in order of heading (as far as
+    LONGEST_SEARCH goes: the order is a help, and any order would do)."""
+    first, after = np.empty(count, np.int64), np.empty(node.shape[0], np.int64)
+    for v in range(count):
+        first[v] = -1
+    for e in range(node.shape[0]):
+        previous, following, steps = -1, first[node[e]], 0
+        while following >= 0 and heading[following] < heading[e] and steps < LONGEST_SEARCH:
+            previous, following, steps = following, after[following], steps + 1
+        after[e] = following
+        if previous < 0:
+            first[node[e]] = e
+        else:
+            after[previous] = e
     starts = np.empty(node.shape[0], np.int64)
-    for e in order:
-        starts[e] = used[node[e]]
-        used[node[e]] += flow[e]
+    for v in range(count):
+        e, used = first[v], np.int64(0)
+        while e >= 0:
+            starts[e] = used
+            used += flow[e]
+            e = after[e]
     return starts

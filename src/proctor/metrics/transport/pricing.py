@@ -14,7 +14,7 @@ from proctor.metrics.transport.tree import pivot
 
 CANDIDATES = 24
 """Arcs collected before the worst of them enters."""
-CHUNK = 128
+CHUNK = 64
 LARGEST = np.int32(2**31 - 1)
 ROUNDING = 2.0**-47
 """A reduced cost counts as negative beyond this share of the numbers that it is the difference of."""
@@ -72,7 +72,8 @@ def descend(costs, tree, tolerance):
                 distance = exact(costs.a, costs.b, i, j)
                 costs.fixed[i, j] = np.int32(distance * costs.scale)
                 if distance - nodes[i].dual - nodes[rows + j].dual < -tolerance:
-                    candidates[count] = i, j
+                    candidates[count, 0] = i
+                    candidates[count, 1] = j
                     distances[count] = distance
                     count += 1
             i = i + 1 if i + 1 < rows else 0
@@ -102,7 +103,8 @@ def _enter_worst(tree, candidates, distances, state):
         return 0
     pivot(tree, candidates[at, 0], candidates[at, 1], worst)
     kept -= 1
-    candidates[at] = candidates[kept]
+    candidates[at, 0] = candidates[kept, 0]
+    candidates[at, 1] = candidates[kept, 1]
     distances[at] = distances[kept]
     return kept
 
@@ -130,12 +132,16 @@ def _violation(costs, tree, i):
     bounds, near = costs.fixed[i], tree.near
     dual = nodes[i].dual
     limit = np.int64(min(max(dual * tree.scale, -(2.0**62)), 2.0**62)) + 4
-    for j in range(bounds.shape[0]):
-        if not tree.wide[0] and np.int64(bounds[j]) - near[j] >= limit:
+    wide = tree.wide[0]
+    for start in range(0, bounds.shape[0], CHUNK):
+        stop = min(start + CHUNK, bounds.shape[0])
+        if not wide and _least(bounds[start:stop], near[start:stop]) >= limit:
             continue
-        distance = exact(costs.a, costs.b, i, j)
-        other = nodes[rows + j].dual
-        reduced = distance - dual - other
-        if reduced < -ROUNDING * (distance + abs(dual) + abs(other)):
-            return j, reduced
+        for j in range(start, stop):
+            if wide or bounds[j] - near[j] < limit:
+                distance = exact(costs.a, costs.b, i, j)
+                other = nodes[rows + j].dual
+                reduced = distance - dual - other
+                if reduced < -ROUNDING * (distance + abs(dual) + abs(other)):
+                    return j, reduced
     return -1, 0.0

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from proctor.metrics.transport.distances import FIXED_REACH, exact, njit_plain, span
-from proctor.metrics.transport.levels import optimal_tree
+from proctor.metrics.transport.levels import divisor, optimal_tree
 from proctor.metrics.transport.pricing import finish
 
 
@@ -22,7 +22,7 @@ def plan_value(tree, costs):
     """Mean distance of the tree's plan, from exact distances and the flows of equal masses."""
     nodes, n = tree.nodes, tree.rows
     m = nodes.shape[0] - n
-    common = np.gcd(n, m)
+    common = divisor(n, m)
     total = 0.0
     for v in range(n + m):
         if nodes[v].depth == 0:

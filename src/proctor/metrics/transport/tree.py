@@ -92,17 +92,18 @@ def grow(tree, arcs, root):
     count = nodes.shape[0]
     heads = np.zeros(count + 1, np.int64)
     for e in range(count - 1):
-        heads[arcs.row[e] + 1] += 1
-        heads[rows + arcs.column[e] + 1] += 1
+        heads[arcs.row[e]] += 1
+        heads[rows + arcs.column[e]] += 1
     for v in range(count):
         heads[v + 1] += heads[v]
         nodes[v].first = NONE
-    ends = heads[:-1].copy()
     incident = np.empty(2 * count, np.int32)
     for e in range(count - 1):
-        for v in (np.int64(arcs.row[e]), np.int64(rows + arcs.column[e])):
-            incident[ends[v]] = e
-            ends[v] += 1
+        i, j = arcs.row[e], rows + arcs.column[e]
+        heads[i] -= 1
+        incident[heads[i]] = e
+        heads[j] -= 1
+        incident[heads[j]] = e
     nodes[root].parent = nodes[root].after = nodes[root].before = NONE
     nodes[root].depth = 0
     order = np.empty(count, np.int64)

@@ -1,0 +1,281 @@
+"""A start for agents that track well: frames matched within a band around the best delay, made into a tree.
+
+Compiled code; see `proctor.metrics.transport.solve`. Row i may go to the WIDTH columns around i + delay, counted
+cyclically, so that what a delay leaves over at the ends is matched with what is missing there. The assignment problem on these
+arcs is solved by reduction and shortest augmenting paths; shortest paths of reduced cost to one root then
+connect its pairs, and the tree is optimal as far as the band goes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from proctor.metrics.transport.distances import exact, njit_plain
+from proctor.metrics.transport.tree import Arcs
+
+WIDTH = 17
+LONGEST_DELAY = 12
+STRIDE = 8
+"""Every how manyth frame is looked at to find the delay."""
+GOOD = 0.35
+"""The band is tried where frames are this much closer at the best delay than at half the motion's length."""
+
+
+class Matching(NamedTuple):
+    """`cost` (n, WIDTH) of the band, whose row i begins at column i + shift; the columns' duals; the column of every row
+    and the row of every column, -1 where there is none."""
+
+    cost: np.ndarray
+    dual: np.ndarray
+    column: np.ndarray
+    row: np.ndarray
+    shift: int
+
+
+@njit_plain
+def delay(a, b):
+    """The delay at which the frames of `a` and `b` are closest; a large number where they are close at none, or where
+    there are too few of them for a band."""
+    n = a.shape[0]
+    if n != b.shape[0] or n < 2 * WIDTH:
+        return n
+    best, at = np.inf, 0
+    for shift in range(-LONGEST_DELAY, LONGEST_DELAY + 1):
+        here = _apart(a, b, shift)
+        if here < best:
+            best, at = here, shift
+    return at if best < GOOD * _apart(a, b, n // 2) else n
+
+
+@njit_plain
+def _apart(a, b, shift):
+    """Sum of the distances of every STRIDEth frame to the one `shift` later, cyclically."""
+    n = a.shape[0]
+    total = 0.0
+    for i in range(0, n, STRIDE):
+        total += exact(a, b, i, (i + shift + n) % n)
+    return total
+
+
+@njit_plain
+def band_arcs(a, b, lag, root):
+    """The arcs of a tree on all rows and columns; `root` is the column that has more mass."""
+    matching = _reduced(a, b, (lag - WIDTH // 2 + a.shape[0]) % a.shape[0])
+    free = _settle(matching, _settle(matching, _free(matching)))
+    distance = _filled(a.shape[0], np.inf)
+    before = np.empty(a.shape[0], np.int64)
+    for place in range(free.shape[0]):
+        _augment(matching, free[place], distance, before)
+    return _connected(matching, root)
+
+
+@njit_plain
+def _filled(count, value):
+    """(count,) float64 of `value`."""
+    out = np.empty(count)
+    for i in range(count):
+        out[i] = value
+    return out
+
+
+@njit_plain
+def _none(count):
+    """(count,) int64 of -1."""
+    out = np.empty(count, np.int64)
+    for i in range(count):
+        out[i] = -1
+    return out
+
+
+@njit_plain
+def _free(matching):
+    """The rows without a column."""
+    rows = np.empty(matching.column.shape[0], np.int64)
+    count = 0
+    for i in range(rows.shape[0]):
+        if matching.column[i] < 0:
+            rows[count] = i
+            count += 1
+    return rows[:count]
+
+
+@njit_plain
+def _reduced(a, b, shift):
+    """Every column's dual its least cost, and matched with that row if it is still free."""
+    n = a.shape[0]
+    cost = np.empty((n, WIDTH))
+    dual = _filled(n, np.inf)
+    nearest = np.zeros(n, np.int64)
+    for i in range(n):
+        for c in range(WIDTH):
+            j = (i + shift + c) % n
+            cost[i, c] = exact(a, b, i, j)
+            if cost[i, c] < dual[j]:
+                dual[j] = cost[i, c]
+                nearest[j] = i
+    column, row = _none(n), _none(n)
+    for j in range(n):
+        i = nearest[j]
+        if column[i] < 0:
+            column[i], row[j] = j, i
+    return Matching(cost, dual, column, row, shift)
+
+
+@njit_plain
+def _settle(matching, free):
+    """Give free rows their best column, lower its dual to where the second best is as good, and free the row that had
+    it; rows are tried again, within reason. Returns the rows that are free in the end."""
+    n = matching.column.shape[0]
+    waiting = np.empty(n, np.int64)
+    left = head = 0
+    tries = 4 * free.shape[0]
+    while head < free.shape[0]:
+        i = free[head]
+        head += 1
+        first, second, gap, _ = _best_two(matching, i)
+        j = first if gap > 0 or matching.row[first] < 0 else second
+        matching.dual[first] -= gap
+        other = matching.row[j]
+        matching.column[i], matching.row[j] = j, i
+        if other < 0:
+            continue
+        matching.column[other] = -1
+        tries -= 1
+        if gap > 0 and tries > 0:
+            head -= 1
+            free[head] = other
+        else:
+            waiting[left] = other
+            left += 1
+    return waiting[:left]
+
+
+@njit_plain
+def _best_two(matching, i):
+    """The columns of least and second least cost minus dual in row i, the difference, and the least."""
+    n = matching.column.shape[0]
+    least = second = np.inf
+    at = other = 0
+    start = (i + matching.shift) % n
+    for c in range(WIDTH):
+        j = start + c if start + c < n else start + c - n
+        here = matching.cost[i, c] - matching.dual[j]
+        if here < least:
+            second, other = least, at
+            least, at = here, j
+        elif here < second:
+            second, other = here, j
+    return at, other, second - least, least
+
+
+@njit_plain
+def _augment(matching, start, distance, before):
+    """Match the row `start` along a shortest path. `distance` (n,) is infinite before and after."""
+    n = matching.column.shape[0]
+    reached = np.empty(n, np.int64)
+    count = done = 0
+    i, base = start, 0.0
+    while True:
+        count = _reach(matching, i, (base, distance, before), (reached, count))
+        nearest = done
+        for place in range(done + 1, count):
+            if distance[reached[place]] < distance[reached[nearest]]:
+                nearest = place
+        j = reached[nearest]
+        reached[done], reached[nearest] = j, reached[done]
+        base = distance[j]
+        if matching.row[j] < 0:
+            break
+        i = matching.row[j]
+        done += 1
+    for place in range(done):
+        matching.dual[reached[place]] += distance[reached[place]] - base
+    for place in range(count):
+        distance[reached[place]] = np.inf
+    while True:
+        i = before[j]
+        matching.row[j] = i
+        matching.column[i], j = j, matching.column[i]
+        if i == start:
+            return
+
+
+@njit_plain
+def _reach(matching, i, search, found):
+    """Shorten the distances of the columns of row i, which is `base` away. Returns how many columns are reached."""
+    base, distance, before = search
+    reached, count = found
+    n = matching.column.shape[0]
+    start = (i + matching.shift) % n
+    own = matching.column[i]
+    if own < 0:
+        _, _, _, level = _best_two(matching, i)
+    else:
+        level = matching.cost[i, (own - start + n) % n] - matching.dual[own]
+    for c in range(WIDTH):
+        j = start + c if start + c < n else start + c - n
+        here = base + max(matching.cost[i, c] - matching.dual[j] - level, 0.0)
+        if here < distance[j]:
+            if distance[j] == np.inf:
+                reached[count] = j
+                count += 1
+            distance[j] = here
+            before[j] = i
+    return count
+
+
+@njit_plain
+def _connected(matching, root):
+    """The tree of all pairs: every pair's row has an arc to the column of the next pair on its way to the root."""
+    n = matching.column.shape[0]
+    parent = _ways(matching, matching.row[root])
+    weight = np.zeros(n, np.int64)
+    children = np.zeros(n, np.int64)
+    for i in range(n):
+        if parent[i] >= 0:
+            children[parent[i]] += 1
+    arcs = Arcs(np.empty(2 * n - 1, np.int32), np.empty(2 * n - 1, np.int32), np.empty(2 * n - 1, np.int64))
+    found = 0
+    for leaf in range(n):
+        i = leaf
+        while children[i] == 0:
+            children[i] = -1
+            up = parent[i]
+            weight[i] += 1
+            surplus = 0 if up < 0 else weight[i]
+            arcs.row[found], arcs.column[found], arcs.flow[found] = i, matching.column[i], n + 2 - surplus
+            found += 1
+            if up < 0:
+                break
+            arcs.row[found], arcs.column[found], arcs.flow[found] = i, matching.column[up], surplus
+            found += 1
+            weight[up] += weight[i]
+            children[up] -= 1
+            i = up
+    return arcs
+
+
+@njit_plain
+def _ways(matching, root):
+    """For every row the next on a shortest way to the row `root`, whose own is -1."""
+    n = matching.column.shape[0]
+    distance = _filled(n, np.inf)
+    parent = _none(n)
+    distance[root] = 0.0
+    improved = True
+    while improved:
+        improved = False
+        for step in range(2 * n):
+            i = (root + step) % n if step < n else (root + 2 * n - step) % n
+            start = (i + matching.shift) % n
+            own = matching.cost[i, (matching.column[i] - start + n) % n] - matching.dual[matching.column[i]]
+            for c in range(WIDTH):
+                j = start + c if start + c < n else start + c - n
+                way = distance[matching.row[j]] + max(matching.cost[i, c] - matching.dual[j] - own, 0.0)
+                if way < distance[i]:
+                    distance[i] = way
+                    parent[i] = matching.row[j]
+                    improved = True
+    return parent
