@@ -133,6 +133,7 @@ class EndovascularEnv(Env):
         return {
             "case": np.array(self.target_branch),
             "simulator": np.array("embedded"),
+            "force_unit": np.array("N"),
             "tool": np.array(self._tool or str(self.options.tool if isinstance(self.options.tool, str) else "custom")),
             "target_pos3d": self.carm.track(self.target),
             "target_threshold_mm": np.array(self.options.anatomy.target_threshold_mm),
