@@ -22,6 +22,7 @@ from proctor.report.model import (
     TaskReport,
 )
 from proctor.report.tables import agent_keys
+from proctor.report.vessel_model import Passage
 from proctor.stats import Interval
 
 
@@ -133,11 +134,12 @@ def _rate(rate: RateEstimate) -> dict[str, Any]:
 
 
 def case_keys(report: Report) -> dict[str, Any]:
-    """Targets and cases, for runs that have them; no keys for others."""
+    """Targets, cases and what was read from records, for runs that have them; no keys for others."""
     keys = {
         "targets": [{**asdict(result), "interval": _interval(result.interval)} for result in report.targets],
         "cases": [_cases(table) for table in report.cases],
         "joint_errors": [_joint_errors(errors) for errors in report.joint_errors],
+        "passages": [_passage(passage) for passage in report.passages],
     }
     return {key: value for key, value in keys.items() if value}
 
@@ -170,6 +172,25 @@ def _joint_errors(errors: JointErrors) -> dict[str, Any]:
         "duration": errors.duration,
         "unit": errors.unit,
         "joints": [{"joint": name, "mean_rad": mean, "max_bin_rad": top} for name, mean, top in joints],
+    }
+
+
+def _passage(passage: Passage) -> dict[str, Any]:
+    peak = passage.peak
+    return {
+        "agent": passage.agent,
+        "task": passage.task,
+        "trial": passage.index,
+        "seed": passage.seed,
+        "outcome": passage.outcome,
+        "duration": passage.duration,
+        "unit": passage.time_unit,
+        "force_max": None if peak is None else peak.force,
+        "force_max_at": None if peak is None else peak.time,
+        "force_unit": passage.force_unit,
+        "npz": passage.npz,
+        "picture": passage.picture,
+        "video": passage.video,
     }
 
 

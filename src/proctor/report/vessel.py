@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-import numpy as np
-
 from proctor.report import svg, text
 from proctor.report.markup import lead
 from proctor.report.model import Report
 from proctor.report.svg import esc
 from proctor.report.vessel_curves import by_agent, force_curves
-from proctor.report.vessel_drawing import Frame, force_picture, frame_of, picture, scale_bar, vessel_group
+from proctor.report.vessel_drawing import Frame, force_picture, force_scale, frame_of, picture, scale_bar, vessel_group
 from proctor.report.vessel_model import Passage, Vessel
 
 ENDS = {"success": "reached", "truncated": "out of time", "failure": "failed"}
@@ -122,13 +120,6 @@ def facts(passage: Passage) -> list[str]:
     if passage.peak is not None:
         found.append(f"peak {text.number(passage.peak.force)} {passage.force_unit}")
     return found
-
-
-def force_scale(passages: Sequence[Passage]) -> float:
-    """The force that gets the strongest colour: the 99th percentile over all points; 1 where all is 0 or unknown."""
-    known = [p.force[np.isfinite(p.force)] for p in passages if p.force is not None]
-    top = float(np.percentile(np.concatenate(known), 99)) if known else 0.0
-    return top if top > 0 else 1.0
 
 
 def _force_map(agent: str, passages: Sequence[Passage], view: _View) -> str:

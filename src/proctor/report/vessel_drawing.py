@@ -99,6 +99,13 @@ def spaced(points: np.ndarray, step: float) -> np.ndarray:
     return np.unique(np.concatenate([np.searchsorted(arc, wanted - 1e-9), [len(points) - 1]]))
 
 
+def force_scale(passages: Sequence[Passage]) -> float:
+    """The force that gets the strongest colour: the 99th percentile over all points; 1 where all is 0 or unknown."""
+    known = [p.force[np.isfinite(p.force)] for p in passages if p.force is not None]
+    top = float(np.percentile(np.concatenate(known), 99)) if known else 0.0
+    return top if top > 0 else 1.0
+
+
 def time_steps(passage: Passage, longest: float) -> list[int]:
     """The colour of every point of the tip's path."""
     return [heat_step(float(t) / longest) for t in passage.times]

@@ -16,6 +16,7 @@ from proctor.report.jsonfile import write_json
 from proctor.report.markdown import to_markdown
 from proctor.report.model import Report, ReportContext
 from proctor.report.tables import TrialTable, write_agents, write_trials
+from proctor.report.vessel_png import write_pictures
 from proctor.report.vessel_records import read_passages
 from proctor.scoring import make_scoring
 
@@ -26,14 +27,15 @@ def write_reports(
     results: Callable[[], Iterator[TrialResult]],
     context: ReportContext,
 ) -> Report:
-    """Write `summary.csv`, `trials.parquet` and `report.{json,csv,md,html}` into `folder`. `results` is
-    called twice and gives the finished trials in plan order each time. Equal results give equal bytes,
-    `context` aside."""
+    """Write `summary.csv`, `trials.parquet`, `report.{json,csv,md,html}` and `pictures/` (where there are any) into
+    `folder`. `results` is called twice and gives the finished trials in plan order each time. Equal results give equal
+    bytes, `context` aside."""
     report = build_report(cfg, results(), context)
     report = replace(
         report, joint_errors=read_joint_errors(folder, report.cases), passages=read_passages(folder, report)
     )
     write_trials(folder, TrialTable(report, make_scoring(cfg.scoring, context.base)), results())
+    write_pictures(folder, report.passages)
     write_json(folder / "report.json", report)
     write_agents(folder / "report.csv", report)
     write_text(folder / "report.md", to_markdown(report))
