@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+_DEGENERATE = 1e-9
+
 
 def gravity_in(quat: np.ndarray) -> np.ndarray:
     """The direction of gravity (0, 0, -1) in the frame of `quat`, (..., 3)."""
@@ -25,6 +27,34 @@ def y_axis(quat: np.ndarray) -> np.ndarray:
     """The second column."""
     w, x, y, z = _parts(quat)
     return np.stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)], axis=-1)
+
+
+def z_axis(quat: np.ndarray) -> np.ndarray:
+    """The third column."""
+    w, x, y, z = _parts(quat)
+    return np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1)
+
+
+def heading(quat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine of the heading, the direction of the x axis seen from above. 0 where it points straight up or
+    down."""
+    w, x, y, z = _parts(quat)
+    ahead, aside = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z)
+    length = np.sqrt(ahead * ahead + aside * aside)
+    vertical = length < _DEGENERATE
+    length = np.where(vertical, 1.0, length)
+    return np.where(vertical, 1.0, ahead / length), np.where(vertical, 0.0, aside / length)
+
+
+def unturn(vectors: np.ndarray, turn: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Vectors (..., M, 3) in the frame that is turned about the vertical by `turn`: cosine and sine, (...)."""
+    cos, sin = turn[0][..., None], turn[1][..., None]
+    out = np.empty_like(vectors)
+    x, y = vectors[..., 0], vectors[..., 1]
+    out[..., 0] = cos * x + sin * y
+    out[..., 1] = cos * y - sin * x
+    out[..., 2] = vectors[..., 2]
+    return out
 
 
 def into(quat: np.ndarray, vectors: np.ndarray) -> np.ndarray:
