@@ -19,6 +19,7 @@ from proctor.report import model
 from proctor.report.accumulate import CellColumns, Columns
 from proctor.report.cases import case_tables
 from proctor.report.findings import find, verdict
+from proctor.report.simulators import force_findings, simulated_by
 from proctor.report.targets import target_results
 from proctor.report.tracking import tracking_findings
 from proctor.scoring import Scoring, make_scoring, read_targets
@@ -164,7 +165,8 @@ def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model
         targets=target_results(read_targets(cfg.scoring.options), agents, infos),
         cases=case_tables([columns.cells[agent.agent, task.name] for agent in agents for task in cfg.tasks], estimator),
     )
-    return replace(draft, verdict=verdict(draft), findings=(*tracking_findings(draft), *find(draft), *trouble))
+    findings = (*force_findings(draft, cfg.tasks), *tracking_findings(draft), *find(draft), *trouble)
+    return replace(draft, verdict=simulated_by(cfg.tasks) + verdict(draft), findings=findings)
 
 
 def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:

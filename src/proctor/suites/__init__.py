@@ -21,6 +21,7 @@ SUITES = Registry(
     {
         "endovascular": "proctor.suites.endovascular.suite:EndovascularSuite",
         "gymnasium": "proctor.suites.gymnasium:GymnasiumSuite",
+        "steve": "proctor.suites.steve:SteveSuite",
         "tracking": "proctor.suites.tracking.suite:TrackingSuite",
     },
 )

@@ -121,6 +121,8 @@ class Suite(abc.ABC):
     Options: ClassVar[type[SuiteOptions]]
     reusable: ClassVar[bool] = True
     """False: an environment carries something over a reset, so each trial gets a fresh one."""
+    install: ClassVar[str | None] = None
+    """How to get what it needs, where no extra of Proctor's brings it."""
 
     @abc.abstractmethod
     def task_name(self, options: Any) -> str:

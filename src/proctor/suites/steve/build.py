@@ -1,0 +1,135 @@
+"""A stEVE environment from options: the parts of stEVE's own benchmark environment, in its order.
+
+Observation: `tracking` (wire points of the last pictures), `target`, `last_action`, all scaled to [-1, 1]; stEVE's
+agents take them flattened in this order. Reward: 1 at the target, 0.001 for every mm of path gained, -0.005 for every
+step.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.suites.steve.devices import make_device
+from proctor.suites.steve.options import ArchCfg, SteveOptions
+
+OBSERVED = ("tracking", "target", "last_action")
+REWARD_TARGET, REWARD_PATH_PER_MM, REWARD_STEP = 1.0, 0.001, -0.005
+HOW = (
+    "install stEVE (pip install -e . in a checkout of it) beside SOFA with SofaPython3 and BeamAdapter, and set "
+    "SOFA_ROOT and PYTHONPATH as SOFA says; or use simulator: embedded"
+)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The stEVE objects that an environment needs."""
+
+    env: Any
+    intervention: Any
+    pathfinder: Any
+
+
+def import_eve() -> Any:
+    """stEVE's package, with SOFA known to be there. Raises InputError with the way out."""
+    for package in ("Sofa", "eve"):
+        try:
+            found = importlib.import_module(package)
+        except ImportError as error:
+            raise InputError(f'the steve suite cannot import "{package}" ({error}); {HOW}') from None
+    return found
+
+
+def build(eve: Any, options: SteveOptions) -> Parts:
+    """A new environment, with a simulation of its own."""
+    intervention = _intervention(eve, options)
+    if options.use_non_mp_sim:
+        intervention.make_non_mp()
+    else:
+        intervention.make_mp()
+    pathfinder = eve.pathfinder.BruteForceBFS(intervention=intervention)
+    env = eve.Env(
+        intervention=intervention,
+        observation=_observation(eve, intervention, options),
+        reward=_reward(eve, intervention, pathfinder),
+        terminal=eve.terminal.TargetReached(intervention),
+        truncation=None,
+        start=eve.start.InsertionPoint(intervention),
+        pathfinder=pathfinder,
+    )
+    return Parts(env, intervention, pathfinder)
+
+
+def _intervention(eve: Any, options: SteveOptions) -> Any:
+    anatomy = options.anatomy
+    tree = _vessel_tree(eve, anatomy)
+    limits = (options.max_translation_mm_s, options.max_rotation_rad_s)
+    simulation = eve.intervention.simulation.SofaBeamAdapter(
+        friction=anatomy.friction, dt_simulation=options.dt_simulation_s
+    )
+    fluoroscopy = eve.intervention.fluoroscopy.TrackingOnly(
+        simulation=simulation,
+        vessel_tree=tree,
+        image_frequency=anatomy.image_frequency_hz,
+        image_rot_zx=list(anatomy.image_rot_zx_deg),
+    )
+    target = eve.intervention.target.BranchEnd(
+        vessel_tree=tree,
+        fluoroscopy=fluoroscopy,
+        threshold=anatomy.target_threshold_mm,
+        branches=list(anatomy.target_branches),
+    )
+    intervention = eve.intervention.MonoPlaneStatic(
+        vessel_tree=tree,
+        devices=[make_device(eve, options.tool, limits)],
+        simulation=simulation,
+        fluoroscopy=fluoroscopy,
+        target=target,
+        stop_device_at_tree_end=options.stop_at_tree_end,
+    )
+    intervention.normalize_action = options.normalize_action
+    return intervention
+
+
+def _vessel_tree(eve: Any, anatomy: ArchCfg) -> Any:
+    """The generated arch. stEVE takes a seed of 0 for none; the same stream under another name is not 0."""
+    trees = eve.intervention.vesseltree
+    types = [member.value for member in trees.ArchType]
+    if anatomy.arch_type not in types:
+        raise InputError(f'stEVE generates no arch of type "{anatomy.arch_type}"; expected one of {", ".join(types)}')
+    seed = anatomy.seed or np.random.SeedSequence(0)
+    tree = trees.AorticArch(arch_type=trees.ArchType(anatomy.arch_type), seed=seed)
+    tree.reset()
+    known = [branch.name for branch in tree.branches]
+    unknown = [name for name in anatomy.target_branches if name not in known]
+    if unknown:
+        raise InputError(
+            f"an arch of type {anatomy.arch_type} has no branch {', '.join(unknown)}; it has {', '.join(known)}"
+        )
+    return tree
+
+
+def _observation(eve: Any, intervention: Any, options: SteveOptions) -> Any:
+    wrap = eve.observation.wrapper
+    tracking = eve.observation.Tracking2D(
+        intervention, n_points=options.tracking_points, resolution=options.tracking_resolution_mm
+    )
+    tracking = wrap.NormalizeTracking2DEpisode(tracking, intervention)
+    tracking = wrap.Memory(tracking, options.tracking_memory, wrap.MemoryResetMode.FILL)
+    target = wrap.NormalizeTracking2DEpisode(eve.observation.Target2D(intervention), intervention)
+    last_action = wrap.Normalize(eve.observation.LastAction(intervention))
+    return eve.observation.ObsDict(dict(zip(OBSERVED, (tracking, target, last_action), strict=True)))
+
+
+def _reward(eve: Any, intervention: Any, pathfinder: Any) -> Any:
+    return eve.reward.Combination(
+        [
+            eve.reward.TargetReached(intervention, factor=REWARD_TARGET, final_only_after_all_interim=False),
+            eve.reward.PathLengthDelta(pathfinder, REWARD_PATH_PER_MM),
+            eve.reward.Step(factor=REWARD_STEP),
+        ]
+    )

@@ -1,0 +1,139 @@
+"""A stEVE environment on SOFA.
+
+Action: (translation, rotation) of the wire for one picture's time, as `normalize_action` says. Positions that are
+recorded are stEVE's tracking coordinates, in mm. An episode ends when the tip is within the threshold of the target. A
+simulation that diverges (or, in a process of its own, hangs) raises: the trial is an environment error, no score.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from proctor.suites.protocol import Env, Step
+from proctor.suites.steve.build import OBSERVED, build
+from proctor.suites.steve.forces import SceneForces
+from proctor.suites.steve.options import SteveOptions
+
+RECORDED_POINTS = 32
+"""Points of the wire in a record, evenly from the tip to the entry."""
+
+
+class SimulationDiverged(RuntimeError):
+    """SOFA's state is no state of a wire any more."""
+
+
+class SteveEnv(Env):
+    """One wire in one vessel. `eve` is stEVE's package."""
+
+    def __init__(self, eve: Any, options: SteveOptions):
+        self._eve, self.options = eve, options
+        self.action_dt_s = 1.0 / options.anatomy.image_frequency_hz
+        parts = build(eve, options)
+        self._env, self._intervention, self._pathfinder = parts.env, parts.intervention, parts.pathfinder
+        self._simulation = self._intervention.simulation
+        self._reset_simulation = self._simulation.reset
+        box = self._intervention.action_space
+        low, high = (bound.ravel().astype(np.float32) for bound in (box.low, box.high))
+        self.action_space = spaces.Box(low, high, dtype=np.float32)
+        self.observation_space = _observation_space(self._env.observation_space)
+
+    def reset(self, seed: int, index: int) -> Any:
+        """The seed draws the wire's angle in the sheath and, among several, the target."""
+        self._simulation.reset = functools.partial(self._reset_simulation, seed=seed)
+        observation, _ = self._env.reset(seed=seed)
+        self._check()
+        self._forces = SceneForces(self._simulation.root if self.options.use_non_mp_sim else None)
+        self._initial_mm = max(float(self._pathfinder.path_length), 1e-9)
+        self._tip: np.ndarray | None = None
+        self._before, self._inserted_mm = self._tracking()[0], self._inserted()
+        self._travelled_mm = self._pushed_mm = self._time_s = 0.0
+        return _plain(observation)
+
+    def step(self, action: Any) -> Step:
+        observation, reward, terminated, truncated, _ = self._env.step(np.asarray(action, np.float32))
+        self._check()
+        success = bool(self._intervention.target.reached)
+        signals = self._signals()
+        return Step(_plain(observation), float(reward), bool(terminated), bool(truncated), success, signals)
+
+    def _check(self) -> None:
+        if self._simulation.simulation_error:
+            raise SimulationDiverged("the SOFA simulation diverged or stopped answering (stEVE: simulation_error)")
+        if not np.isfinite(self._tracking()[0]).all():
+            raise SimulationDiverged("the SOFA simulation diverged: the wire's tip is not at a finite position")
+
+    def _tracking(self) -> np.ndarray:
+        """The wire in tracking coordinates, from the tip on: (points, 3)."""
+        return np.asarray(self._intervention.fluoroscopy.tracking3d, np.float64)
+
+    def _inserted(self) -> float:
+        return float(self._intervention.device_lengths_inserted[0])
+
+    def _signals(self) -> dict[str, Any]:
+        wire, inserted = self._tracking(), self._inserted()
+        tip = wire[0]
+        velocity = np.zeros(3) if self._tip is None else (tip - self._tip) / self.action_dt_s
+        self._travelled_mm += float(np.linalg.norm(tip - self._before))
+        self._pushed_mm += abs(inserted - self._inserted_mm)
+        self._time_s += self.action_dt_s or 0.0
+        self._tip = self._before = tip
+        self._inserted_mm = inserted
+        return {
+            "tip_pos3d": tip,
+            "tip_vel3d": velocity,
+            "inserted_length": inserted,
+            "rotation": float(self._intervention.device_rotations[0]),
+            "path_ratio": 1.0 - float(self._pathfinder.path_length) / self._initial_mm,
+            "trajectory_length": self._travelled_mm,
+            "avg_translation_speed": self._pushed_mm / self._time_s,
+            **self._forces.read(),
+            "wire_pos3d": evenly(wire, RECORDED_POINTS).astype(np.float32),
+        }
+
+    def constants(self) -> dict[str, Any]:
+        """What pictures of a trial need: the vessel (points, radii, branch of each point), target and names."""
+        branches, tool = self._intervention.vessel_tree.branches, self.options.tool
+        points = [self._track(branch.coordinates) for branch in branches]
+        target = np.asarray(self._intervention.target.coordinates3d, np.float64)
+        ends = {b.name: p[-1] for b, p in zip(branches, points, strict=True)}
+        wanted = self.options.anatomy.target_branches
+        return {
+            "case": np.array(min(wanted, key=lambda name: float(np.linalg.norm(ends[name] - target)))),
+            "simulator": np.array("sofa"),
+            "tool": np.array(tool if isinstance(tool, str) else "custom"),
+            "force_unit": np.array("scene force"),
+            "target_pos3d": target,
+            "target_threshold_mm": np.array(self.options.anatomy.target_threshold_mm),
+            "vessel_pos3d": np.concatenate(points).astype(np.float32),
+            "vessel_radius": np.concatenate([np.asarray(b.radii) for b in branches]).astype(np.float32),
+            "vessel_branch": np.repeat([b.name for b in branches], [len(p) for p in points]),
+        }
+
+    def _track(self, points: np.ndarray) -> np.ndarray:
+        """Vessel coordinates to tracking coordinates."""
+        view = self._intervention.fluoroscopy
+        transform = self._eve.util.coordtransform.vessel_cs_to_tracking3d
+        return np.asarray(transform(points, view.image_rot_zx, view.image_center, None), np.float64)
+
+    def close(self) -> None:
+        self._env.close()
+
+
+def _observation_space(observed: Any) -> spaces.Dict:
+    """The entries in stEVE's order. Values are about [-1, 1], but the wire may leave the vessel's box."""
+    return spaces.Dict([(key, spaces.Box(-np.inf, np.inf, observed[key].shape, np.float32)) for key in OBSERVED])
+
+
+def _plain(observation: Any) -> dict[str, np.ndarray]:
+    return {key: np.asarray(observation[key], np.float32) for key in OBSERVED}
+
+
+def evenly(points: np.ndarray, count: int) -> np.ndarray:
+    """`count` points at even distances along a polyline (n, 3), ends included."""
+    along = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))]
+    wanted = np.linspace(0.0, along[-1], count)
+    return np.stack([np.interp(wanted, along, points[:, axis]) for axis in range(points.shape[1])], axis=1)

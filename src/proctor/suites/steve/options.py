@@ -1,0 +1,71 @@
+"""Options of the `steve` suite, as data."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from proctor.errors import InputError
+from proctor.suites.protocol import SuiteOptions
+from proctor.suites.steve.devices import check_tool
+
+
+class ArchCfg(SuiteOptions):
+    """The vessel, the target and the C-arm."""
+
+    type: Literal["aortic_arch"] = "aortic_arch"
+    arch_type: str = "I"
+    """One of the arch types that the installed stEVE generates (I, II, IV, V, VI, VII)."""
+    seed: int = Field(default=0, ge=0)
+    """Of the generator: another seed is another patient."""
+    target_mode: Literal["branch_end"] = "branch_end"
+    target_branches: tuple[str, ...] = Field(default=("lcca",), min_length=1, strict=False)
+    """With several, each trial draws one from its seed."""
+    target_threshold_mm: float = Field(default=5.0, gt=0)
+    image_frequency_hz: float = Field(default=7.5, ge=1, le=60)
+    """Of pictures and of actions."""
+    image_rot_zx_deg: tuple[float, float] = Field(default=(20.0, 5.0), strict=False)
+    friction: float = Field(default=0.001, ge=0)
+
+    @field_validator("target_branches")
+    @classmethod
+    def _once(cls, branches: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(branches)) < len(branches):
+            raise ValueError("names a branch twice")
+        return branches
+
+
+class SteveOptions(SuiteOptions):
+    """One task of the suite."""
+
+    anatomy: ArchCfg = ArchCfg()
+    tool: str | dict[str, Any] = "angled_standard"
+    """A tool of the endovascular suite (a name, or a mapping that describes one), `standard_j` (stEVE's own wire), or
+    an import string to a stEVE device. An agent that brings its own tool uses that one."""
+    use_non_mp_sim: bool = True
+    """Run SOFA in the worker's own process, with its scene in reach: forces need this. False: stEVE runs SOFA in a
+    process of its own, and no force is measured."""
+    normalize_action: bool = True
+    """Actions in [-1, 1], as stEVE's agents are trained; false: mm/s and rad/s."""
+    max_translation_mm_s: float = Field(default=35.0, gt=0)
+    max_rotation_rad_s: float = Field(default=3.14, gt=0)
+    """What an action of 1 means."""
+    dt_simulation_s: float = Field(default=0.006, gt=0, le=0.1)
+    """SOFA's time step."""
+    stop_at_tree_end: bool = True
+    """Do not push on where the tip has come to the end of a vessel."""
+    tracking_points: int = Field(default=3, ge=1, le=50)
+    """Observed points of the wire, from the tip on."""
+    tracking_resolution_mm: float = Field(default=2.0, gt=0)
+    tracking_memory: int = Field(default=2, ge=1)
+    """Pictures that the observation remembers, the newest first."""
+
+    @field_validator("tool")
+    @classmethod
+    def _tool(cls, tool: str | dict[str, Any]) -> str | dict[str, Any]:
+        try:
+            check_tool(tool)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return tool

@@ -1,0 +1,36 @@
+"""The `steve` suite."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from proctor.errors import InputError
+from proctor.suites.protocol import Env, Suite, SuiteOptions
+from proctor.suites.steve.build import HOW, import_eve
+from proctor.suites.steve.options import SteveOptions
+
+
+class SteveSuite(Suite):
+    """A guidewire in an aortic arch, on SOFA through stEVE."""
+
+    name: ClassVar[str] = "steve"
+    Options: ClassVar[type[SuiteOptions]] = SteveOptions
+    reusable: ClassVar[bool] = False
+    """SOFA's reset leaves traces (solver warm starts, the state of contact): each trial gets a scene of its own."""
+
+    install: ClassVar[str | None] = HOW
+
+    def task_name(self, options: SteveOptions) -> str:
+        """Such as `arch-I-lcca`."""
+        anatomy = options.anatomy
+        return f"arch-{anatomy.arch_type}-{'-'.join(anatomy.target_branches)}"
+
+    def make(self, options: SteveOptions, *, render: bool, worlds: int) -> Env:
+        if render:
+            raise InputError("the steve suite draws no frames; use record: series, or simulator: embedded for videos")
+        from proctor.suites.steve.env import SteveEnv
+
+        return SteveEnv(import_eve(), options)
+
+    def needs(self) -> list[tuple[str, str]]:
+        return [("eve", "steve"), ("Sofa", "steve")]
