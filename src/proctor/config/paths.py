@@ -1,9 +1,10 @@
 """Paths in a config: relative ones start from the folder of the YAML file and become absolute.
 
 Which values are paths: `checkpoint`; import strings of a file (`controllers.py:PD`), or of a module that lies
-in the YAML file's folder; options named `file` or `..._file`; a Python file by itself (`imports:
-[my_envs.py]`); and any option that begins with `./` or `../`. Inside `kwargs`, which belong to somebody
-else's function, only the last rule holds.
+in the YAML file's folder; options named `file` or `..._file`; folders that need not exist, `..._folder`; a Python file
+by itself (`imports: [my_envs.py]`); what a suite declares as its `places`, unless it has a scheme (`builtin:g1`); and
+any option that begins with `./` or `../`. Inside `kwargs`, which belong to somebody else's function, only the last rule
+holds.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from proctor.config.problems import Path, Problems, did_you_mean
 
 _IMPORT_STRING = re.compile(r"(?P<module>[^:\s]+):(?P<name>[A-Za-z_][\w./-]*)$")
+_SCHEME = re.compile(r"[a-z][a-z_]+:")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 
 
@@ -28,6 +30,8 @@ class Context:
 
     base: FilePath
     problems: Problems
+    places: frozenset[str] = frozenset()
+    """Options of the suite at hand that hold paths, or names with a scheme."""
 
 
 def absolute(text: str, base: FilePath) -> str:
@@ -82,11 +86,13 @@ def resolve_options(value: Any, where: Path, context: Context) -> Any:
     if "kwargs" in where:
         return absolute(value, context.base) if value.startswith(("./", "../")) else value
     key = next((part for part in reversed(where) if isinstance(part, str)), "")
+    if key in context.places or (key == "path" and not context.places.isdisjoint(where)):
+        return value if _SCHEME.match(value) else absolute(value, context.base)
     if _IMPORT_STRING.match(value):
         return import_string(value, where, context)
     if key == "file" or key.endswith("_file") or value.endswith(".py"):
         return existing_file(value, where, context)
-    return absolute(value, context.base) if value.startswith(("./", "../")) else value
+    return absolute(value, context.base) if value.startswith(("./", "../")) or key.endswith("_folder") else value
 
 
 def is_pattern(text: str, base: FilePath) -> bool:

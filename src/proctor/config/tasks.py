@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from proctor.config.models import TaskCfg
@@ -61,7 +62,8 @@ def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tupl
     if not isinstance(options, dict):
         return data, fallback
     here = (*where, "options")
-    checked = validate(suite.Options, resolve_options(options, here, context), here, context.problems)
+    resolved = resolve_options(options, here, replace(context, places=suite.Options.places))
+    checked = validate(suite.Options, resolved, here, context.problems)
     if checked is None:
         return data, fallback
     data["options"] = checked.model_dump(mode="json")

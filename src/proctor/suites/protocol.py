@@ -112,6 +112,8 @@ class SuiteOptions(BaseModel):
     """Base of a suite's options: frozen data, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    places: ClassVar[frozenset[str]] = frozenset()
+    """Options that hold paths, which start from the config's folder, or names with a scheme (`builtin:g1`)."""
 
 
 class Suite(abc.ABC):

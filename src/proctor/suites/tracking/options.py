@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -39,6 +39,8 @@ def _listed(value: Any) -> Any:
 class TrackingOptions(SuiteOptions, MotionOptions):
     """One task of the suite: a robot, the motions it is to follow, and what it sees. The keys of `MotionOptions` (fps,
     clip_s, ...) say how motion files are read."""
+
+    places: ClassVar[frozenset[str]] = frozenset({"robot", "motions"})
 
     robot: str = Field(default="builtin:g1", min_length=1)
     """`builtin:g1`, `menagerie:NAME`, or the path of an MJCF file."""
