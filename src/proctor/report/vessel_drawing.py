@@ -101,8 +101,9 @@ def spaced(points: np.ndarray, step: float) -> np.ndarray:
 
 def force_scale(passages: Sequence[Passage]) -> float:
     """The force that gets the strongest colour: the 99th percentile over all points; 1 where all is 0 or unknown."""
-    known = [p.force[np.isfinite(p.force)] for p in passages if p.force is not None]
-    top = float(np.percentile(np.concatenate(known), 99)) if known else 0.0
+    forces = [p.force for p in passages if p.force is not None]
+    known = np.concatenate([force[np.isfinite(force)] for force in forces]) if forces else np.zeros(0)
+    top = float(np.percentile(known, 99)) if known.size else 0.0
     return top if top > 0 else 1.0
 
 

@@ -32,7 +32,7 @@ from proctor.report.vessel_model import Passage, Vessel
 
 HEIGHT_PX, WIDEST_PX, GAP_PX = 720, 960, 24
 PATH_PX, WIRE_PX, RING_PX = 2.6, 0.9, 1.2
-PAPER, LUMEN, WALL, INK, GOAL, UNKNOWN = "#ffffff", "#eef2f6", "#b4bfca", "#16202a", "#b3131b", "#b4bfca"
+LUMEN, WALL, INK, GOAL, UNKNOWN = "#eef2f6", "#b4bfca", "#16202a", "#b3131b", "#b4bfca"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def drawn(passage: Passage, look: Look) -> np.ndarray:
     left, right = ground, ground.copy()
     _path(left, look.frame, passage.tip, time_steps(passage, look.longest), hex_steps(TIME[0]))
     if passage.wire is not None:
-        _blend(left, cover(left.shape[:2], pixels(passage.wire, look.frame), WIRE_PX), INK)
+        _stroke(left, pixels(passage.wire, look.frame), WIRE_PX, INK)
     _path(right, look.frame, passage.tip, force_steps(passage, look.hardest), hex_steps(FORCE[0]))
     if passage.peak is not None and passage.peak.force > 0:
         _ring(right, look.frame, passage.peak.place, PEAK_MM, INK)
@@ -136,18 +136,23 @@ def _ground(vessel: Vessel | None, frame: Frame) -> np.ndarray:
 def _path(canvas: np.ndarray, frame: Frame, tip: np.ndarray, steps: Sequence[int], colours: Sequence[str]) -> None:
     """The path, later stretches over earlier ones."""
     places = pixels(tip, frame)
-    ends = [(places[max(i - 1, 0) : i + 1], steps[i]) for i in range(min(1, len(tip) - 1), len(tip))]
-    for piece, step in ends:
-        low = np.maximum(np.floor(piece.min(axis=0) - PATH_PX - 2).astype(int), 0)
-        high = np.maximum(np.ceil(piece.max(axis=0) + PATH_PX + 2).astype(int), low)
-        part = canvas[low[1] : high[1], low[0] : high[0]]
-        _blend(part, cover(part.shape[:2], piece - low, PATH_PX), UNKNOWN if step < 0 else colours[step])
+    for i in range(min(1, len(tip) - 1), len(tip)):
+        colour = UNKNOWN if steps[i] < 0 else colours[steps[i]]
+        _stroke(canvas, places[max(i - 1, 0) : i + 1], PATH_PX, colour)
 
 
 def _ring(canvas: np.ndarray, frame: Frame, centre: np.ndarray, radius_mm: float, colour: str) -> None:
     turn = np.linspace(0, 2 * np.pi, 49)
     circle = centre + radius_mm * np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    _blend(canvas, cover(canvas.shape[:2], pixels(circle, frame), RING_PX), colour)
+    _stroke(canvas, pixels(circle, frame), RING_PX, colour)
+
+
+def _stroke(canvas: np.ndarray, places: np.ndarray, radius: float, colour: str) -> None:
+    """A line through places, pixels; only the part of the canvas around it is touched."""
+    low = np.maximum(np.floor(places.min(axis=0) - radius - 2).astype(int), 0)
+    high = np.maximum(np.ceil(places.max(axis=0) + radius + 2).astype(int), low)
+    part = canvas[low[1] : high[1], low[0] : high[0]]
+    _blend(part, cover(part.shape[:2], places - low, radius), colour)
 
 
 def _blend(canvas: np.ndarray, mask: np.ndarray, colour: str) -> None:
