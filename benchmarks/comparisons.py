@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import sides
+from benchmarks import sides, transport
 from benchmarks.sides import Measured
 from benchmarks.table import Row, shown
 from benchmarks.tracking_metrics import tracking
@@ -117,6 +117,7 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "workers": workers,
     "start": start,
     "memory": memory,
+    "emd": transport.emd,
     "tracking": tracking,
     "tracking_rollout": rollout,
 }

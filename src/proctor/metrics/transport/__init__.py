@@ -16,7 +16,11 @@ from threading import local
 import numpy as np
 from numpy.typing import ArrayLike
 
+from proctor.errors import InputError
 from proctor.metrics.transport.points import checked, normalised
+
+FIXED_REACH = 2.0**26
+"""Fixed-point value of the largest possible distance. Duals may be 16 times as large before int32 is too small."""
 
 __all__ = ["Workspace", "emd", "emd_many"]
 
@@ -58,6 +62,8 @@ def emd_many(pairs: Iterable[tuple[ArrayLike, ArrayLike]], threads: int | None =
     The values do not depend on the number of threads. A thread keeps one table of 4 bytes per pair of frames, as large as
     its largest problem. Raises InputError, with the number of the pair, before anything is computed.
     """
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}, expected at least 1, or None for all cores")
     problems = [checked(a, b, f"pair {number}: ") for number, (a, b) in enumerate(pairs)]
     count = min(threads or len(os.sched_getaffinity(0)), len(problems))
     if count <= 1:
@@ -80,4 +86,5 @@ def _solve(a: np.ndarray, b: np.ndarray, workspace: Workspace) -> float:
     from proctor.metrics.transport.solve import transport
 
     a, b, exponent = normalised(a, b)
-    return math.ldexp(transport(a, b, workspace.table(len(a) * len(b))), exponent)
+    value, _ = transport(a, b, workspace.table(len(a) * len(b)), FIXED_REACH)
+    return math.ldexp(value, exponent)

@@ -2,8 +2,8 @@
 
 Compiled code; see `proctor.metrics.transport.solve`. Row i may go to the WIDTH columns around i + delay, counted
 cyclically, so that what a delay leaves over at the ends is matched with what is missing there. The assignment problem on these
-arcs is solved by reduction and shortest augmenting paths; shortest paths of reduced cost to one root then
-connect its pairs, and the tree is optimal as far as the band goes.
+arcs is solved by reduction and shortest augmenting paths; shortest paths of reduced cost from one root then
+connect its pairs. The tree is optimal unless pairs outside of the band say otherwise.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.metrics.transport.distances import exact, njit_plain
+from proctor.metrics.transport.distances import LARGEST, exact, njit_fast, njit_plain
 from proctor.metrics.transport.tree import Arcs
 
 WIDTH = 17
 LONGEST_DELAY = 12
 STRIDE = 8
 """Every how manyth frame is looked at to find the delay."""
+CHUNK = 64
+FIXED_FAR = np.int32(2**29)
 GOOD = 0.35
 """The band is tried where frames are this much closer at the best delay than at half the motion's length."""
 
@@ -60,15 +62,16 @@ def _apart(a, b, shift):
 
 
 @njit_plain
-def band_arcs(a, b, lag, root):
-    """The arcs of a tree on all rows and columns; `root` is the column that has more mass."""
-    matching = _reduced(a, b, (lag - WIDTH // 2 + a.shape[0]) % a.shape[0])
+def band_arcs(costs, lag, root):
+    """The arcs of a tree on all rows and columns; `root` is the row that has more mass. The table must be filled."""
+    n = costs.a.shape[0]
+    matching = _reduced(costs.a, costs.b, (lag - WIDTH // 2 + n) % n)
     free = _settle(matching, _settle(matching, _free(matching)))
-    distance = _filled(a.shape[0], np.inf)
-    before = np.empty(a.shape[0], np.int64)
+    distance = _filled(n, np.inf)
+    before = np.empty(n, np.int64)
     for place in range(free.shape[0]):
         _augment(matching, free[place], distance, before)
-    return _connected(matching, root)
+    return _connected(matching, _ways(matching, costs, root))
 
 
 @njit_plain
@@ -227,14 +230,13 @@ def _reach(matching, i, search, found):
 
 
 @njit_plain
-def _connected(matching, root):
-    """The tree of all pairs: every pair's row has an arc to the column of the next pair on its way to the root."""
-    n = matching.column.shape[0]
-    parent = _ways(matching, matching.row[root])
-    weight = np.zeros(n, np.int64)
-    children = np.zeros(n, np.int64)
+def _connected(matching, parent):
+    """The tree of all pairs: the row of every pair's parent has an arc to the pair's column. A column takes one unit of
+    mass more than a row has, so what flows on that arc is the number of pairs below it."""
+    n = parent.shape[0]
+    weight, children = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for i in range(n):
-        if parent[i] >= 0:
+        if parent[i] != i:
             children[parent[i]] += 1
     arcs = Arcs(np.empty(2 * n - 1, np.int32), np.empty(2 * n - 1, np.int32), np.empty(2 * n - 1, np.int64))
     found = 0
@@ -244,12 +246,12 @@ def _connected(matching, root):
             children[i] = -1
             up = parent[i]
             weight[i] += 1
-            surplus = 0 if up < 0 else weight[i]
-            arcs.row[found], arcs.column[found], arcs.flow[found] = i, matching.column[i], n + 2 - surplus
+            from_above = 0 if up == i else weight[i]
+            arcs.row[found], arcs.column[found], arcs.flow[found] = i, matching.column[i], n + 2 - from_above
             found += 1
-            if up < 0:
+            if up == i:
                 break
-            arcs.row[found], arcs.column[found], arcs.flow[found] = i, matching.column[up], surplus
+            arcs.row[found], arcs.column[found], arcs.flow[found] = up, matching.column[i], from_above
             found += 1
             weight[up] += weight[i]
             children[up] -= 1
@@ -258,24 +260,60 @@ def _connected(matching, root):
 
 
 @njit_plain
-def _ways(matching, root):
-    """For every row the next on a shortest way to the row `root`, whose own is -1."""
+def _ways(matching, costs, root):
+    """For every row the one before it on a shortest way from `root`, which is its own: Dijkstra's method on the reduced
+    costs of the whole table, in fixed point. A start need not be right: numbers that do not fit are cut off."""
     n = matching.column.shape[0]
-    distance = _filled(n, np.inf)
-    parent = _none(n)
-    distance[root] = 0.0
-    improved = True
-    while improved:
-        improved = False
-        for step in range(2 * n):
-            i = (root + step) % n if step < n else (root + 2 * n - step) % n
-            start = (i + matching.shift) % n
-            own = matching.cost[i, (matching.column[i] - start + n) % n] - matching.dual[matching.column[i]]
-            for c in range(WIDTH):
-                j = start + c if start + c < n else start + c - n
-                way = distance[matching.row[j]] + max(matching.cost[i, c] - matching.dual[j] - own, 0.0)
-                if way < distance[i]:
-                    distance[i] = way
-                    parent[i] = matching.row[j]
-                    improved = True
-    return parent
+    near, distance, parent = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    done = np.zeros(n, np.int32)
+    for j in range(n):
+        near[j] = np.int32(min(max(matching.dual[j] * costs.scale, -FIXED_FAR / 2), FIXED_FAR / 2))
+        distance[j] = FIXED_FAR
+        parent[j] = root
+    i, base = np.int64(root), np.int32(0)
+    for _ in range(n):
+        own = matching.column[i]
+        done[own] = FIXED_FAR
+        bounds = costs.fixed[i]
+        level = min(max(bounds[own] - near[own], -FIXED_FAR / 2), FIXED_FAR / 2)
+        _relax(bounds, near, (np.int32(level), base, np.int32(i)), (distance, parent))
+        j = _nearest(distance, done)
+        i, base = matching.row[j], distance[j]
+    out = np.empty(n, np.int64)
+    for j in range(n):
+        out[matching.row[j]] = parent[j]
+    out[root] = root
+    return out
+
+
+@njit_fast
+def _relax(bounds, near, origin, found):
+    level, base, i = origin
+    distance, parent = found
+    for j in range(bounds.shape[0]):
+        step = max(np.int32(bounds[j] - near[j] - level), np.int32(0))
+        way = np.int32(base + min(step, FIXED_FAR))
+        shorter = way < distance[j]
+        distance[j] = way if shorter else distance[j]
+        parent[j] = i if shorter else parent[j]
+
+
+@njit_plain
+def _nearest(distance, done):
+    """The column of least distance that is not done."""
+    least, start = _least_open(distance, done), 0
+    while start + CHUNK < distance.shape[0] and least < _least_open(
+        distance[start : start + CHUNK], done[start : start + CHUNK]
+    ):
+        start += CHUNK
+    while distance[start] + done[start] > least:
+        start += 1
+    return start
+
+
+@njit_fast
+def _least_open(distance, done):
+    least = LARGEST
+    for j in range(distance.shape[0]):
+        least = min(least, np.int32(distance[j] + done[j]))
+    return least

@@ -17,8 +17,7 @@ from numba import njit
 
 UNIT = 2.0**-24
 """Rounding unit of float32."""
-FIXED_REACH = 2.0**26
-"""Fixed-point value of the largest possible distance. Duals may be 16 times as large before int32 is too small."""
+LARGEST = np.int32(2**31 - 1)
 
 njit_plain = njit(nogil=True, error_model="numpy")
 njit_fast = njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -80,7 +79,7 @@ def fill(costs):
     """Write the lower bounds of all pairs into the table."""
     a, b, fixed, scale = costs.a, costs.b, costs.fixed, costs.scale
     largest = max(_largest(a), _largest(b))
-    margin = np.float32(min(32.0 + 8 * 2.0**-52 * largest * math.sqrt(a.shape[1]) * scale, FIXED_REACH))
+    margin = np.float32(min(32.0 + 8 * 2.0**-52 * largest * math.sqrt(a.shape[1]) * scale, 2.0**30))
     x, x_norm = _centred(a, a[0], -2.0)
     y, y_norm = _centred(b, a[0], 1.0)
     squares = np.empty((4, y.shape[1]), np.float32)

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from proctor.metrics.transport.band import band_arcs, delay
-from proctor.metrics.transport.distances import FIXED_REACH, Costs, fill, njit_fast, njit_plain, pooled
+from proctor.metrics.transport.distances import Costs, fill, njit_fast, njit_plain, pooled
 from proctor.metrics.transport.pricing import descend
 from proctor.metrics.transport.tree import NODE, Arcs, Tree, grow, set_duals, tree_arcs
 
 FACTOR = 2
 LONGEST_SEARCH = 32
-TOLERANCE = 1e-7
-"""Of `descend`, as a share of the span."""
+TOLERANCE = 8
+"""Of `descend`, in fixed-point units."""
 
 
 class Side(NamedTuple):
@@ -42,19 +42,19 @@ def divisor(n, m):
 def masses(n, m, size):
     """`ends` of both sides for groups of `size` points.
 
-    A row has mass m' (n + 1) + 1 and a column n' (n + 1), with n / m = n' / m' in lowest terms; the column in the
-    middle has n more. No subset of rows and columns balances then, except none and all, so no flow is zero, and
-    dividing flows by n + 1 gives those of equal masses back.
+    A row has mass m' (m + 1) and a column n' (m + 1) + 1, with n / m = n' / m' in lowest terms; the row in the
+    middle has m more. No subset of rows and columns balances then, except none and all, so no flow is zero, and
+    dividing flows by m + 1 gives those of equal masses back.
     """
     common = divisor(n, m)
-    row, column = (m // common) * (n + 1) + 1, (n // common) * (n + 1)
+    row, column = (m // common) * (m + 1), (n // common) * (m + 1) + 1
     groups_a, groups_b = (n + size - 1) // size, (m + size - 1) // size
     ends_a = np.empty(groups_a + 1, np.int64)
     ends_b = np.empty(groups_b + 1, np.int64)
     for i in range(groups_a + 1):
-        ends_a[i] = min(n, i * size) * row
+        ends_a[i] = min(n, i * size) * row + (m if i > (n // 2) // size else 0)
     for j in range(groups_b + 1):
-        ends_b[j] = min(m, j * size) * column + (n if j > (m // 2) // size else 0)
+        ends_b[j] = min(m, j * size) * column
     return ends_a, ends_b
 
 
@@ -63,22 +63,23 @@ def optimal_tree(a, b, table, scale):
     """The tree after `descend` at the finest level, and its costs, whose table is a view on `table` (at least n m
     elements)."""
     n, m = a.shape[0], b.shape[0]
+    lag = delay(a, b)
+    if lag < n:
+        costs = filled(a, b, table, scale)
+        return solved(costs, band_arcs(costs, lag, n // 2), n // 2), costs
     size = 1
     while size < max(n, m):
         size *= FACTOR
-    lag = delay(a, b)
-    if lag < n:
-        return solved(a, b, band_arcs(a, b, lag, m // 2), (table, scale, n + m // 2))
     arcs = Arcs(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int64))
     above_a, above_b = a[:1], b[:1]
-    arcs.flow[0] = masses(n, m, 1)[0][n]
+    arcs.flow[0] = masses(n, m, 1)[1][m]
     while True:
         size = max(size // FACTOR, 1)
         fine_a, fine_b = (a, b) if size == 1 else (pooled(a, size), pooled(b, size))
         ends_a, ends_b = masses(n, m, size)
-        rows = fine_a.shape[0]
-        fine = split(arcs, Side(fine_a, above_a, ends_a), Side(fine_b, above_b, ends_b))
-        tree, costs = solved(fine_a, fine_b, fine, (table, scale, rows + (m // 2) // size))
+        arcs = split(arcs, Side(fine_a, above_a, ends_a), Side(fine_b, above_b, ends_b))
+        costs = filled(fine_a, fine_b, table, scale)
+        tree = solved(costs, arcs, n // 2 // size)
         if size == 1:
             return tree, costs
         arcs = tree_arcs(tree)
@@ -86,17 +87,21 @@ def optimal_tree(a, b, table, scale):
 
 
 @njit_plain
-def solved(a, b, arcs, memory):
-    """The tree that grows from feasible arcs, after `descend`."""
-    table, scale, root = memory
+def filled(a, b, table, scale):
+    """The costs between two clouds, in the first elements of `table`."""
     rows, columns = a.shape[0], b.shape[0]
     costs = Costs(a, b, table[: rows * columns].reshape(rows, columns), scale)
-    tree = new_tree(rows, columns, scale)
-    order = grow(tree, arcs, root)
     fill(costs)
-    set_duals(tree, costs, order)
-    descend(costs, tree, TOLERANCE * FIXED_REACH / scale)
-    return tree, costs
+    return costs
+
+
+@njit_plain
+def solved(costs, arcs, root):
+    """The tree that grows from feasible arcs, after `descend`."""
+    tree = new_tree(costs.fixed.shape[0], costs.fixed.shape[1], costs.scale)
+    set_duals(tree, costs, grow(tree, arcs, root))
+    descend(costs, tree, TOLERANCE / costs.scale)
+    return tree
 
 
 @njit_plain

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from proctor.metrics.transport.distances import exact, njit_fast, njit_plain
+from proctor.metrics.transport.distances import LARGEST, exact, njit_fast, njit_plain
 from proctor.metrics.transport.tree import pivot
 
 CANDIDATES = 24
 """Arcs collected before the worst of them enters."""
 CHUNK = 64
-LARGEST = np.int32(2**31 - 1)
 ROUNDING = 2.0**-47
 """A reduced cost counts as negative beyond this share of the numbers that it is the difference of."""
 
@@ -29,20 +28,21 @@ def _least(bounds, near):
 
 
 @njit_plain
-def least_in_row(bounds, tree):
-    """The column of least bound minus dual, and that difference in units of distance."""
+def least_in_row(bounds, tree, limit):
+    """The column of least bound minus dual, and that difference in units of distance; any column if the difference is
+    not below `limit`."""
     if tree.wide[0]:
         return _least_wide(bounds, tree)
     near = tree.near
-    best, at = LARGEST, 0
-    for j in range(0, bounds.shape[0], CHUNK):
-        here = _least(bounds[j : j + CHUNK], near[j : j + CHUNK])
-        if here < best:
-            best, at = here, j
-    for j in range(at, bounds.shape[0]):
-        if bounds[j] - near[j] <= best:
-            return j, best / tree.scale
-    return at, best / tree.scale
+    best = _least(bounds, near)
+    if best / tree.scale >= limit:
+        return 0, best / tree.scale
+    start = 0
+    while start + CHUNK < bounds.shape[0] and _least(bounds[start : start + CHUNK], near[start : start + CHUNK]) > best:
+        start += CHUNK
+    while bounds[start] - near[start] > best:
+        start += 1
+    return start, best / tree.scale
 
 
 @njit_plain
@@ -66,9 +66,10 @@ def descend(costs, tree, tolerance):
     count = clean = i = 0
     while True:
         while count < CANDIDATES and clean < rows:
-            j, bound = least_in_row(costs.fixed[i], tree)
+            limit = nodes[i].dual - tolerance
+            j, bound = least_in_row(costs.fixed[i], tree, limit)
             clean += 1
-            if bound - nodes[i].dual < -tolerance:
+            if bound < limit:
                 distance = exact(costs.a, costs.b, i, j)
                 costs.fixed[i, j] = np.int32(distance * costs.scale)
                 if distance - nodes[i].dual - nodes[rows + j].dual < -tolerance:

@@ -87,7 +87,7 @@ def set_near(tree, column, dual):
 
 @njit_plain
 def grow(tree, arcs, root):
-    """Link the arcs into the tree from `root`. Returns all nodes, parents before children."""
+    """Link the arcs into the tree from `root`, a row. Returns all nodes, parents before children."""
     nodes, rows = tree.nodes, tree.rows
     count = nodes.shape[0]
     heads = np.zeros(count + 1, np.int64)
@@ -128,7 +128,6 @@ def set_duals(tree, costs, order):
     """Duals from the exact distances along the tree; the table learns these distances."""
     nodes, rows = tree.nodes, tree.rows
     nodes[order[0]].dual = 0.0
-    set_near(tree, order[0] - rows, 0.0)
     for place in range(1, order.shape[0]):
         v = order[place]
         parent = np.int64(nodes[v].parent)
