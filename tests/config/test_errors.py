@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from proctor.config import ConfigError, config_from_dict, load_config
+from proctor.policies import POLICIES
+from proctor.suites import SUITES
 
+LOADERS, SUITE_NAMES = ", ".join(POLICIES.names()), ", ".join(SUITES.names())
 GOOD = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"]}
 
 
@@ -46,18 +49,18 @@ limits: []
         load_config(file)
     assert str(caught.value).replace(str(tmp_path) + "/", "").splitlines() == [
         "bad.yml: 21 problems",
-        '  bad.yml:3: agents[0].policy: unknown policy loader "randm"; expected one of onnx, python, random, sb3, '
-        'torch, zero, or an import string such as my_policies.py:MyPolicy; did you mean "random"?',
-        "  bad.yml:4: agents[0].devise: unknown key; expected one of checkpoint, device, name, options, policy; "
+        f'  bad.yml:3: agents[0].policy: unknown policy loader "randm"; expected one of {LOADERS}, or an import string '
+        'such as my_policies.py:MyPolicy; did you mean "random"?',
+        "  bad.yml:4: agents[0].devise: unknown key; expected one of checkpoint, device, name, options, policy, tool; "
         'did you mean "device"?',
         '  bad.yml:5: agents[1].name: two agents are named "a" (agents[0] and agents[1]); give each its own name',
         '  bad.yml:7: agents[1].pad_to: unknown key; "pad_to" is an option; write it under "options"',
         "  bad.yml:8: agents[1].options.pad_too: unknown key; expected one of action_scale, frame_stack, "
-        "frame_stack_axis, frame_stack_join, frame_stack_start, max_batch, max_wait_s, normalize, pad_to, trust; "
-        'did you mean "pad_to"?',
+        "frame_stack_axis, frame_stack_join, frame_stack_start, inputs, max_batch, max_wait_s, normalize, pad_to, "
+        'trust; did you mean "pad_to"?',
         "  bad.yml:8: agents[1].options.max_batch: found 0; expected at least 1",
         '  bad.yml:8: agents[1].options.action_scale.scale: found "x"; expected a number or a list',
-        '  bad.yml:10: tasks[0].suite: unknown suite "gymnasiun"; expected one of gymnasium, or an import string '
+        f'  bad.yml:10: tasks[0].suite: unknown suite "gymnasiun"; expected one of {SUITE_NAMES}, or an import string '
         'such as my_suite.py:MySuite; did you mean "gymnasium"?',
         '  bad.yml:12: tasks[1].id: unknown key; "id" is an option of the gymnasium suite; write it under "options"',
         "  bad.yml:13: tasks[1].options.succes: unknown key; expected one of action_dt_s, id, imports, "
@@ -97,8 +100,7 @@ def test_a_problem_is_data_too(tmp_path):
         ({"agents": None}, ["agents: found null; expected a list"]),
         ({"agents": ["random"]}, ['agents[0]: found "random"; expected a mapping']),
         ({"agents": [{"name": "a"}]},
-         ["agents[0].policy: missing; expected a loader (onnx, python, random, sb3, torch, zero), an import string or "
-          "a checkpoint"]),
+         [f"agents[0].policy: missing; expected a loader ({LOADERS}), an import string or a checkpoint"]),
         ({"agents": [{"policy": 3}]}, ["agents[0].policy: found 3; expected text"]),
         ({"agents": [{"policy": "random", "name": ""}]}, ['agents[0].name: found ""; expected text that is not empty']),
         ({"agents": [{"policy": "random", "name": "a\nb"}]},
@@ -154,8 +156,8 @@ def test_missing_files_name_the_nearest(tmp_path):
         'agents[2].checkpoint: no file matches "none/*.zip" under .',
         "agents[3].checkpoint: no such file: ./none/x.zip (nor the folder ./none)",
         "agents[4].options.normalize.file: no such file: ./stats.npz",
-        'agents[5].policy: missing, and no loader reads "model.bin" by its ending; known: .onnx (onnx), .pt (torch), '
-        ".pth (torch), .safetensors (torch), .zip (sb3); or say which with policy: ...",
+        'agents[5].policy: missing, and no loader reads "model.bin" by its ending; known: .everl (torch), '
+        ".onnx (onnx), .pt (torch), .pth (torch), .safetensors (torch), .zip (sb3); or say which with policy: ...",
         'agents[5].checkpoint: no such file: ./model.bin; did you mean "model.zip"?',
     ]
 

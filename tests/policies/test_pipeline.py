@@ -268,3 +268,47 @@ class TestLaws(PolicyConformance):
         np_stats = {"mean": [0.5, 0.1], "var": [2.0, 3.0], "key": "joints"}
         options = {"frame_stack": 3, "normalize": np_stats, "action_scale": {"to_space": True}}
         return wrap(Linear(), options, DICT, self.action_space)
+
+
+# Inputs
+
+
+NESTED = spaces.Dict(
+    {
+        "tracking": spaces.Box(-5, 5, (2, 3)),
+        "goal": spaces.Box(-5, 5, (2,), np.float64),
+        "more": spaces.Dict({"tip": spaces.Box(-5, 5, (1,)), "kind": spaces.Discrete(3)}),
+    }
+)
+
+
+def test_inputs_are_put_together_flat_in_the_order_that_was_asked_for(make_batch):
+    inner = Seen(memory=False)
+    policy = wrap(inner, {"inputs": ["goal", "more.tip", "tracking"]}, NESTED)
+    tracking = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    goal = np.array([[20.0, 21.0], [22.0, 23.0]])
+    policy.act(
+        make_batch({"tracking": tracking, "goal": goal, "more": {"tip": np.float32([[30], [31]]), "kind": goal}})
+    )
+    assert inner.seen[0].dtype == np.float32
+    np.testing.assert_array_equal(inner.seen[0], [[20, 21, 30, 0, 1, 2, 3, 4, 5], [22, 23, 31, 6, 7, 8, 9, 10, 11]])
+
+
+def test_inputs_decide_the_space_that_the_model_sees():
+    info = SpaceInfo({"task": NESTED}, {"task": BOX})
+    space = Pipeline(PolicyOptions(inputs=["tracking", "goal"]), info, None).model_spaces.observation["task"]
+    assert (space.shape, space.dtype) == ((8,), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("names", "space", "message"),
+    [
+        (["goall"], NESTED, r'inputs: the observation of task "task" has no "goall" \(it has goal, more, tracking\)'),
+        (["goal"], BOX, 'inputs: the observation of task "task" has no "goal" \\(it is Box'),
+        (["more.kind"], NESTED, r'inputs: "more\.kind" of task "task" is Discrete\(3\); expected an array of numbers'),
+        (["more"], NESTED, 'inputs: "more" of task "task" is Dict'),
+    ],
+)
+def test_inputs_that_are_not_there(names, space, message):
+    with pytest.raises(InputError, match=message):
+        wrap(Seen(), {"inputs": names}, space)

@@ -127,7 +127,7 @@ class TorchLoader(Loader):
     name: ClassVar[str] = "torch"
     Options: ClassVar[type[PolicyOptions]] = TorchOptions
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("torch", "torch"), ("safetensors", "torch"))
-    suffixes: ClassVar[tuple[str, ...]] = (".pt", ".pth", ".safetensors")
+    suffixes: ClassVar[tuple[str, ...]] = (".pt", ".pth", ".safetensors", ".everl")
 
     def load(self, agent: AgentCfg, options: TorchOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
         self.require("torch")

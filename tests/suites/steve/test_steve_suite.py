@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import steve_double
+import torch
 from examining import by_key, digests, timeless
 
 from proctor import InputError, RunDir, config_from_dict, run_evaluation
 from proctor.config import ConfigError
+from proctor.registry import import_object
 from proctor.suites.steve.build import import_eve
 from proctor.suites.steve.env import SteveEnv, evenly
 from proctor.suites.steve.options import SteveOptions
@@ -91,6 +93,30 @@ def test_every_trial_has_a_simulation_of_its_own_which_is_closed(double, tmp_pat
     run(tmp_path)
     assert double.made == double.closed
     assert double.made >= 6
+
+
+def test_a_checkpoint_of_steves_training_moves_over_as_it_is(double, tmp_path):
+    """The actor's weights out of the checkpoint; observation order and action range in the agent's options."""
+    (tmp_path / "nets.py").write_text(
+        "from torch import nn\ndef actor():\n    return nn.Sequential(nn.Linear(16, 2), nn.Tanh())\n"
+    )
+    torch.manual_seed(0)
+    actor = import_object(f"{tmp_path}/nets.py:actor")()
+    torch.save({"steps": {"update": 9}, "network_state_dicts": {"policy": actor.state_dict()}}, tmp_path / "best.everl")
+    options = {
+        "module": "nets.py:actor",
+        "state_dict_key": "network_state_dicts.policy",
+        "inputs": ["tracking", "target", "last_action"],
+        "action_scale": {"to_space": True},
+    }
+    agent = {"name": "actor", "tool": "standard_j", "checkpoint": "best.everl", "options": options}
+    form = benchmark(tmp_path, agents=[agent], n_trials=1, record={"observations": True})
+    found = run_evaluation(config_from_dict(form, tmp_path))
+    (result,) = found.results()
+    with np.load(found.path / result.npz) as arrays:
+        seen = [arrays[f"observations.{key}"][0].ravel() for key in options["inputs"]]
+        expected = actor(torch.from_numpy(np.concatenate(seen))).detach().numpy()
+        np.testing.assert_allclose(arrays["actions"][0], expected, rtol=1e-5)
 
 
 # What is built
