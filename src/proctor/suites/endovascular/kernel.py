@@ -7,9 +7,8 @@ edge. Potential energy:
 - stretch and shear, per edge: `k l / 2 |dx / l - d|^2`, one numerical stiffness for both;
 - bending and torsion, per inner node: `1 / (2 l) (w - w0)' diag(EI, EI, GJ) (w - w0)`, where w is twice the vector part
   of the relative quaternion of the two edges and w0 the rest curvature, about the body's first axis;
-- contact, per node: a spring of stiffness c against the penetration p = distance to the wall's surface plus the wire's
-  radius, with a quadratic onset over `SOFT_MM` around p = 0. Its force, the constraint's multiplier, is the contact
-  force.
+- contact, per node: a spring against the penetration p = distance to the wall's surface plus the wire's radius, with a
+  quadratic onset over `SOFT_MM` around p = 0. Its force, the constraint's multiplier, is the contact force.
 
 A substep is backward Euler: Gauss-Newton iterations on this energy with inertia, drag, a damping film at the wall and
 lagged Coulomb friction, each followed by a backtracking search along its solution. Six unknowns per node (its position,
@@ -17,12 +16,12 @@ the rotation of its edge), tip first: every coupling lies within eight diagonals
 an iteration is one banded factorisation. Stiffness is that of the energy whatever the substep; only transients depend
 on it.
 
-The wire comes out of a straight sheath: what has not been inserted is held on the sheath's axis, turned by the handle's
-angle. A node is freed as soon as it has passed the entry. The handle is force-limited: as the wire's reaction comes
-near the limit, the commanded speed fades to nothing, and beyond it the handle yields.
+The wire comes out of a straight sheath: what has not been inserted is held on its axis, turned by the handle's angle; a
+node is freed when it has passed the entry. The handle is force-limited: as the wire's reaction comes near the limit,
+the commanded speed fades to nothing, and beyond it the handle yields.
 
-All of it is in one file because numba's cache looks only at the file of the function that is called: a change in
-another would leave stale machine code in use. Rows are passed as (array, index), as slices cost.
+It is one file because numba's cache looks only at the file of the function that is called: a change in another would
+leave stale machine code in use. Rows are passed as (array, index), as slices cost.
 """
 
 from __future__ import annotations
@@ -36,17 +35,18 @@ from proctor.suites.endovascular.rod import ANGLE, BAND, DEPTH_MAX, FORCE, FORCE
 
 SOFT_MM = 0.2
 """Contact sets in over this distance: half of it before the wall is touched."""
+DEEP, DEEP_FACTOR = 0.4, 6.0
+"""Penetration, in radii of the wire, from which contact is so much stiffer."""
 FILM_MM = 0.4
 """Clearance below which the film between wire and wall damps."""
 FRICTION_SLIP_MM_S = 0.05
 """Below this slip speed friction is viscous: the regularisation of sticking."""
-MAX_MOVE_MM = 1.5
-MAX_TURN_RAD = 0.3
+MAX_MOVE_MM, MAX_TURN_RAD = 1.5, 0.3
 """Bounds on one iteration."""
-SETTLED_MM = 5e-3
-"""An iteration that moves no node further than this ends the substep."""
-HALVINGS = 4
-"""How often a move that does not lower the energy is halved."""
+SETTLED_MM, LEVER_MM = 5e-3, 2.0
+"""An iteration that moves no node further than this, and no edge at this lever, ends the substep."""
+YIELDS, HALVINGS = 3, 6
+"""How often the handle gives way in a substep that ends above its limit; and how often a bad move is halved."""
 FADE = 0.1
 """The share of a handle's limit over which the commanded speed fades."""
 
@@ -232,45 +232,58 @@ def add_bending(rod, state, work, free):
 
 
 @compiled()
-def spring(stiffness, depth):
-    """Energy, force and stiffness of the contact at this penetration."""
+def spring(stiffness, radius, depth):
+    """Energy, force and stiffness of the contact at this penetration. Beyond `DEEP` radii it is much stiffer, so that
+    no centre of a node comes near the wall."""
     e = depth + 0.5 * SOFT_MM
     if e <= 0.0:
         return 0.0, 0.0, 0.0
     if e < SOFT_MM:
         scale = stiffness / SOFT_MM
         return scale * e * e * e / 6, scale * e * e / 2, scale * e
-    return 0.5 * stiffness * (depth * depth + SOFT_MM * SOFT_MM / 12), stiffness * depth, stiffness
+    energy = 0.5 * stiffness * (depth * depth + SOFT_MM * SOFT_MM / 12)
+    more = max(depth - DEEP * radius, 0.0) * DEEP_FACTOR
+    stiff = stiffness * (1 + DEEP_FACTOR) if more > 0.0 else stiffness
+    return energy + 0.5 * stiffness * more * more / DEEP_FACTOR, stiffness * (depth + more), stiff
+
+
+@compiled()
+def spun(before, q, j):
+    """By which angle an edge has turned about itself, for small ones."""
+    along = before[j, 0] * q[j, 3] - before[j, 3] * q[j, 0]
+    return 2 * (along + before[j, 2] * q[j, 1] - before[j, 1] * q[j, 2])
 
 
 @compiled()
 def add_contact(rod, state, field, law, work, free):
-    """Normal, friction and film forces at the nodes near the wall. Friction is lagged: its bound is the normal force
-    of the last iteration. A hollow wall stiffens the way across the wire: its normal turns as the node slides."""
+    """Normal, friction and film forces at the nodes near the wall. Friction acts on sliding and spinning together, and
+    is lagged: normal force and slip are those of the last iteration (in the first one, the slip of the last substep). A
+    hollow wall stiffens the way across the wire, as its normal turns when the node slides."""
     band, contact, film, start = work.band, state.contact, work.film, work.start
     for j in range(free):
         px, py, pz = state.x[j, 0], state.x[j, 1], state.x[j, 2]
         outside = distance(field, px, py, pz)
         depth, before = outside + rod.radius, contact[j, 3]
         contact[j, 0], contact[j, 1], contact[j, 2], contact[j, 3], contact[j, 4] = 0.0, 0.0, 0.0, 0.0, depth
-        film[j, 3] = 0.0
+        film[j, 3], film[j, 4] = 0.0, 0.0
         if depth <= -FILM_MM:
             continue
         nx, ny, nz, hollow = wall(field, px, py, pz, outside)
-        _, push, stiff = spring(law.wall, depth)
+        _, push, stiff = spring(law.wall, rod.radius, depth)
         damping = law.film / law.dt * min(1.0, 1.0 + depth / FILM_MM)
         sx, sy, sz = px - start[j, 0], py - start[j, 1], pz - start[j, 2]
         along = sx * nx + sy * ny + sz * nz
         sx, sy, sz = sx - along * nx, sy - along * ny, sz - along * nz
         bound = law.friction * (before if before > 0.0 else push)
-        drag = bound / max(np.sqrt(sx * sx + sy * sy + sz * sz), FRICTION_SLIP_MM_S * law.dt)
-        film[j, 0], film[j, 1], film[j, 2], film[j, 3] = nx, ny, nz, damping
-        contact[j, 3] = push
-        contact[j, 0], contact[j, 1], contact[j, 2] = (
-            -push * nx - drag * sx,
-            -push * ny - drag * sy,
-            -push * nz - drag * sz,
-        )
+        spin = rod.radius * spun(work.turned, state.q, j)
+        slip = np.sqrt(sx * sx + sy * sy + sz * sz + spin * spin)
+        if slip < 1e-12:
+            vx, vy, vz, rim = state.v[j, 0], state.v[j, 1], state.v[j, 2], rod.radius * state.v[j, 3]
+            slip = law.dt * np.sqrt(vx * vx + vy * vy + vz * vz + rim * rim)
+        drag = bound / max(slip, FRICTION_SLIP_MM_S * law.dt)
+        film[j, 0], film[j, 1], film[j, 2], film[j, 3], film[j, 4] = nx, ny, nz, damping, drag
+        contact[j, 0], contact[j, 3] = -push * nx - drag * sx, push
+        contact[j, 1], contact[j, 2] = -push * ny - drag * sy, -push * nz - drag * sz
         row = 6 * j
         add_vector(work.rhs, row, 1.0, contact[j, 0], contact[j, 1], contact[j, 2])
         add_vector(work.rhs, row, -damping * along, nx, ny, nz)
@@ -280,6 +293,7 @@ def add_contact(rod, state, field, law, work, free):
             dx, dy, dz = director(state.q, j)
             add_square(band, row, push * hollow, ny * dz - nz * dy, nz * dx - nx * dz, nx * dy - ny * dx)
             add_square(band, row + 3, drag * rod.radius * rod.radius, dx, dy, dz)
+            add_vector(work.rhs, row + 3, -drag * rod.radius * spin, dx, dy, dz)
 
 
 @compiled()
@@ -321,19 +335,22 @@ def elastic(rod, state, free):
 
 @compiled()
 def objective(rod, state, field, law, work, free):
-    """What a substep minimises, friction left out."""
+    """What an iteration lowers: energy, inertia, drag, and film and friction as dampers with lagged coefficients."""
     total = elastic(rod, state, free)
     for j in range(free):
         depth = distance(field, state.x[j, 0], state.x[j, 1], state.x[j, 2]) + rod.radius
-        total += spring(law.wall, depth)[0]
-        stiff = rod.mass[j] / (law.dt * law.dt) + law.drag / law.dt
+        total += spring(law.wall, rod.radius, depth)[0]
+        stiff = rod.mass[j] / (law.dt * law.dt) + law.drag / law.dt + work.film[j, 4]
         along = 0.0
         for c in range(3):
             moved = state.x[j, c] - work.start[j, c]
             outer = work.force[j, c] + rod.mass[j] * state.v[j, c] / law.dt
             total += 0.5 * stiff * moved * moved - outer * moved
             along += work.film[j, c] * moved
-        total += 0.5 * work.film[j, 3] * along * along
+        total += 0.5 * (work.film[j, 3] - work.film[j, 4]) * along * along
+        if work.film[j, 4] > 0.0:
+            spin = rod.radius * spun(work.turned, state.q, j)
+            total += 0.5 * work.film[j, 4] * spin * spin
     return total
 
 
@@ -369,7 +386,7 @@ def assemble(rod, state, field, law, work, free):
 
 @compiled()
 def iterate(rod, state, field, law, work, free):
-    """One Gauss-Newton iteration with a backtracking search; the largest move of a node, mm."""
+    """One Gauss-Newton iteration with a backtracking search; the largest move (mm), an edge's rim included."""
     solve(work.band, work.rhs, 6 * free)
     move, angle = 1e-30, 1e-30
     for j in range(free):
@@ -377,36 +394,38 @@ def iterate(rod, state, field, law, work, free):
             move = max(move, abs(work.rhs[6 * j + c]))
             angle = max(angle, abs(work.rhs[6 * j + 3 + c]))
     share = min(1.0, min(MAX_MOVE_MM / move, MAX_TURN_RAD / angle))
-    before = np.inf
+    before = np.inf  # of the start of the iteration, which the first round measures
     for trial in range(HALVINGS + 2):
-        # the first round measures the start of the iteration
         apply(state, work, free, 0.0 if trial == 0 else share)
         energy = objective(rod, state, field, law, work, free)
         if trial == 0:
             before = energy
         elif energy <= before + 1e-9 * abs(before):
             break
-        else:
-            share *= 0.5
-    return share * move
+        share *= 1.0 if trial == 0 else 0.5
+    return share * max(move, LEVER_MM * angle)
 
 
 @compiled()
 def substep(rod, state, field, law, work, free):
     """One step of `law.dt` for nodes and edges 0 .. free - 1; node and edge `free` are held where they are.
-    `work.force` are outer forces on nodes. Iterations used."""
+    `work.force` are outer forces on nodes. Contact is that of the final positions. Iterations used."""
     used = 0
     for j in range(free):
         for c in range(3):
             work.start[j, c] = state.x[j, c]
+        for c in range(4):
+            work.turned[j, c] = state.q[j, c]
     for _ in range(law.iterations):
         used += 1
         assemble(rod, state, field, law, work, free)
         if iterate(rod, state, field, law, work, free) < SETTLED_MM:
             break
+    add_contact(rod, state, field, law, work, free)
     for j in range(free):
         for c in range(3):
             state.v[j, c] = (state.x[j, c] - work.start[j, c]) / law.dt
+        state.v[j, 3] = spun(work.turned, state.q, j) / law.dt
     return used
 
 
@@ -419,9 +438,9 @@ def hold(rod, state, sheath, status):
         back = j * rod.spacing - status[LENGTH]
         for c in range(3):
             state.x[j, c] = sheath.entry[c] - d[c] * back
-            state.v[j, c] = 0.0
         for c in range(4):
             state.q[j, c] = sheath.orientation[c]
+            state.v[j, c] = 0.0
         turn(state.q, j, status[ANGLE] * d[0], status[ANGLE] * d[1], status[ANGLE] * d[2])
         state.contact[j, 3] = 0.0
     return free
@@ -429,7 +448,7 @@ def hold(rod, state, sheath, status):
 
 @compiled()
 def feel(rod, state, sheath, status, free):
-    """The wire's reaction on the handle, from its last free edge, and the extremes of this substep."""
+    """The wire's reaction on the handle, from its last free edge; how far it is beyond the handle's limit."""
     j = free - 1
     dx, dy, dz = director(state.q, j)
     force = -(sheath.direction[0] * dx + sheath.direction[1] * dy + sheath.direction[2] * dz)
@@ -437,9 +456,17 @@ def feel(rod, state, sheath, status, free):
         force += sheath.direction[c] * (state.x[j + 1, c] - state.x[j, c]) / rod.spacing
     status[FORCE] = rod.axial[j] * force
     status[TORQUE] = -rod.twist[free] / rod.spacing * 2 * relative(state.q, j, free)[3]
+    return abs(status[FORCE]) - sheath.max_force
+
+
+@compiled()
+def gather(state, status, free, share):
+    """Add a substep's share to the mean contact forces, and its extremes to the status."""
     for j in range(free):
         status[DEPTH_MAX] = max(status[DEPTH_MAX], state.contact[j, 4])
         status[FORCE_MAX] = max(status[FORCE_MAX], state.contact[j, 3])
+        for c in range(4):
+            state.mean[j, c] += share * state.contact[j, c]
 
 
 @compiled()
@@ -452,17 +479,23 @@ def yielding(speed, load, limit):
 @compiled()
 def advance(rod, state, field, law, work, sheath, status, speed, spin, substeps):
     """Push with `speed` (mm/s) and turn with `spin` (rad/s) for so many substeps; how many nodes are free then. State
-    and status are updated in place; contact forces are those at the final positions."""
+    and status are updated in place."""
     status[DEPTH_MAX], status[FORCE_MAX], status[ITERATIONS] = 0.0, 0.0, 0.0
     free = hold(rod, state, sheath, status)
+    for j in range(len(state.mean)):
+        for c in range(4):
+            state.mean[j, c] = 0.0
     for _ in range(substeps):
-        length = status[LENGTH] + law.dt * yielding(speed, status[FORCE], sheath.max_force)
-        excess = max(abs(status[FORCE]) - sheath.max_force, 0.0) * (1.0 if status[FORCE] > 0 else -1.0)
-        length -= min(max(excess * rod.spacing / rod.axial[len(rod.axial) - 1], -0.05), 0.05)
-        status[LENGTH] = min(max(length, sheath.min_length), sheath.max_length)
+        pushed = law.dt * yielding(speed, status[FORCE], sheath.max_force)
         status[ANGLE] += law.dt * yielding(spin, status[TORQUE], sheath.max_torque)
-        free = hold(rod, state, sheath, status)
-        status[ITERATIONS] += substep(rod, state, field, law, work, free)
-        feel(rod, state, sheath, status, free)
-    assemble(rod, state, field, law, work, free)
+        for _ in range(YIELDS + 1):
+            status[LENGTH] = min(max(status[LENGTH] + pushed, sheath.min_length), sheath.max_length)
+            free = hold(rod, state, sheath, status)
+            status[ITERATIONS] += substep(rod, state, field, law, work, free)
+            excess = feel(rod, state, sheath, status, free)
+            if excess <= 0.0:
+                break
+            give = min(excess * rod.spacing * free / rod.axial[free], 0.3)
+            pushed = -give if status[FORCE] > 0 else give
+        gather(state, status, free, 1.0 / substeps)
     return free

@@ -39,9 +39,11 @@ class State(NamedTuple):
     q: np.ndarray
     """(n, 4) edge orientations, quaternions (w, x, y, z)."""
     v: np.ndarray
-    """(n, 3) velocities."""
+    """(n, 4) velocities of nodes, and how fast their edges spin about themselves."""
     contact: np.ndarray
     """(n, 5) per node: the wall's force (3), its normal part, penetration (negative: clearance)."""
+    mean: np.ndarray
+    """(n, 4) forces and normal parts, over the substeps of a control step."""
 
 
 class Field(NamedTuple):
@@ -89,13 +91,15 @@ class Work(NamedTuple):
     rhs: np.ndarray
     """(6n + 8,)"""
     start: np.ndarray
-    """(n, 3) positions at the start of the substep."""
+    """(n, 3) positions and"""
+    turned: np.ndarray
+    """(n, 4) orientations at the start of the substep."""
     x: np.ndarray
     """(n, 3) positions and"""
     q: np.ndarray
     """(n, 4) orientations at the start of the iteration."""
     film: np.ndarray
-    """(n, 4) near the wall: normal and damping, lagged."""
+    """(n, 5) near the wall: normal, damping along it and across it, lagged."""
     force: np.ndarray
     """(n, 3) outer forces on nodes."""
     jac: np.ndarray
@@ -110,5 +114,5 @@ def workspace(nodes: int) -> tuple[State, Work]:
         return np.zeros((nodes, width))
 
     band, rhs = np.zeros((6 * nodes + spare, BAND + spare - 1)), np.zeros(6 * nodes + spare)
-    work = Work(band, rhs, zeros(3), zeros(3), zeros(4), zeros(4), zeros(3), np.zeros((6, 3)))
-    return State(zeros(3), zeros(4), zeros(3), zeros(5)), work
+    work = Work(band, rhs, zeros(3), zeros(4), zeros(3), zeros(4), zeros(5), zeros(3), np.zeros((6, 3)))
+    return State(zeros(3), zeros(4), zeros(4), zeros(5), zeros(4)), work

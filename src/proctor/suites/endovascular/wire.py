@@ -48,8 +48,8 @@ class Physics:
 
 @dataclass(frozen=True)
 class Contact:
-    """The wall's forces on the wire after a step, in newtons. `where` is the point of the largest (the tip without
-    any)."""
+    """The wall's forces on the wire, means over a control step, in newtons. `where` is the point of the largest (the
+    tip without any)."""
 
     total: float
     largest: float
@@ -180,7 +180,7 @@ class Wire:
         return int(self._status[ITERATIONS])
 
     def contact(self) -> Contact:
-        rows = self._state.contact[: self.free]
+        rows = self._state.mean[: self.free]
         forces, normal = rows[:, :3], rows[:, 3]
         largest = int(np.argmax(normal))
         return Contact(

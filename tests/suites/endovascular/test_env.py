@@ -1,0 +1,187 @@
+"""The suite as the engine sees it, and its scripted agents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from proctor import ConfigError, config_from_dict, run_evaluation
+from proctor.errors import InputError
+from proctor.metrics import METRICS
+from proctor.policies.protocol import SpaceInfo
+from proctor.suites.endovascular.agents import Navigator
+from proctor.suites.endovascular.env import RECORDED_POINTS, EndovascularEnv
+from proctor.suites.endovascular.options import EndovascularOptions
+from proctor.suites.endovascular.tools import TOOLS, Tool, find_tool
+from proctor.suites.endovascular.wire import SimulationDiverged
+from proctor.testing import EnvConformance
+
+AGENTS = "proctor.suites.endovascular.agents"
+
+
+def make(**options: Any) -> EndovascularEnv:
+    return EndovascularEnv(EndovascularOptions.model_validate(options))
+
+
+class TestConformance(EnvConformance):
+    steps = 12
+
+    def make(self) -> EndovascularEnv:
+        return make(privileged=True, anatomy={"target_branches": ["lcca", "rsa"]})
+
+
+def push(env: EndovascularEnv, steps: int, speed: float = 30.0, spin: float = 0.0) -> Any:
+    step = None
+    for _ in range(steps):
+        step = env.step(np.array([speed, spin], np.float32))
+    assert step is not None
+    return step
+
+
+def test_signals_are_what_the_metrics_read() -> None:
+    env = make()
+    env.reset(0, 0)
+    signals = push(env, 3).signals
+    wanted = {name for metric in METRICS.names() for name in METRICS.load(metric)().needs if "wall_" in name}
+    wanted |= {"tip_pos3d", "path_ratio", "trajectory_length", "avg_translation_speed"}
+    assert wanted <= signals.keys()
+    assert signals["wire_pos3d"].shape == (RECORDED_POINTS, 3)
+    assert signals["wire_pos3d"][0] == pytest.approx(signals["tip_pos3d"], abs=1e-4)
+    assert signals["inserted_length"] == pytest.approx(10 + 3 * 30 / 7.5)
+    assert signals["avg_translation_speed"] == pytest.approx(30.0)
+
+
+def test_the_first_velocity_is_zero_and_the_next_a_difference() -> None:
+    env = make()
+    env.reset(0, 0)
+    first, second = push(env, 1).signals, push(env, 1).signals
+    assert not first["tip_vel3d"].any()
+    assert second["tip_vel3d"] == pytest.approx((second["tip_pos3d"] - first["tip_pos3d"]) * 7.5)
+
+
+def test_pushing_reaches_the_easy_branch_and_ends_the_episode() -> None:
+    env = make(anatomy={"arch_type": "I", "seed": 1, "target_branches": ["lsa"]})
+    env.reset(0, 0)
+    for _ in range(200):
+        step = push(env, 1, speed=21.0)
+        if step.terminated:
+            break
+    assert step.success
+    assert step.terminated
+    assert step.reward > 0.9
+    assert step.signals["path_ratio"] > 0.95
+    away = np.linalg.norm(step.signals["tip_pos3d"] - env.constants()["target_pos3d"])
+    assert away <= 5.0
+
+
+def test_the_wire_stays_in_the_lumen_whatever_is_done() -> None:
+    for arch_type, tool in (("I", "angled_standard"), ("II", "j_soft"), ("III", "micro")):
+        env = make(tool=tool, stop_at_tree_end=False, anatomy={"arch_type": arch_type})
+        rng = np.random.default_rng(0)
+        env.reset(0, 0)
+        for _ in range(12):
+            step = push(env, 10, rng.uniform(-10, 35), rng.uniform(-3, 3))
+            assert step.signals["wall_depth_max_mm"] < min(0.4, TOOLS[tool].radius_mm)
+
+
+def test_at_the_end_of_a_vessel_pushing_does_nothing() -> None:
+    env = make(anatomy={"arch_type": "I", "seed": 1, "target_branches": ["lcca"]})
+    env.reset(0, 0)
+    step = push(env, 110, speed=28.0)
+    held = step.signals["inserted_length"]
+    assert push(env, 5).signals["inserted_length"] == held
+    assert push(env, 2, speed=-20.0).signals["inserted_length"] < held
+
+
+def test_seeds_turn_the_wire_and_draw_the_target() -> None:
+    env = make(anatomy={"target_branches": ["lcca", "lsa"]})
+    found = set()
+    for seed in range(8):
+        env.reset(seed, 0)
+        found.add((str(env.constants()["case"]), round(env.wire.angle_rad, 6)))
+    assert {case for case, _ in found} == {"lcca", "lsa"}
+    assert len(found) == 8
+
+
+def test_a_tool_of_the_agent_is_used() -> None:
+    env = make()
+    env.equip("micro")
+    env.reset(0, 0)
+    assert env.wire.rod.radius == TOOLS["micro"].radius_mm
+    assert str(env.constants()["tool"]) == "micro"
+    env.equip(None)
+    env.reset(0, 0)
+    assert str(env.constants()["tool"]) == "angled_standard"
+    with pytest.raises(InputError, match=r'unknown tool "mikro"; did you mean "micro"\? \(known: angled_standard'):
+        env.equip("mikro")
+
+
+def test_a_diverged_simulation_is_an_error_not_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = make()
+    env.reset(0, 0)
+    env.wire._state.x[2, 0] = np.nan
+    with pytest.raises(SimulationDiverged, match="not finite after"):
+        push(env, 1)
+
+
+def test_a_picture_shows_vessel_wire_and_target() -> None:
+    env = make()
+    env.reset(0, 0)
+    before = env.render()
+    push(env, 20)
+    after = env.render()
+    assert before.dtype == np.uint8
+    assert before.shape == after.shape
+    assert before.shape[2] == 3
+    assert after.min() < 40
+    assert (before != after).any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"anatomy": {"target_branches": ["lca"]}}, "found lca; expected some of bct, rcca, rsa, lcca, lsa"),
+        ({"anatomy": {"target_branches": []}}, "target_branches"),
+        ({"anatomy": {"arch_type": "IV"}}, "arch_type"),
+        ({"anatomy": {"friction": float("nan")}}, "friction"),
+        ({"tool": "mikro"}, 'unknown tool "mikro"; did you mean "micro"'),
+        ({"tool": {"shaft_bending": 1}}, "tip_bending"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
+    raw = {"agents": [{"policy": "random"}], "tasks": [{"suite": "endovascular", "options": options}]}
+    with pytest.raises(ConfigError) as error:
+        config_from_dict(raw)
+    assert message in str(error.value)
+
+
+def test_a_tool_must_fit_its_parts() -> None:
+    with pytest.raises(ValueError, match="must be shorter than length_mm"):
+        Tool(shaft_bending=1, shaft_torsion=1, tip_bending=1, tip_torsion=1, length_mm=60)
+    assert find_tool(TOOLS["micro"]) is TOOLS["micro"]
+
+
+def test_the_navigator_says_what_it_needs() -> None:
+    env = make()
+    with pytest.raises(InputError, match="set privileged: true"):
+        Navigator(SpaceInfo({"t": env.observation_space}, {"t": env.action_space}))
+
+
+def test_serial_equals_parallel_and_agents_differ(tmp_path) -> None:
+    anatomy = {"arch_type": "I", "seed": 1, "target_branches": ["lsa"], "image_frequency_hz": 7.5}
+    raw = {
+        "agents": [{"name": "push", "policy": f"{AGENTS}:PushOnly"}, {"name": "nav", "policy": f"{AGENTS}:Navigator"}],
+        "tasks": [{"suite": "endovascular", "options": {"anatomy": anatomy, "privileged": True}}],
+        "n_trials": 2,
+        "max_episode_steps": 40,
+    }
+    digests = []
+    for workers in ("inline", 2):
+        run = run_evaluation(config_from_dict({**raw, "workers": workers, "output_root": str(tmp_path)}))
+        results = {result.trial.key: result for result in run.results()}
+        assert all(result.outcome.scored for result in results.values()), [r.error for r in results.values()]
+        digests.append({key: result.digest for key, result in results.items()})
+    assert digests[0] == digests[1]
+    assert len(set(digests[0].values())) == 4
