@@ -73,7 +73,7 @@ HEAVY = {
 ADAPTERS = {
     "gymnasium": ("suites/", "rollout/", "testing/", "training/"),
     "mujoco": ("suites/mujoco/",),
-    "numba": ("metrics/transport/", "suites/endovascular/", "suites/tracking/kernels.py"),
+    "numba": ("metrics/transport/", "suites/endovascular/", "suites/tracking/kernels.py", "stats/kernels.py"),
     "rich": ("cli/",),
 }
 """Heavy package -> where it may be imported at the top of a module. Those modules are themselves imported

@@ -128,7 +128,7 @@ def _facts(report: Report) -> dict[str, str]:
         "Trials": f"{text.trials_each(report.config)} per agent and task, seeds from {report.config['base_seed']}; "
         f"{report.finished:,} of {report.planned:,} finished, {report.scored:,} scored",
         "Scoring": f"{scoring.name}, version {scoring.version}; a trial that the policy broke scores {floor}",
-        "Intervals": f"{text.percent(context.level)}; rates: Wilson; scores: percentile bootstrap within "
+        "Intervals": f"{text.percent(context.level)}; rates: Wilson; scores: BCa bootstrap within "
         f"tasks, {context.n_resamples:,} resamples; other means: Student",
         "Duration": text.duration(context.duration_s),
         **{f"Batching: {key}": _inline(value) for key, value in (context.batch or {}).items()},

@@ -147,7 +147,7 @@ def _equal_scores(report: Report) -> Iterator[Finding]:
     if flat:
         yield Finding(
             "note",
-            "All scores are equal, so the score interval has width 0 and says nothing about further trials: "
+            "All scores are equal, so there is no score interval: resampling them says nothing about further trials: "
             f"{text.listed(flat)}.",
         )
 

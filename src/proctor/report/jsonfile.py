@@ -66,7 +66,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "intervals": {
             "level": context.level,
             "success_rate": "wilson",
-            "score": f"percentile bootstrap, stratified by task, {context.n_resamples} resamples",
+            "score": f"BCa bootstrap, stratified by task, {context.n_resamples} resamples",
             "other_means": "student_t",
             "std": "sample (n - 1)",
         },

@@ -51,8 +51,8 @@ class RateEstimate:
 @dataclass(frozen=True, slots=True)
 class MeanEstimate:
     """A mean of `n` values. `std` is the sample standard deviation (n - 1), None below two values.
-    `n_missing` counts scored trials without a value. `degenerate`: all values are equal and the interval has
-    width 0."""
+    `n_missing` counts scored trials without a value. `degenerate`: all values are equal, and a
+    bootstrap gives no interval."""
 
     mean: float | None
     n: int

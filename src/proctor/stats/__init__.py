@@ -1,15 +1,123 @@
-"""Statistics: intervals for rates and means, from numbers alone."""
+"""Statistics: intervals, comparisons, sequential tests and sample sizes, from numbers alone."""
 
-from proctor.stats.bootstrap import BootstrapMean, bootstrap_mean, percentile_interval, replicates
-from proctor.stats.intervals import Interval, rate_bounds, student_t, wilson
+from proctor.stats.aggregates import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate, optimality_gap
+from proctor.stats.bootstrap import (
+    BootstrapMean,
+    Estimate,
+    NoInterval,
+    bca_interval,
+    bootstrap,
+    bootstrap_difference,
+    bootstrap_mean,
+    percentile_interval,
+)
+from proctor.stats.decisions import Decision, PairTest, Verdict
+from proctor.stats.effects import (
+    RateEffect,
+    TaskScore,
+    cliffs_delta,
+    cohens_h,
+    paired_d,
+    paired_odds_ratio,
+    rate_effect,
+    wins_and_losses,
+)
+from proctor.stats.intervals import (
+    Discordance,
+    Interval,
+    clopper_pearson,
+    newcombe,
+    rate_bounds,
+    student_t,
+    tango,
+    wilson,
+)
+from proctor.stats.power import (
+    SampleSize,
+    expected_discordance,
+    paired_power,
+    sequential_power,
+    trials_paired,
+    trials_sequential,
+    trials_unpaired,
+    unpaired_power,
+)
+from proctor.stats.profiles import Profile, performance_profile, probability_of_improvement
+from proctor.stats.ranking import holm, letters
+from proctor.stats.resampling import Resampling, replicates
+from proctor.stats.sequences import (
+    MixtureTest,
+    RateSequence,
+    difference_sequence,
+    log_e_value,
+    rate_sequence,
+    simulate_mixture,
+)
+from proctor.stats.significance import TestResult, barnard, compare_rates, discordance, mcnemar, sign_flip
+from proctor.stats.spending import SpendingTest, simulate_spending, spending
 
 __all__ = [
+    "IQM",
+    "MEAN",
+    "MEDIAN",
+    "TRIAL_MEDIAN",
+    "Aggregate",
     "BootstrapMean",
+    "Decision",
+    "Discordance",
+    "Estimate",
     "Interval",
+    "MixtureTest",
+    "NoInterval",
+    "PairTest",
+    "Profile",
+    "RateEffect",
+    "RateSequence",
+    "Resampling",
+    "SampleSize",
+    "SpendingTest",
+    "TaskScore",
+    "TestResult",
+    "Verdict",
+    "barnard",
+    "bca_interval",
+    "bootstrap",
+    "bootstrap_difference",
     "bootstrap_mean",
+    "cliffs_delta",
+    "clopper_pearson",
+    "cohens_h",
+    "compare_rates",
+    "difference_sequence",
+    "discordance",
+    "expected_discordance",
+    "holm",
+    "letters",
+    "log_e_value",
+    "mcnemar",
+    "newcombe",
+    "optimality_gap",
+    "paired_d",
+    "paired_odds_ratio",
+    "paired_power",
     "percentile_interval",
+    "performance_profile",
+    "probability_of_improvement",
     "rate_bounds",
+    "rate_effect",
+    "rate_sequence",
     "replicates",
+    "sequential_power",
+    "sign_flip",
+    "simulate_mixture",
+    "simulate_spending",
+    "spending",
     "student_t",
+    "tango",
+    "trials_paired",
+    "trials_sequential",
+    "trials_unpaired",
+    "unpaired_power",
     "wilson",
+    "wins_and_losses",
 ]

@@ -1,31 +1,56 @@
-"""One seeded, vectorised, stratified bootstrap.
+"""Bootstrap intervals: BCa, with the width that few values need, or a reason why there is none.
 
-Resampling is within each stratum (a task), so a replicate has as many values of every stratum as the data.
-Each stratum draws from a stream of its own, in replicate order: memory stays bounded by chunks, and the chunk
-size changes nothing.
+BCa shifts the quantiles that are read off the resamples by how far the estimate is off their median, and by how
+skewed the influence of the values is. A resample varies less than a sample, by (n - 1) / n within a stratum, and a
+normal quantile is too short for few values; both are made up for by reading quantiles further out (Hesterberg 2015).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from statistics import NormalDist
 
 import numpy as np
 
-from proctor.stats.intervals import Interval
+from proctor.stats.aggregates import MEAN, Aggregate
+from proctor.stats.intervals import Interval, check_level
+from proctor.stats.resampling import Pooled, Resampling, replicates
 
-CHUNK_VALUES = 1 << 20
-"""Resampled values in memory at once."""
+NORMAL = NormalDist()
 
-Statistic = Callable[[np.ndarray], np.ndarray]
-"""From resampled data `(replicates, n)`, strata side by side, to one value per replicate."""
+
+class NoInterval(StrEnum):
+    """Why there is no bootstrap interval."""
+
+    NO_VALUES = "there are no values"
+    MISSING = "some trials have no value, and the others are another sample"
+    SINGLE_VALUE = "a task has a single value, which tells nothing about its spread"
+    SINGLE_TASK = "there is a single task, which tells nothing about other tasks"
+    EQUAL = "all values are equal, and resampling them shows nothing of what else could happen"
+    CONSTANT = "every resample gives the same number, though the values differ"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An aggregate of `n` values. `interval` is None exactly where `reason` says why. `n_missing` counts values that
+    were NaN; with any, there is no value."""
+
+    value: float | None
+    n: int
+    interval: Interval | None
+    reason: NoInterval | None = None
+    n_missing: int = 0
+    method: str = "BCa bootstrap"
 
 
 @dataclass(frozen=True, slots=True)
 class BootstrapMean:
-    """`interval` is None where it is not available: no value, or a stratum with only one. `degenerate`: the
-    values within each stratum are equal, so the interval has width 0 and says nothing about the next trial.
-    `n_missing` counts values that were NaN; with any, there is neither mean nor interval."""
+    """`interval` is None where it is not available: no value, a stratum with only one, or equal values.
+    `degenerate`: the values within each stratum are equal. `n_missing` counts values that were NaN; with any, there is
+    neither mean nor interval."""
 
     mean: float | None
     n: int
@@ -34,34 +59,53 @@ class BootstrapMean:
     degenerate: bool
 
 
-def row_means(data: np.ndarray) -> np.ndarray:
-    return data.mean(axis=1)
-
-
-def replicates(
+def bootstrap(
     strata: Sequence[np.ndarray],
-    statistic: Statistic,
-    n_resamples: int,
-    rng: np.random.Generator,
-    chunk_values: int = CHUNK_VALUES,
-) -> np.ndarray:
-    """The statistic of `n_resamples` stratified resamples, `(n_resamples,)`. `strata` must not be empty."""
-    streams = rng.spawn(len(strata))
-    rows = max(1, chunk_values // sum(len(values) for values in strata))
-    out = np.empty(n_resamples)
-    for start in range(0, n_resamples, rows):
-        size = min(rows, n_resamples - start)
-        drawn = [
-            values[stream.integers(len(values), size=(size, len(values)), dtype=np.int32)]
-            for values, stream in zip(strata, streams, strict=True)
-        ]
-        out[start : start + size] = statistic(np.concatenate(drawn, axis=1))
-    return out
+    aggregate: Aggregate = MEAN,
+    level: float = 0.95,
+    resampling: Resampling | None = None,
+) -> Estimate:
+    """The aggregate with its BCa interval. One stratum is one task; empty strata are left out."""
+    check_level(level)
+    resampling = resampling or Resampling()
+    kept = [np.asarray(values, dtype=np.float64) for values in strata if len(values)]
+    missing = _missing(kept)
+    n = sum(map(len, kept)) - missing
+    value = None if missing or not kept else aggregate.of(kept)
+    reason = _obstacle([kept], resampling)
+    if value is None or reason is not None:
+        return Estimate(value, n, None, reason, missing)
+    samples = replicates(kept, aggregate, resampling)
+    interval = bca_interval(samples, value, level, _skew([(kept, aggregate)], resampling), _stretch(kept, resampling))
+    return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT)
 
 
-def percentile_interval(samples: np.ndarray, level: float) -> Interval:
-    low, high = np.quantile(samples, [0.5 - level / 2, 0.5 + level / 2])
-    return Interval(float(low), float(high))
+def bootstrap_difference(
+    a: Sequence[np.ndarray],
+    b: Sequence[np.ndarray],
+    aggregate: Aggregate = MEAN,
+    level: float = 0.95,
+    resampling: Resampling | None = None,
+    *,
+    paired: bool,
+) -> Estimate:
+    """Aggregate of a minus aggregate of b on the same tasks, with its BCa interval. Paired: the i-th values of a task
+    belong together and are drawn together. `n` counts pairs; unpaired, the values of both."""
+    check_level(level)
+    resampling = resampling or Resampling()
+    left, right = _same_tasks(a, b, paired)
+    missing = _missing(left) + _missing(right)
+    n = sum(map(len, left)) + (0 if paired else sum(map(len, right)))
+    value = None if missing or not left else aggregate.of(left) - aggregate.of(right)
+    spread = [[x - y for x, y in zip(left, right, strict=True)]] if paired and not missing else [left, right]
+    reason = _obstacle(spread, resampling)
+    if value is None or reason is not None:
+        return Estimate(value, n, None, reason, missing)
+    samples = replicates(left, aggregate, resampling) - replicates(right, aggregate, resampling, second=not paired)
+    skew = _skew([(left, aggregate), (right, aggregate)], resampling, paired)
+    stretch = _stretch(left if paired else [*left, *right], resampling)
+    interval = bca_interval(samples, value, level, skew, stretch)
+    return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT)
 
 
 def bootstrap_mean(
@@ -70,17 +114,111 @@ def bootstrap_mean(
     n_resamples: int = 2000,
     rng: np.random.Generator | None = None,
 ) -> BootstrapMean:
-    """The pooled mean with its percentile interval. Empty strata are left out. `rng` None: a generator with
-    seed 0."""
-    strata = [np.asarray(values, dtype=np.float64) for values in values_by_stratum if len(values)]
-    pooled = np.concatenate(strata) if strata else np.empty(0)
-    missing = int(np.isnan(pooled).sum())
-    if not pooled.size or missing:
-        return BootstrapMean(None, pooled.size - missing, missing, None, False)
-    mean = float(pooled.mean())
+    """The pooled mean with its BCa interval. Empty strata are left out. `rng` None: a generator with seed 0."""
+    seed = int((rng or np.random.default_rng(0)).integers(1 << 62))
+    found = bootstrap(values_by_stratum, MEAN, level, Resampling(n_resamples, seed))
+    return BootstrapMean(found.value, found.n, found.n_missing, found.interval, found.reason is NoInterval.EQUAL)
+
+
+def percentile_interval(samples: np.ndarray, level: float) -> Interval:
+    low, high = np.quantile(samples, [0.5 - level / 2, 0.5 + level / 2])
+    return Interval(float(low), float(high))
+
+
+def bca_interval(
+    samples: np.ndarray, value: float, level: float, skew: float, stretch: tuple[float, float] = (1.0, math.inf)
+) -> Interval | None:
+    """Ends by BCa. `skew` is the acceleration; `stretch` a factor on quantiles of Student's distribution, and its
+    degrees of freedom. None where all samples are equal up to rounding: the interval would have width 0."""
+    if np.ptp(samples) <= 1e-12 * max(1.0, float(np.abs(samples).max())):
+        return None
+    below = (np.count_nonzero(samples < value) + np.count_nonzero(samples <= value)) / 2
+    share = min(max(below, 0.5), len(samples) - 0.5) / len(samples)
+    shift, factor = NORMAL.inv_cdf(share), stretch[0] * _quantile(0.5 + level / 2, stretch[1])
+    points = [NORMAL.cdf(_moved(shift, shift + z, skew)) for z in (-factor, factor)]
+    low, high = np.quantile(samples, points)
+    return Interval(float(low), float(high)) if low < high else None
+
+
+def _moved(shift: float, moved: float, skew: float) -> float:
+    """BCa's map; beyond its pole it is at infinity."""
+    scale = 1 - skew * moved
+    return shift + moved / scale if scale > 0 else math.copysign(math.inf, moved)
+
+
+def _quantile(share: float, freedom: float) -> float:
+    if math.isinf(freedom):
+        return NORMAL.inv_cdf(share)
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, share))
+
+
+def _missing(strata: Sequence[np.ndarray]) -> int:
+    return int(sum(np.isnan(values).sum() for values in strata))
+
+
+def _obstacle(samples: Sequence[Sequence[np.ndarray]], resampling: Resampling) -> NoInterval | None:
+    """What stands in the way of resampling, before it is tried."""
+    strata = [values for sample in samples for values in sample]
+    if not strata:
+        return NoInterval.NO_VALUES
+    if _missing(strata):
+        return NoInterval.MISSING
+    if resampling.tasks_too:
+        pooled = np.concatenate(strata)
+        if len(samples[0]) < 2:
+            return NoInterval.SINGLE_TASK
+        return NoInterval.EQUAL if np.ptp(pooled) == 0 else None
     if any(len(values) < 2 for values in strata):
-        return BootstrapMean(mean, pooled.size, 0, None, False)
-    if all(np.ptp(values) == 0 for values in strata):
-        return BootstrapMean(mean, pooled.size, 0, Interval(mean, mean), True)
-    samples = replicates(strata, row_means, n_resamples, rng or np.random.default_rng(0))
-    return BootstrapMean(mean, pooled.size, 0, percentile_interval(samples, level), False)
+        return NoInterval.SINGLE_VALUE
+    return NoInterval.EQUAL if all(np.ptp(values) == 0 for values in strata) else None
+
+
+def _same_tasks(
+    a: Sequence[np.ndarray], b: Sequence[np.ndarray], paired: bool
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Both samples as arrays, without the tasks that neither has."""
+    if len(a) != len(b):
+        raise ValueError(f"{len(a)} tasks against {len(b)}; both samples need one array per task, in one order")
+    both = [(np.asarray(x, float), np.asarray(y, float)) for x, y in zip(a, b, strict=True) if len(x) or len(y)]
+    for x, y in both:
+        if paired and len(x) != len(y):
+            raise ValueError(f"{len(x)} values against {len(y)} on a task; paired samples have as many of both")
+        if not len(x) or not len(y):
+            raise ValueError("a task has values in one sample only; leave it out of both")
+    return [x for x, _ in both], [y for _, y in both]
+
+
+Sample = tuple[Sequence[np.ndarray], Aggregate]
+
+
+def _skew(samples: Sequence[Sample], resampling: Resampling, paired: bool = False) -> float:
+    """BCa's acceleration, from the influence of the values (of whole tasks, where tasks are drawn) within strata; 0
+    where the aggregate is not smooth. The second sample counts negatively."""
+    parts: list[np.ndarray] = []
+    for sign, (strata, aggregate) in zip((1, -1), samples, strict=False):
+        pooled = Pooled.of(strata)
+        influence = aggregate.influence(pooled.values)
+        if influence is None:
+            return 0.0
+        parts.append(sign * _centred(influence, pooled, resampling.tasks_too))
+    together = paired or resampling.tasks_too
+    moves = sum(parts[1:], parts[0]) if together else np.concatenate(parts)
+    squares = float((moves**2).sum())
+    return float((moves**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
+
+
+def _centred(influence: np.ndarray, pooled: Pooled, tasks_too: bool) -> np.ndarray:
+    """Moves of the aggregate by single values within their tasks, or by whole tasks."""
+    sums = np.add.reduceat(influence, pooled.offsets[:-1])
+    if tasks_too:
+        return (sums - influence.mean() * pooled.sizes) / len(influence)
+    return (influence - np.repeat(sums / pooled.sizes, pooled.sizes)) / len(influence)
+
+
+def _stretch(strata: Sequence[np.ndarray], resampling: Resampling) -> tuple[float, float]:
+    """How much further out than a normal quantile to read: a factor, and degrees of freedom."""
+    units = len(strata) if resampling.tasks_too else sum(map(len, strata))
+    freedom = units - (1 if resampling.tasks_too else len(strata))
+    return math.sqrt(units / freedom), freedom

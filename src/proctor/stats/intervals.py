@@ -1,4 +1,5 @@
-"""Intervals that have a formula: for a rate, for a mean, and the bounds that missing trials leave open."""
+"""Intervals that have a formula: for a rate, for a difference of two rates, for a mean, and the bounds that missing
+trials leave open."""
 
 from __future__ import annotations
 
@@ -13,12 +14,39 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+
+class Discordance(NamedTuple):
+    """Paired outcomes of a and b, counted: both succeeded, only a, only b, neither."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+    @property
+    def n(self) -> int:
+        return sum(self)
+
+
+def check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"a level of {level:g}; it lies between 0 and 1, 0.95 for instance")
+
+
+def check_count(successes: int, n: int) -> None:
+    if not 0 <= successes <= n:
+        raise ValueError(f"{successes} successes in {n} trials")
+
 
 def wilson(successes: int, n: int, level: float = 0.95) -> Interval | None:
     """Wilson's score interval for a rate. Its width is never 0, not at 0 and not at n successes; None for n =
     0."""
-    if not 0 <= successes <= n:
-        raise ValueError(f"{successes} successes in {n} trials")
+    check_count(successes, n)
+    check_level(level)
     if n == 0:
         return None
     z = NormalDist().inv_cdf(0.5 + level / 2)
@@ -30,8 +58,72 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval | None:
     return Interval(low, high)
 
 
+def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval | None:
+    """The exact interval for a rate: it holds the true one with at least this level, whatever it is. Wider than
+    Wilson's, and never of width 0; None for n = 0."""
+    check_count(successes, n)
+    check_level(level)
+    if n == 0:
+        return None
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, tail))
+    high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 1 - tail))
+    return Interval(low, high)
+
+
+def newcombe(successes_a: int, n_a: int, successes_b: int, n_b: int, level: float = 0.95) -> Interval | None:
+    """For rate a minus rate b of independent trials, from both Wilson intervals (Newcombe's method 10). Never of width
+    0; None where an arm has no trial."""
+    a, b = wilson(successes_a, n_a, level), wilson(successes_b, n_b, level)
+    if a is None or b is None:
+        return None
+    rate_a, rate_b = successes_a / n_a, successes_b / n_b
+    difference = rate_a - rate_b
+    low = difference - math.hypot(rate_a - a.low, b.high - rate_b)
+    return Interval(max(-1.0, low), min(1.0, difference + math.hypot(a.high - rate_a, rate_b - b.low)))
+
+
+def tango(pairs: Discordance, level: float = 0.95) -> Interval | None:
+    """For rate a minus rate b of paired trials: the differences that the score test does not reject (Tango 1998).
+    Never of width 0; None without pairs."""
+    check_level(level)
+    if min(pairs) < 0:
+        raise ValueError(f"counts of pairs are not negative: {tuple(pairs)}")
+    if pairs.n == 0:
+        return None
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    high = _highest_difference(pairs.only_a, pairs.only_b, pairs.n, z)
+    return Interval(-_highest_difference(pairs.only_b, pairs.only_a, pairs.n, z), high)
+
+
+def _highest_difference(b: int, c: int, n: int, z: float) -> float:
+    """The largest difference that is within z of what was seen. The score falls as the difference grows."""
+    if b == n:
+        return 1.0
+    low, high = (b - c) / n, 1.0
+    for _ in range(60):
+        centre = (low + high) / 2
+        low, high = (centre, high) if _tango_score(b, c, n, centre) > -z else (low, centre)
+    return (low + high) / 2
+
+
+def _tango_score(b: int, c: int, n: int, difference: float) -> float:
+    """How many standard errors what was seen lies above `difference`, with the variance that is likeliest under it."""
+    middle = (2 * n - b + c) * difference - b - c
+    root = math.sqrt(max(0.0, middle * middle + 8 * n * c * difference * (1 - difference)))
+    only_b = (root - middle) / (4 * n)
+    variance = n * (2 * only_b + difference * (1 - difference))
+    above = b - c - n * difference
+    if variance <= 0:
+        return 0.0 if above == 0 else math.copysign(math.inf, above)
+    return above / math.sqrt(variance)
+
+
 def student_t(values: np.ndarray, level: float = 0.95) -> Interval | None:
     """Student's interval for the mean of at least two values; None for fewer. Equal values give width 0."""
+    check_level(level)
     if len(values) < 2:
         return None
     from scipy.special import stdtrit
