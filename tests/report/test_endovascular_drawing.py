@@ -102,6 +102,15 @@ def test_the_strongest_stretches_are_on_top() -> None:
         assert [int(step) for step in steps] == [0, 10]
 
 
+def test_a_map_of_several_trials_has_every_target_once_and_only_a_vessel_that_all_share() -> None:
+    same, aside = passage(), passage(target=np.array([0.0, 100.0]))
+    elsewhere = passage(vessel=Vessel(VESSEL.points + 1, VESSEL.radii, VESSEL.starts))
+    frame = frame_of([same, aside])
+    drawn_ = force_picture([same, same, aside], frame, 1.0)
+    assert (drawn_.count('class="goal"'), drawn_.count("<use")) == (2, 1)
+    assert "<use" not in force_picture([same, elsewhere], frame, 1.0)
+
+
 def test_the_scale_ends_at_a_high_force_and_never_at_zero() -> None:
     assert force_scale([passage(force=np.linspace(0, 1, 101))]) == pytest.approx(0.99)
     assert force_scale([passage(force=np.zeros(4))]) == force_scale([passage(force=None)]) == 1.0

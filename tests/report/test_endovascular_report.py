@@ -34,7 +34,7 @@ def test_every_agent_and_seed_has_a_picture(run: VesselRun) -> None:
     assert page.count("by inserted length (mm)") == 2
     assert page.count(f'<g id="{report.passages[0].vessel.key}">') == 1  # type: ignore[union-attr]
     assert 'href="pictures/0_0_trial0000_seed123.png"' in page
-    assert "steady, seed 123: reached after 4.00 s, peak 0.100 N" in page
+    assert "steady, seed 123: reached after 4.00\N{NO-BREAK SPACE}s, peak 0.100\N{NO-BREAK SPACE}N" in page
     assert sorted(path.name for path in (run.folder / "pictures").iterdir()) == sorted(
         f"{a}_0_trial{i:04d}_seed{123 + i}.png" for a in (0, 1) for i in range(3)
     )

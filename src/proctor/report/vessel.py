@@ -116,10 +116,15 @@ def _cell(passage: Passage | None, seed: int, view: _View) -> str:
 def facts(passage: Passage) -> list[str]:
     """How a passage ended, after how long, and its largest force."""
     end = ENDS.get(passage.outcome, passage.outcome.replace("_", " "))
-    found = [f"{end} after {text.number(passage.duration)} {passage.time_unit}"]
+    found = [f"{end} after {_quantity(passage.duration, passage.time_unit)}"]
     if passage.peak is not None:
-        found.append(f"peak {text.number(passage.peak.force)} {passage.force_unit}")
+        found.append(f"peak {_quantity(passage.peak.force, passage.force_unit)}")
     return found
+
+
+def _quantity(value: float, unit: str) -> str:
+    """A number that is not torn from its unit at the end of a line."""
+    return f"{text.number(value)}\N{NO-BREAK SPACE}{unit}"
 
 
 def _force_map(agent: str, passages: Sequence[Passage], view: _View) -> str:
@@ -129,8 +134,8 @@ def _force_map(agent: str, passages: Sequence[Passage], view: _View) -> str:
     worst = max(peaks, key=lambda p: p.peak.force if p.peak else 0.0, default=None)
     words = text.count(len(passages), "trial")
     if worst is not None and worst.peak is not None:
-        force, time = text.number(worst.peak.force), text.number(worst.peak.time)
-        words += f", peak {force} {worst.force_unit} after {time} {worst.time_unit} of seed {worst.seed}"
+        force, time = _quantity(worst.peak.force, worst.force_unit), _quantity(worst.peak.time, worst.time_unit)
+        words += f", peak {force} after {time} of seed {worst.seed}"
     drawn = force_picture(passages, view.frame, view.hardest)
     label = esc(f"{agent}, wall force along the path: {words}")
     return (

@@ -134,7 +134,7 @@ def picture(passage: Passage, frame: Frame, longest: float) -> str:
     """Vessel, target, the tip's path coloured by time, and the wire as it lay at the end."""
     wire = "" if passage.wire is None else f'<path class="wire" d="{line(passage.wire)}"/>'
     path = _paths(stretches(passage.tip, time_steps(passage, longest)), "t")
-    return _svg(frame, _ground(passage) + path + wire + _end(passage))
+    return _svg(frame, _ground([passage]) + path + wire + _end(passage))
 
 
 def force_picture(passages: Sequence[Passage], frame: Frame, top: float) -> str:
@@ -142,12 +142,15 @@ def force_picture(passages: Sequence[Passage], frame: Frame, top: float) -> str:
     force of each acted."""
     found = [stretch for p in passages for stretch in stretches(p.tip, force_steps(p, top))]
     rings = "".join(ring(p.peak.place, PEAK_MM, "peak") for p in passages if p.peak is not None and p.peak.force > 0)
-    return _svg(frame, _ground(passages[0]) + _paths(sorted(found, key=lambda s: s[0]), "w") + rings)
+    return _svg(frame, _ground(passages) + _paths(sorted(found, key=lambda s: s[0]), "w") + rings)
 
 
-def _ground(passage: Passage) -> str:
-    vessel = "" if passage.vessel is None else f'<use href="#{passage.vessel.key}"/>'
-    return vessel + ("" if passage.target is None else ring(passage.target, passage.threshold_mm or 3.0, "goal"))
+def _ground(passages: Sequence[Passage]) -> str:
+    """The vessel, where all passages share it, and every target once."""
+    vessels = {None if p.vessel is None else p.vessel.key for p in passages}
+    shared = vessels.pop() if len(vessels) == 1 else None
+    goals = dict.fromkeys(ring(p.target, p.threshold_mm or 3.0, "goal") for p in passages if p.target is not None)
+    return ("" if shared is None else f'<use href="#{shared}"/>') + "".join(goals)
 
 
 def _end(passage: Passage) -> str:
