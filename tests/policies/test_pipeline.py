@@ -270,7 +270,7 @@ class TestLaws(PolicyConformance):
         return wrap(Linear(), options, DICT, self.action_space)
 
 
-# Inputs
+# Observation order
 
 
 NESTED = spaces.Dict(
@@ -282,9 +282,9 @@ NESTED = spaces.Dict(
 )
 
 
-def test_inputs_are_put_together_flat_in_the_order_that_was_asked_for(make_batch):
+def test_entries_are_put_together_flat_in_the_order_that_was_asked_for(make_batch):
     inner = Seen(memory=False)
-    policy = wrap(inner, {"inputs": ["goal", "more.tip", "tracking"]}, NESTED)
+    policy = wrap(inner, {"observation_order": ["goal", "more.tip", "tracking"]}, NESTED)
     tracking = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
     goal = np.array([[20.0, 21.0], [22.0, 23.0]])
     policy.act(
@@ -294,21 +294,29 @@ def test_inputs_are_put_together_flat_in_the_order_that_was_asked_for(make_batch
     np.testing.assert_array_equal(inner.seen[0], [[20, 21, 30, 0, 1, 2, 3, 4, 5], [22, 23, 31, 6, 7, 8, 9, 10, 11]])
 
 
-def test_inputs_decide_the_space_that_the_model_sees():
+def test_the_order_decides_the_space_that_the_model_sees():
     info = SpaceInfo({"task": NESTED}, {"task": BOX})
-    space = Pipeline(PolicyOptions(inputs=["tracking", "goal"]), info, None).model_spaces.observation["task"]
+    space = Pipeline(PolicyOptions(observation_order=["tracking", "goal"]), info, None).model_spaces.observation["task"]
     assert (space.shape, space.dtype) == ((8,), np.float32)
 
 
 @pytest.mark.parametrize(
     ("names", "space", "message"),
     [
-        (["goall"], NESTED, r'inputs: the observation of task "task" has no "goall" \(it has goal, more, tracking\)'),
-        (["goal"], BOX, 'inputs: the observation of task "task" has no "goal" \\(it is Box'),
-        (["more.kind"], NESTED, r'inputs: "more\.kind" of task "task" is Discrete\(3\); expected an array of numbers'),
-        (["more"], NESTED, 'inputs: "more" of task "task" is Dict'),
+        (
+            ["goall"],
+            NESTED,
+            r'observation_order: the observation of task "task" has no "goall" \(it has goal, more, tracking\)',
+        ),
+        (["goal"], BOX, 'observation_order: the observation of task "task" has no "goal" \\(it is Box'),
+        (
+            ["more.kind"],
+            NESTED,
+            r'observation_order: "more\.kind" of task "task" is Discrete\(3\); expected an array of numbers',
+        ),
+        (["more"], NESTED, 'observation_order: "more" of task "task" is Dict'),
     ],
 )
-def test_inputs_that_are_not_there(names, space, message):
+def test_entries_that_are_not_there(names, space, message):
     with pytest.raises(InputError, match=message):
-        wrap(Seen(), {"inputs": names}, space)
+        wrap(Seen(), {"observation_order": names}, space)

@@ -2,7 +2,7 @@
 model.
 
 A loader extends `PolicyOptions` with its own keys. The pipeline around the model, in this order: frame stack,
-normalisation, inputs, model, action scaling.
+normalisation, observation order, model, action scaling.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class PolicyOptions(BaseModel):
     frame_stack_start: Literal["repeat", "zeros"] = "repeat"
     """What stands for the frames before the first: the first frame, or zeros."""
     normalize: NormalizeCfg | None = None
-    inputs: list[str] | None = Field(default=None, min_length=1)
+    observation_order: list[str] | None = Field(default=None, min_length=1)
     """Entries of a dict observation that the model gets as one flat array, in this order; None: the observation as it
     is."""
     action_scale: ActionScaleCfg | None = None

@@ -1,4 +1,4 @@
-"""What is done around a model: frame stack, normalisation, inputs put together, then the model, then action scaling.
+"""What is done around a model: frame stack, normalisation, entries put in order, then the model, then action scaling.
 
 `Pipeline` is made from an agent's options and the tasks' spaces. `model_spaces` are the spaces as the model
 sees them; `around(policy)` puts the steps around a policy. Past frames belong to a trial and so travel in its
@@ -17,9 +17,9 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.policies.by_task import by_task
-from proctor.policies.inputs import Inputs
 from proctor.policies.normalize import Moments, Statistics, read_statistics
 from proctor.policies.options import ActionScaleCfg, PolicyOptions
+from proctor.policies.ordering import Ordering
 from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, State
 from proctor.policies.tree import stack_rows, tree_map
 
@@ -37,19 +37,19 @@ class Pipeline:
             if statistics.moments:
                 self.normalize = Normalize(statistics, stack, stacked)
                 stacked = {task: self.normalize.space(s) for task, s in stacked.items()}
-        self.inputs = None if options.inputs is None else Inputs(options.inputs, stacked)
-        if self.inputs is not None:
-            stacked = {task: self.inputs.space(task) for task in stacked}
+        self.order = None if options.observation_order is None else Ordering(options.observation_order, stacked)
+        if self.order is not None:
+            stacked = {task: self.order.space(task) for task in stacked}
         self.scale = ActionScale(options.action_scale, spaces.action) if options.action_scale else None
         self.model_spaces = SpaceInfo(dict(stacked), dict(spaces.action), spaces.briefing)
 
     def around(self, policy: AnyPolicy) -> AnyPolicy:
         """The policy with the steps around it; the policy itself where there are none."""
-        if self.frames is None and self.normalize is None and self.inputs is None and self.scale is None:
+        if self.frames is None and self.normalize is None and self.order is None and self.scale is None:
             return policy
         if isinstance(policy, StagedPolicy):
             raise InputError(
-                "frame_stack, normalize, inputs and action_scale are for policies of one stage; "
+                "frame_stack, normalize, observation_order and action_scale are for policies of one stage; "
                 f"{type(policy).__name__} has stages {', '.join(s.name for s in policy.stages)} and must do "
                 "these itself"
             )
@@ -74,8 +74,8 @@ class PipelinePolicy(Policy):
             inner_state = batch.state.get("inner")
         if pipe.normalize is not None:
             observation = pipe.normalize(observation)
-        if pipe.inputs is not None:
-            observation = pipe.inputs(observation)
+        if pipe.order is not None:
+            observation = pipe.order(observation)
         answer = self.inner.act(replace(batch, observation=observation, state=inner_state))
         result = answer if isinstance(answer, Actions) else Actions(answer)
         actions = result.actions if pipe.scale is None else pipe.scale(result.actions, batch.trials)

@@ -106,7 +106,7 @@ def test_a_checkpoint_of_steves_training_moves_over_as_it_is(double, tmp_path):
     options = {
         "module": "nets.py:actor",
         "state_dict_key": "network_state_dicts.policy",
-        "inputs": ["tracking", "target", "last_action"],
+        "observation_order": ["tracking", "target", "last_action"],
         "action_scale": {"to_space": True},
     }
     agent = {"name": "actor", "tool": "standard_j", "checkpoint": "best.everl", "options": options}
@@ -114,7 +114,7 @@ def test_a_checkpoint_of_steves_training_moves_over_as_it_is(double, tmp_path):
     found = run_evaluation(config_from_dict(form, tmp_path))
     (result,) = found.results()
     with np.load(found.path / result.npz) as arrays:
-        seen = [arrays[f"observations.{key}"][0].ravel() for key in options["inputs"]]
+        seen = [arrays[f"observations.{key}"][0].ravel() for key in options["observation_order"]]
         expected = actor(torch.from_numpy(np.concatenate(seen))).detach().numpy()
         np.testing.assert_allclose(arrays["actions"][0], expected, rtol=1e-5)
 

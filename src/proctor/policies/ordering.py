@@ -11,7 +11,7 @@ import numpy as np
 from proctor.errors import InputError
 
 
-class Inputs:
+class Ordering:
     """Entries by name; a dot leads into a nested dict (`privileged.tip`)."""
 
     def __init__(self, names: Sequence[str], observation: dict[str, Any]):
@@ -37,10 +37,14 @@ class Inputs:
         for name in path:
             if not isinstance(space, spaces.Dict) or name not in space.spaces:
                 known = f"it has {', '.join(space.spaces)}" if isinstance(space, spaces.Dict) else f"it is {space}"
-                raise InputError(f'inputs: the observation of task "{task}" has no "{".".join(path)}" ({known})')
+                raise InputError(
+                    f'observation_order: the observation of task "{task}" has no "{".".join(path)}" ({known})'
+                )
             space = space.spaces[name]
         if not isinstance(space, spaces.Box):
-            raise InputError(f'inputs: "{".".join(path)}" of task "{task}" is {space}; expected an array of numbers')
+            raise InputError(
+                f'observation_order: "{".".join(path)}" of task "{task}" is {space}; expected an array of numbers'
+            )
         return math.prod(space.shape)
 
 
