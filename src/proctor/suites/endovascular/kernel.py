@@ -1,24 +1,18 @@
 """The rod solver, compiled: an elastic rod in a distance field, pushed out of a sheath, integrated implicitly.
 
 The rod is a chain of nodes (positions) and edges (orientations), numbered from the tip. Edge j runs from node j to
-node j + 1 and carries a quaternion that turns the body frame into the world; its third director `d` points along the
-edge. Potential energy:
-
-- stretch and shear, per edge: `k l / 2 |dx / l - d|^2`, one numerical stiffness for both;
-- bending and torsion, per inner node: `1 / (2 l) (w - w0)' diag(EI, EI, GJ) (w - w0)`, where w is twice the vector part
-  of the relative quaternion of the two edges and w0 the rest curvature, about the body's first axis;
-- contact, per node: a spring against the penetration p = distance to the wall's surface plus the wire's radius, with a
-  quadratic onset over `SOFT_MM` around p = 0. Its force, the constraint's multiplier, is the contact force.
+node j + 1; the third director `d` of its frame points along it. Energy: `k l / 2 |dx / l - d|^2` per edge (stretch and
+shear, one numerical stiffness), `1 / (2 l) (w - w0)' diag(EI, EI, GJ) (w - w0)` per inner node (bending and torsion; w is
+twice the vector part of the relative quaternion of its edges, w0 the rest angle about the first axis), and per node a
+spring against penetration, whose force, the constraint's multiplier, is the contact force.
 
 A substep is backward Euler: Gauss-Newton iterations on this energy with inertia, drag, a damping film at the wall and
-lagged Coulomb friction, each followed by a backtracking search along its solution. Six unknowns per node (its position,
-the rotation of its edge), tip first: every coupling lies within eight diagonals and the matrix is positive definite, so
-an iteration is one banded factorisation. Stiffness is that of the energy whatever the substep; only transients depend
-on it.
+lagged Coulomb friction, each followed by a backtracking search. Six unknowns per node (its position, the rotation of its
+edge), tip first: every coupling lies within eight diagonals and the matrix is positive definite, so an iteration is one
+banded factorisation. Stiffness is that of the energy whatever the substep; only transients depend on it.
 
-The wire comes out of a straight sheath: what has not been inserted is held on its axis, turned by the handle's angle; a
-node is freed when it has passed the entry. The handle is force-limited: as the wire's reaction comes near the limit,
-the commanded speed fades to nothing, and beyond it the handle yields.
+The wire comes out of a straight sheath, whose axis holds what has not been inserted, turned by the handle's angle. The
+handle is force-limited: near the limit the commanded speed fades to nothing, beyond it the handle yields.
 
 It is one file because numba's cache looks only at the file of the function that is called: a change in another would
 leave stale machine code in use. Rows are passed as (array, index), as slices cost.
@@ -54,12 +48,18 @@ compiled = functools.partial(njit, cache=True, nogil=True, error_model="numpy")
 
 
 @compiled()
+def within(value, high):
+    """The value cut to 0 .. high; NaN is 0, as it must not become an index."""
+    return min(value, high) if value > 0.0 else 0.0
+
+
+@compiled()
 def distance(field, px, py, pz):
     """The field at a point, trilinear; outside the grid that of the grid's nearest point."""
     f = field.values
-    ux = min(max((px - field.origin[0]) / field.spacing, 0.0), f.shape[0] - 1.001)
-    uy = min(max((py - field.origin[1]) / field.spacing, 0.0), f.shape[1] - 1.001)
-    uz = min(max((pz - field.origin[2]) / field.spacing, 0.0), f.shape[2] - 1.001)
+    ux = within((px - field.origin[0]) / field.spacing, f.shape[0] - 1.001)
+    uy = within((py - field.origin[1]) / field.spacing, f.shape[1] - 1.001)
+    uz = within((pz - field.origin[2]) / field.spacing, f.shape[2] - 1.001)
     i, j, k = int(ux), int(uy), int(uz)
     a, b, c = ux - i, uy - j, uz - k
     total = 0.0
@@ -142,7 +142,7 @@ def add_cross(band, row, x, y, z):
 
 @compiled()
 def add_vector(rhs, row, scale, x, y, z):
-    """Add scale * (x, y, z) to three rows."""
+    """Add scale (x, y, z) to three rows."""
     rhs[row] += scale * x
     rhs[row + 1] += scale * y
     rhs[row + 2] += scale * z
@@ -408,8 +408,7 @@ def iterate(rod, state, field, law, work, free):
 
 @compiled()
 def substep(rod, state, field, law, work, free):
-    """One step of `law.dt` for nodes and edges 0 .. free - 1; node and edge `free` are held where they are.
-    `work.force` are outer forces on nodes. Contact is that of the final positions. Iterations used."""
+    """One step of `law.dt` for nodes and edges 0 .. free - 1; node and edge `free` are held. Iterations used."""
     used = 0
     for j in range(free):
         for c in range(3):
@@ -478,8 +477,8 @@ def yielding(speed, load, limit):
 
 @compiled()
 def advance(rod, state, field, law, work, sheath, status, speed, spin, substeps):
-    """Push with `speed` (mm/s) and turn with `spin` (rad/s) for so many substeps; how many nodes are free then. State
-    and status are updated in place."""
+    """Push with `speed` (mm/s) and turn with `spin` (rad/s) for so many substeps; how many nodes are free then. Stops
+    when something is not finite."""
     status[DEPTH_MAX], status[FORCE_MAX], status[ITERATIONS] = 0.0, 0.0, 0.0
     free = hold(rod, state, sheath, status)
     for j in range(len(state.mean)):
@@ -488,12 +487,14 @@ def advance(rod, state, field, law, work, sheath, status, speed, spin, substeps)
     for _ in range(substeps):
         pushed = law.dt * yielding(speed, status[FORCE], sheath.max_force)
         status[ANGLE] += law.dt * yielding(spin, status[TORQUE], sheath.max_torque)
+        if not np.isfinite(pushed + status[ANGLE]):
+            break
         for _ in range(YIELDS + 1):
             status[LENGTH] = min(max(status[LENGTH] + pushed, sheath.min_length), sheath.max_length)
             free = hold(rod, state, sheath, status)
             status[ITERATIONS] += substep(rod, state, field, law, work, free)
             excess = feel(rod, state, sheath, status, free)
-            if excess <= 0.0:
+            if not excess > 0.0:
                 break
             give = min(excess * rod.spacing * free / rod.axial[free], 0.3)
             pushed = -give if status[FORCE] > 0 else give
