@@ -38,6 +38,14 @@ def test_quickstart_ranks_its_agents(tmp_path: Path) -> None:
     assert min(rates["controllers"], rates["network"]) > rates["network-early"] >= rates["random"]
 
 
+def test_endovascular_separates_its_agents(tmp_path: Path) -> None:
+    run = run_config("endovascular.yml", tmp_path, "n_trials=2", "max_episode_steps=200")
+    report = run.report()
+    assert report["verdict"].startswith("Simulated by the embedded simulator. navigator ranks first")
+    tools = {agent["agent"]: agent["tool"] for agent in report["agents"]}
+    assert tools == {"navigator": "angled_standard", "push_only": "angled_stiff", "random": "j_soft"}
+
+
 def python(*arguments: str, cwd: Path) -> str:
     """What a script prints; warnings are errors in it."""
     done = subprocess.run(

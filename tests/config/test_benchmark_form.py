@@ -13,8 +13,9 @@ import pytest
 import steve_double
 from examining import timeless
 
-from proctor import CancelToken, EvalConfig, Progress, RunDir, config_from_dict, load_config, run_evaluation
+from proctor import CancelToken, EvalConfig, InputError, Progress, RunDir, config_from_dict, load_config, run_evaluation
 from proctor.config import ConfigError
+from proctor.evaluation import resume
 
 FORM = """\
 name: arch_benchmark
@@ -194,6 +195,12 @@ def test_one_run_from_a_thread_with_progress(tmp_path):
     }  # fmt: skip
     assert run.report()["verdict"].startswith("Simulated by the embedded simulator. ")
     assert seen[-1].done == 4
+
+
+def test_another_tool_is_another_run(tmp_path):
+    run = run_evaluation(config_from_dict(small(tmp_path, n_trials=1, max_episode_steps=1)))
+    with pytest.raises(InputError, match=r"agents\.0\.tool: 'j_soft' -> 'micro'"):
+        resume(run.path, ["agents.soft.tool=micro"])
 
 
 def test_a_run_can_be_stopped(tmp_path):

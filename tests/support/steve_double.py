@@ -12,10 +12,14 @@ import enum
 import sys
 import types
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
+
+from proctor.suites.steve.env import SteveEnv
+from proctor.suites.steve.options import SteveOptions
+from proctor.suites.steve.suite import SteveSuite
 
 STEP_MM = 2.0
 
@@ -128,7 +132,6 @@ class SofaBeamAdapter:
     """The wire's tip goes along aorta and lcca; turning it moves it aside."""
 
     def __init__(self, friction: float = 0.1, dt_simulation: float = 0.006):
-        STATE.made += 1
         STATE.frictions.append(friction)
         self.friction, self.dt_simulation = friction, dt_simulation
         self.root: Any = None
@@ -142,6 +145,7 @@ class SofaBeamAdapter:
     ) -> None:  # fmt: skip
         if seed is not None:
             self._rng = np.random.default_rng(seed)
+        STATE.made += 1
         STATE.devices.append(devices[0])
         self._entry, self._stiff = np.asarray(insertion_point), devices[0].young_modulus_tip
         collision = Node(CollisionDOFs=Node(force=Data(np.zeros((3, 3)))))
@@ -183,6 +187,9 @@ class SofaBeamAdapter:
                     data.value = np.full(data.value.shape, force if touching else 0.0)
 
     def close(self) -> None:
+        if self.root is None:
+            raise RuntimeError("closed twice, or never started")
+        self.root = None
         STATE.closed += 1
 
 
@@ -491,3 +498,12 @@ def install(monkeypatch: Any, **behaviour: Any) -> Double:
         module.__spec__ = types.SimpleNamespace(name=name)  # type: ignore[assignment]
         monkeypatch.setitem(sys.modules, name, module)
     return STATE
+
+
+class DoubleSuite(SteveSuite):
+    """The suite on the double, for workers that are processes of their own: they find it by this file's path."""
+
+    name: ClassVar[str] = "double"
+
+    def make(self, options: SteveOptions, *, render: bool, worlds: int) -> SteveEnv:
+        return SteveEnv(eve_package(), options)

@@ -36,6 +36,7 @@ class SteveEnv(Env):
         self._env, self._intervention, self._pathfinder = parts.env, parts.intervention, parts.pathfinder
         self._simulation = self._intervention.simulation
         self._reset_simulation = self._simulation.reset
+        self._running = False
         box = self._intervention.action_space
         low, high = (bound.ravel().astype(np.float32) for bound in (box.low, box.high))
         self.action_space = spaces.Box(low, high, dtype=np.float32)
@@ -44,10 +45,11 @@ class SteveEnv(Env):
     def reset(self, seed: int, index: int) -> Any:
         """The seed draws the wire's angle in the sheath and, among several, the target."""
         self._simulation.reset = functools.partial(self._reset_simulation, seed=seed)
+        self._running = True
         observation, _ = self._env.reset(seed=seed)
         self._check()
         self._forces = SceneForces(self._simulation.root if self.options.use_non_mp_sim else None)
-        self._initial_mm = max(float(self._pathfinder.path_length), 1e-9)
+        self._initial_mm = float(self._pathfinder.path_length) or np.nan
         self._tip: np.ndarray | None = None
         self._before, self._inserted_mm = self._tracking()[0], self._inserted()
         self._travelled_mm = self._pushed_mm = self._time_s = 0.0
@@ -120,7 +122,9 @@ class SteveEnv(Env):
         return np.asarray(transform(points, view.image_rot_zx, view.image_center, None), np.float64)
 
     def close(self) -> None:
-        self._env.close()
+        if self._running:
+            self._running = False
+            self._env.close()
 
 
 def _observation_space(observed: Any) -> spaces.Dict:
