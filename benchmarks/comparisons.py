@@ -110,6 +110,24 @@ def memory(repeats: int) -> list[Row]:
     return [Row("peak memory, 10,000 trials", ours, theirs, "1,000 trials", "MB", "at most 1.1", ratio <= 1.1, ratio)]
 
 
+def endovascular(repeats: int) -> list[Row]:
+    """The embedded wire simulator: one process, two workers, two bare processes."""
+    alone, ours, theirs = in_turn(
+        repeats,
+        lambda: sides.endovascular("steps", "2400"),
+        lambda: sides.endovascular("proctor", "16"),
+        lambda: sides.endovascular("bare", "16"),
+    )
+    rate = middle(alone)["steps"]
+    ratio = paired(ours, "steady", theirs, "steady")
+    two, other = middle(ours)["steady"], middle(theirs)["steady"]
+    goal = "at least 0.9"
+    return [
+        Row("wire in an arch, 1 core", rate, 400, "the goal", "steps/s", "at least 1", rate >= 400, rate / 400),
+        Row("wire in an arch, 2 processes", two, other, "two bare processes", "steps/s", goal, ratio >= 0.9, ratio),
+    ]
+
+
 COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "overhead": overhead,
     "batching": batching,

@@ -26,6 +26,10 @@ def bare(*arguments: str) -> Measured:
     return _json([sys.executable, "-m", "benchmarks.bare_side", *arguments])
 
 
+def endovascular(*arguments: str) -> Measured:
+    return _json([sys.executable, "-m", "benchmarks.endovascular", *arguments])
+
+
 def vla_eval(*arguments: str) -> Measured:
     """Every configuration that was tried, with its steps per second."""
     script = ROOT / "benchmarks" / "vla_eval_side.py"

@@ -2,14 +2,13 @@
 
 The rod is a chain of nodes (positions) and edges (orientations), numbered from the tip. Edge j runs from node j to
 node j + 1; the third director `d` of its frame points along it. Energy: `k l / 2 |dx / l - d|^2` per edge (stretch and
-shear, one numerical stiffness), `1 / (2 l) (w - w0)' diag(EI, EI, GJ) (w - w0)` per inner node (bending and torsion; w is
-twice the vector part of the relative quaternion of its edges, w0 the rest angle about the first axis), and per node a
-spring against penetration, whose force, the constraint's multiplier, is the contact force.
+shear, one numerical stiffness), `1 / (2 l) (w - w0)' diag(EI, EI, GJ) (w - w0)` per inner node (w: twice the vector
+part of its edges' relative quaternion, w0: rest angle about the first axis), and springs against penetration.
 
 A substep is backward Euler: Gauss-Newton iterations on this energy with inertia, drag, a damping film at the wall and
-lagged Coulomb friction, each followed by a backtracking search. Six unknowns per node (its position, the rotation of its
-edge), tip first: every coupling lies within eight diagonals and the matrix is positive definite, so an iteration is one
-banded factorisation. Stiffness is that of the energy whatever the substep; only transients depend on it.
+lagged Coulomb friction, each followed by a backtracking search. Six unknowns per node (position, rotation of its edge),
+tip first: couplings lie within eight diagonals and the matrix is positive definite, so an iteration is one banded
+factorisation. Stiffness is that of the energy whatever the substep; only transients depend on it.
 
 The wire comes out of a straight sheath, whose axis holds what has not been inserted, turned by the handle's angle. The
 handle is force-limited: near the limit the commanded speed fades to nothing, beyond it the handle yields.
@@ -41,8 +40,7 @@ SETTLED_MM, LEVER_MM = 5e-3, 2.0
 """An iteration that moves no node further than this, and no edge at this lever, ends the substep."""
 YIELDS, HALVINGS = 3, 6
 """How often the handle gives way in a substep that ends above its limit; and how often a bad move is halved."""
-FADE = 0.1
-"""The share of a handle's limit over which the commanded speed fades."""
+FADE = 0.1  # the share of a handle's limit over which the commanded speed fades
 
 compiled = functools.partial(njit, cache=True, nogil=True, error_model="numpy")
 
@@ -150,7 +148,7 @@ def add_vector(rhs, row, scale, x, y, z):
 
 @compiled()
 def add_diagonal(band, row, column, value):
-    """Add a multiple of the identity to the block at (row, row + column)."""
+    """Add a multiple of the identity to a block."""
     band[row, column] += value
     band[row + 1, column] += value
     band[row + 2, column] += value
