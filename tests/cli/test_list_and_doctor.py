@@ -30,7 +30,7 @@ def test_everything_listed_can_be_named_in_a_config():
     from proctor.config import config_from_dict
 
     parts = inventory()
-    assert [s["name"] for s in parts["suites"]] == ["gymnasium"]
+    assert {"endovascular", "gymnasium", "steve", "tracking"} <= {s["name"] for s in parts["suites"]}
     assert {"default_v1", "ranking_v1", "success", "return"} <= {s["name"] for s in parts["scorings"]}
     for scoring in parts["scorings"]:
         raw = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "scoring": scoring["name"]}
@@ -70,6 +70,14 @@ def test_findings_as_text():
     assert json.loads(doctor.as_json_text(sections))["policies"][0]["fix"] == 'pip install "proctor[onnx]"'
 
 
+def test_a_suite_that_no_extra_brings_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "Sofa" else object())
+    steve = next(check for check in probes.suites() if check.name == "steve")
+    assert (steve.ok, steve.detail) == (False, "needs Sofa")
+    assert steve.fix
+    assert "SofaPython3 and BeamAdapter" in steve.fix
+
+
 def test_a_missing_package_comes_with_its_command(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else object())
     onnx = next(check for check in probes.policies() if check.name == "onnx")
@@ -77,7 +85,7 @@ def test_a_missing_package_comes_with_its_command(monkeypatch):
 
 
 def test_suites_and_packages_are_examined():
-    assert [check.name for check in probes.suites()] == ["gymnasium"]
+    assert {"endovascular", "gymnasium", "steve", "tracking"} <= {check.name for check in probes.suites()}
     assert {check.name: check.ok for check in probes.machine()}["shared memory"]
     assert all(check.detail for check in probes.packages())
 
