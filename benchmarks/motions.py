@@ -3,9 +3,10 @@ made from a generator, the same on every machine.
 
 - **reference**: every joint around a random pose, moved by five sines that all joints share the frequency of
   (0.1 to 1.2 Hz), with random amplitudes and phases.
-- **good**: the reference 0 to 3 frames late, with an error of 0.03 rad per joint that lasts about 0.4 s, and noise of 5 mrad.
-- **fallen**: good up to a moment between 15 and 65 % of the motion; then, within 0.25 s, to another pose with flailing that
-  dies down in about a second, and from then on trembling by 0.01 rad.
+- **good**: the reference 0 to 3 frames late, with an error of 0.03 rad per joint that lasts about 0.4 s, and noise of
+  5 mrad.
+- **fallen**: good up to a moment between 15 and 65 % of the motion; then, within 0.25 s, to another pose with flailing
+  that dies down in about a second, and from then on trembling by 0.01 rad.
 - **unrelated**: another reference.
 - **unequal**: good, stopped between 60 and 95 % of the reference's length.
 """

@@ -1,6 +1,6 @@
-"""Exact transport against `ot.emd2`, called as is usual for motion tracking: a cost matrix from the float32 expansion of
-the squared distance in torch, and at most 100,000 iterations. `python -m benchmarks.transport --motions 1000`
-takes as many mixed motions; `python -m benchmarks emd` takes 60.
+"""Exact transport against `ot.emd2`, called as is usual for motion tracking: a cost matrix from the float32
+expansion of the squared distance in torch, and at most 100,000 iterations. `python -m benchmarks emd` takes 60 mixed
+motions; `python -m benchmarks.transport --motions 1000` takes as many as you like.
 """
 
 from __future__ import annotations

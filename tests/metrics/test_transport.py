@@ -71,7 +71,7 @@ HARD = {
     "one place": (np.ones((40, 3)), np.zeros((40, 3))),
     "one place to many": (np.ones((40, 3)), walk(2, 40, columns=3)),
     "collinear": (np.outer(RNG.random(50), [1.0, 2.0, 3.0]), np.outer(RNG.random(70), [1.0, 2.0, 3.0])),
-    "ties": (GRID, GRID + [1.0, 0.0]),
+    "ties": (GRID, GRID + np.array([1.0, 0.0])),
     "integers": (RNG.integers(0, 3, (64, 2)).astype(float), RNG.integers(0, 3, (48, 2)).astype(float)),
     "huge": (1e160 * walk(1, 50), 1e160 * walk(2, 40)),
     "tiny": (1e-160 * walk(1, 50), 1e-160 * walk(2, 40)),
@@ -175,8 +175,9 @@ def test_a_whole_shift_costs_its_length() -> None:
 def test_fixed_point_that_is_too_narrow_is_noticed_and_made_up_for() -> None:
     from proctor.metrics.transport.solve import transport
 
-    a, b = walk(1, 80) / 4, walk(2, 60) / 4
-    table = np.empty(80 * 60, np.int32)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0, 0.1, (200, 1)), rng.normal(0, 0.1, (150, 1))
+    table = np.empty(200 * 150, np.int32)
     value, wide = transport(a, b, table, FIXED_REACH)
     assert not wide
     narrow, wide = transport(a, b, table, 2.0**30)

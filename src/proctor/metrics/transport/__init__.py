@@ -50,8 +50,9 @@ def emd(a: ArrayLike, b: ArrayLike, workspace: Workspace | None = None) -> float
     """The earth mover's distance between the rows of `a` (n, d) and `b` (m, d), in the unit of their entries.
 
     Every row of `a` has weight 1/n, every row of `b` 1/m; the cost of moving weight is the Euclidean distance. n and
-    m may differ. Zero exactly if the rows are the same; the same for (b, a), for shuffled rows and for shifted clouds, up to
-    rounding. Raises InputError for arrays that are empty, not two-dimensional, of different d, or not finite.
+    m may differ. Zero exactly if the rows are the same; the same for (b, a), for shuffled rows and for shifted
+    clouds, up to rounding. Raises InputError for arrays that are empty, not two-dimensional, of different d, or not
+    finite.
     """
     return _solve(*checked(a, b), workspace or Workspace())
 
@@ -59,8 +60,8 @@ def emd(a: ArrayLike, b: ArrayLike, workspace: Workspace | None = None) -> float
 def emd_many(pairs: Iterable[tuple[ArrayLike, ArrayLike]], threads: int | None = None) -> np.ndarray:
     """`emd` of every pair, (len(pairs),) float64, on `threads` threads (default: as many as there are cores).
 
-    The values do not depend on the number of threads. A thread keeps one table of 4 bytes per pair of frames, as large as
-    its largest problem. Raises InputError, with the number of the pair, before anything is computed.
+    The values do not depend on the number of threads. A thread keeps one table of 4 bytes per pair of frames, as large
+    as its largest problem. Raises InputError, with the number of the pair, before anything is computed.
     """
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}, expected at least 1, or None for all cores")

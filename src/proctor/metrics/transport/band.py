@@ -1,8 +1,8 @@
 """A start for agents that track well: frames matched within a band around the best delay, made into a tree.
 
 Compiled code; see `proctor.metrics.transport.solve`. Row i may go to the WIDTH columns around i + delay, counted
-cyclically, so that what a delay leaves over at the ends is matched with what is missing there. The assignment problem on these
-arcs is solved by reduction and shortest augmenting paths; shortest paths of reduced cost from one root then
+cyclically, so that what a delay leaves over at the ends is matched with what is missing there. The assignment problem
+on these arcs is solved by reduction and shortest augmenting paths; shortest paths of reduced cost from one root then
 connect its pairs. The tree is optimal unless pairs outside of the band say otherwise.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from proctor.metrics.transport.distances import LARGEST, exact, njit_fast, njit_plain
-from proctor.metrics.transport.tree import Arcs
+from proctor.metrics.transport.tree import new_arcs
 
 WIDTH = 17
 LONGEST_DELAY = 12
@@ -26,8 +26,8 @@ GOOD = 0.35
 
 
 class Matching(NamedTuple):
-    """`cost` (n, WIDTH) of the band, whose row i begins at column i + shift; the columns' duals; the column of every row
-    and the row of every column, -1 where there is none."""
+    """`cost` (n, WIDTH) of the band, whose row i begins at column i + shift; the columns' duals; the column of every
+    row and the row of every column, -1 where there is none."""
 
     cost: np.ndarray
     dual: np.ndarray
@@ -238,7 +238,7 @@ def _connected(matching, parent):
     for i in range(n):
         if parent[i] != i:
             children[parent[i]] += 1
-    arcs = Arcs(np.empty(2 * n - 1, np.int32), np.empty(2 * n - 1, np.int32), np.empty(2 * n - 1, np.int64))
+    arcs = new_arcs(2 * n - 1)
     found = 0
     for leaf in range(n):
         i = leaf
@@ -290,12 +290,14 @@ def _ways(matching, costs, root):
 def _relax(bounds, near, origin, found):
     level, base, i = origin
     distance, parent = found
+    zero = np.int32(0)
     for j in range(bounds.shape[0]):
-        step = max(np.int32(bounds[j] - near[j] - level), np.int32(0))
-        way = np.int32(base + min(step, FIXED_FAR))
-        shorter = way < distance[j]
-        distance[j] = way if shorter else distance[j]
-        parent[j] = i if shorter else parent[j]
+        step = np.int32(bounds[j] - near[j] - level)
+        way = np.int32(base + (step if step > zero else zero))
+        old, old_parent = distance[j], parent[j]
+        shorter = way < old
+        distance[j] = way if shorter else old
+        parent[j] = i if shorter else old_parent
 
 
 @njit_plain

@@ -19,8 +19,10 @@ UNIT = 2.0**-24
 """Rounding unit of float32."""
 LARGEST = np.int32(2**31 - 1)
 
-njit_plain = njit(nogil=True, error_model="numpy")
-njit_fast = njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+INNER = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of functions that only compiled code calls: entries for other callers would be half of the compile time."""
+njit_plain = njit(**INNER)
+njit_fast = njit(fastmath={"reassoc", "contract", "nsz"}, **INNER)
 
 
 class Costs(NamedTuple):

@@ -10,15 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.metrics.transport.band import band_arcs, delay
-from proctor.metrics.transport.distances import Costs, fill, njit_fast, njit_plain, pooled
-from proctor.metrics.transport.pricing import descend
-from proctor.metrics.transport.tree import NODE, Arcs, Tree, grow, set_duals, tree_arcs
+from proctor.metrics.transport.distances import njit_fast, njit_plain
+from proctor.metrics.transport.tree import new_arcs
 
 FACTOR = 2
 LONGEST_SEARCH = 32
-TOLERANCE = 8
-"""Of `descend`, in fixed-point units."""
 
 
 class Side(NamedTuple):
@@ -59,54 +55,20 @@ def masses(n, m, size):
 
 
 @njit_plain
-def optimal_tree(a, b, table, scale):
-    """The tree after `descend` at the finest level, and its costs, whose table is a view on `table` (at least n m
-    elements)."""
-    n, m = a.shape[0], b.shape[0]
-    lag = delay(a, b)
-    if lag < n:
-        costs = filled(a, b, table, scale)
-        return solved(costs, band_arcs(costs, lag, n // 2), n // 2), costs
+def coarsest(n, m):
+    """The size of groups that leaves one group on each side: a power of FACTOR."""
     size = 1
     while size < max(n, m):
         size *= FACTOR
-    arcs = Arcs(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int64))
-    above_a, above_b = a[:1], b[:1]
-    arcs.flow[0] = masses(n, m, 1)[1][m]
-    while True:
-        size = max(size // FACTOR, 1)
-        fine_a, fine_b = (a, b) if size == 1 else (pooled(a, size), pooled(b, size))
-        ends_a, ends_b = masses(n, m, size)
-        arcs = split(arcs, Side(fine_a, above_a, ends_a), Side(fine_b, above_b, ends_b))
-        costs = filled(fine_a, fine_b, table, scale)
-        tree = solved(costs, arcs, n // 2 // size)
-        if size == 1:
-            return tree, costs
-        arcs = tree_arcs(tree)
-        above_a, above_b = fine_a, fine_b
+    return size
 
 
 @njit_plain
-def filled(a, b, table, scale):
-    """The costs between two clouds, in the first elements of `table`."""
-    rows, columns = a.shape[0], b.shape[0]
-    costs = Costs(a, b, table[: rows * columns].reshape(rows, columns), scale)
-    fill(costs)
-    return costs
-
-
-@njit_plain
-def solved(costs, arcs, root):
-    """The tree that grows from feasible arcs, after `descend`."""
-    tree = new_tree(costs.fixed.shape[0], costs.fixed.shape[1], costs.scale)
-    set_duals(tree, costs, grow(tree, arcs, root))
-    descend(costs, tree, TOLERANCE / costs.scale)
-    return tree
-
-
-@njit_plain
-def new_tree(rows, columns, scale):
-    return Tree(np.empty(rows + columns, NODE), np.empty(columns, np.int32), np.zeros(1, np.int8), rows, scale)
+def one_arc(flow):
+    """The tree of the coarsest level."""
+    arcs = new_arcs(1)
+    arcs.row[0], arcs.column[0], arcs.flow[0] = 0, 0, flow
+    return arcs
 
 
 @njit_plain
@@ -120,7 +82,7 @@ def split(arcs, a, b):
     starts_a = _starts(arcs.row, _headings(arcs.row, arcs.column, a, b), arcs.flow, a.above.shape[0])
     starts_b = _starts(arcs.column, _headings(arcs.column, arcs.row, b, a), arcs.flow, b.above.shape[0])
     count = a.points.shape[0] + b.points.shape[0] - 1
-    fine = Arcs(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int64))
+    fine = new_arcs(count)
     found = 0
     for e in range(arcs.row.shape[0]):
         i, j = arcs.row[e], arcs.column[e]

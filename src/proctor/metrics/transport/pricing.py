@@ -7,16 +7,28 @@ is negative any more.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from proctor.metrics.transport.distances import LARGEST, exact, njit_fast, njit_plain
 from proctor.metrics.transport.tree import pivot
 
-CANDIDATES = 24
+CANDIDATES = 8
 """Arcs collected before the worst of them enters."""
+FEW = 8
+"""Rows with something to offer below which all rows are asked."""
 CHUNK = 64
 ROUNDING = 2.0**-47
 """A reduced cost counts as negative beyond this share of the numbers that it is the difference of."""
+
+
+class Candidates(NamedTuple):
+    """Arcs that may enter: row, column, and distance."""
+
+    row: np.ndarray
+    column: np.ndarray
+    distance: np.ndarray
 
 
 @njit_fast
@@ -56,57 +68,69 @@ def _least_wide(bounds, tree):
 
 
 @njit_plain
-def descend(costs, tree, tolerance):
-    """Pivot until no row shows a reduced cost below `-tolerance`. Rows whose least entry was only a weak bound are
-    left to `finish`."""
-    rows = tree.rows
-    nodes = tree.nodes
-    candidates = np.empty((CANDIDATES, 2), np.int32)
-    distances = np.empty(CANDIDATES)
-    count = clean = i = 0
-    while True:
-        while count < CANDIDATES and clean < rows:
-            limit = nodes[i].dual - tolerance
-            j, bound = least_in_row(costs.fixed[i], tree, limit)
-            clean += 1
-            if bound < limit:
-                distance = exact(costs.a, costs.b, i, j)
-                costs.fixed[i, j] = np.int32(distance * costs.scale)
-                if distance - nodes[i].dual - nodes[rows + j].dual < -tolerance:
-                    candidates[count, 0] = i
-                    candidates[count, 1] = j
-                    distances[count] = distance
-                    count += 1
-            i = i + 1 if i + 1 < rows else 0
-        if count == 0:
-            return
-        while count > 0:
-            count = _enter_worst(tree, candidates, distances, (count, tolerance))
-        clean = 0
+def descend(costs, tree, units):
+    """Pivot until no row shows a reduced cost below `-units` of fixed point. Rows whose least entry was only a weak
+    bound are left to `finish`.
+
+    Rows that had something to offer are asked again, until few of them have; then all rows are.
+    """
+    tolerance = units / costs.scale
+    candidates = Candidates(np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES))
+    active = np.empty(tree.rows, np.int32)
+    asked, offers = 0, tree.rows
+    while offers > 0 or asked < tree.rows:
+        if offers < FEW:
+            offers = tree.rows
+        if offers == tree.rows:
+            for i in range(tree.rows):
+                active[i] = i
+        asked, offers, count = offers, 0, 0
+        for place in range(asked):
+            i = active[place]
+            if _offers(costs, tree, (i, tolerance), (candidates, count)):
+                active[offers] = i
+                offers += 1
+                count += 1
+            if count == CANDIDATES or place == asked - 1:
+                while count > 0:
+                    count = _enter_worst(tree, candidates, count, tolerance)
 
 
 @njit_plain
-def _enter_worst(tree, candidates, distances, state):
+def _offers(costs, tree, ask, offer):
+    """Whether row i has a reduced cost below `-tolerance`; it is then written to the candidates, at `count`."""
+    i, tolerance = ask
+    candidates, count = offer
+    nodes = tree.nodes
+    limit = nodes[i].dual - tolerance
+    j, bound = least_in_row(costs.fixed[i], tree, limit)
+    if bound >= limit:
+        return False
+    distance = exact(costs.a, costs.b, i, j)
+    costs.fixed[i, j] = np.int32(distance * costs.scale)
+    candidates.row[count], candidates.column[count], candidates.distance[count] = i, j, distance
+    return distance - nodes[i].dual - nodes[tree.rows + j].dual < -tolerance
+
+
+@njit_plain
+def _enter_worst(tree, candidates, count, tolerance):
     """Pivot on the candidate of most negative reduced cost; drop it and those that are not negative. Returns how many
     are left."""
-    count, tolerance = state
     nodes, rows = tree.nodes, tree.rows
+    row, column, distance = candidates
     worst, at, kept = -tolerance, -1, 0
     for c in range(count):
-        i, j = candidates[c, 0], candidates[c, 1]
-        reduced = distances[c] - nodes[i].dual - nodes[rows + j].dual
+        reduced = distance[c] - nodes[row[c]].dual - nodes[rows + column[c]].dual
         if reduced < -tolerance:
-            candidates[kept, 0], candidates[kept, 1], distances[kept] = i, j, distances[c]
+            row[kept], column[kept], distance[kept] = row[c], column[c], distance[c]
             if reduced < worst:
                 worst, at = reduced, kept
             kept += 1
     if at < 0:
         return 0
-    pivot(tree, candidates[at, 0], candidates[at, 1], worst)
+    pivot(tree, row[at], column[at], worst)
     kept -= 1
-    candidates[at, 0] = candidates[kept, 0]
-    candidates[at, 1] = candidates[kept, 1]
-    distances[at] = distances[kept]
+    row[at], column[at], distance[at] = row[kept], column[kept], distance[kept]
     return kept
 
 

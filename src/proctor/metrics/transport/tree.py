@@ -52,6 +52,17 @@ class Arcs(NamedTuple):
 
 
 @njit_plain
+def new_tree(rows, columns, scale):
+    """A tree whose nodes are not linked yet."""
+    return Tree(np.empty(rows + columns, NODE), np.empty(columns, np.int32), np.zeros(1, np.int8), rows, scale)
+
+
+@njit_plain
+def new_arcs(count):
+    return Arcs(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int64))
+
+
+@njit_plain
 def link(nodes, child, parent):
     """Hang `child` under `parent`."""
     sibling = nodes[parent].first
@@ -144,7 +155,7 @@ def tree_arcs(tree):
     """The arcs of the tree, one per node but the root, and none else."""
     nodes, rows = tree.nodes, tree.rows
     count = nodes.shape[0] - 1
-    arcs = Arcs(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int64))
+    arcs = new_arcs(count)
     e = 0
     for v in range(count + 1):
         parent = np.int64(nodes[v].parent)
