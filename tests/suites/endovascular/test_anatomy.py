@@ -112,7 +112,7 @@ def test_going_ahead_never_leads_away() -> None:
         route, at = Route(tree, target), tree.branch(start).end
         before = route.remaining_mm(at)
         for _ in range(80):
-            at = route.ahead(at, 10.0)
+            at = route.ahead(at, 20.0)
             assert route.remaining_mm(at) <= before + 5.0, "at a junction it may be taken for a point of the parent"
             before = route.remaining_mm(at)
         assert before == 0.0

@@ -142,6 +142,7 @@ def test_the_same_commands_give_the_same_bytes() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_million_random_substeps_stay_finite_and_inside() -> None:
     bend = np.linspace(0, np.pi / 2, 60)
     points = np.stack([40 * (1 - np.cos(bend)), 6 * np.sin(2 * bend), 40 * np.sin(bend)], axis=1)
@@ -149,7 +150,7 @@ def test_a_million_random_substeps_stay_finite_and_inside() -> None:
     tool = Tool(
         shaft_bending=120, shaft_torsion=100, tip_bending=8, tip_torsion=6, length_mm=80, tip_length_mm=20, taper_mm=20
     )
-    wire = wire_in(field, tool, spacing_mm=4.0, substeps=2500, iterations=2)
+    wire = wire_in(field, tool, spacing_mm=5.0, substeps=2500, iterations=2)
     wire._law = wire._law._replace(dt=1 / 7.5 / 12)
     rng = np.random.default_rng(0)
     wire.reset(10.0, 0.0)

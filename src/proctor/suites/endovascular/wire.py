@@ -39,7 +39,7 @@ class Physics:
     """How a control step is simulated. `substeps` divide the control step; `iterations` bound those of a substep."""
 
     control_dt_s: float
-    substeps: int = 12
+    substeps: int = 10
     iterations: int = 4
     spacing_mm: float = 2.0
     friction: float = 0.001
