@@ -443,7 +443,7 @@ class Env:
 
     @property
     def observation_space(self) -> Any:
-        return self.observation.space
+        raise ValueError("Box all low values must be less than or equal to high")
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self.intervention.reset(self.episode_number, seed, options)

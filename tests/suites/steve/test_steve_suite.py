@@ -267,6 +267,13 @@ def test_without_forces_safety_is_unscored_and_the_report_says_so(monkeypatch, t
     assert (found.path / "report.md").read_text().splitlines()[2].startswith("**Simulated by SOFA through stEVE.")
 
 
+def test_what_is_not_measured_can_count_as_safe(monkeypatch, tmp_path):
+    steve_double.install(monkeypatch, without=frozenset({"LCP", "InstrumentCombined"}))
+    found = run(tmp_path, n_trials=1, scoring={"missing_force": "perfect"})
+    assert all(float(row["score_safety"]) == 1 for row in timeless(found))
+    assert "no force was measured" not in (found.path / "report.md").read_text()
+
+
 def test_with_forces_the_report_says_nothing_of_them(double, tmp_path):
     report = json.loads((run(tmp_path).path / "report.json").read_text())
     assert not any("force" in finding["text"] for finding in report["findings"] if "drunk" in finding["text"])

@@ -40,7 +40,7 @@ class SteveEnv(Env):
         box = self._intervention.action_space
         low, high = (bound.ravel().astype(np.float32) for bound in (box.low, box.high))
         self.action_space = spaces.Box(low, high, dtype=np.float32)
-        self.observation_space = _observation_space(self._env.observation_space)
+        self.observation_space = _observation_space(options)
 
     def reset(self, seed: int, index: int) -> Any:
         """The seed draws the wire's angle in the sheath and, among several, the target."""
@@ -127,9 +127,12 @@ class SteveEnv(Env):
             self._env.close()
 
 
-def _observation_space(observed: Any) -> spaces.Dict:
-    """The entries in stEVE's order. Values are about [-1, 1], but the wire may leave the vessel's box."""
-    return spaces.Dict([(key, spaces.Box(-np.inf, np.inf, observed[key].shape, np.float32)) for key in OBSERVED])
+def _observation_space(options: SteveOptions) -> spaces.Dict:
+    """The entries in stEVE's order. Values are about [-1, 1], but the wire may leave the vessel's box. stEVE's own
+    spaces are not asked: turned by the C-arm, the corners of a box can change places, which Gymnasium refuses."""
+    shapes = ((options.tracking_memory, options.tracking_points, 2), (2,), (1, 2))
+    boxes = (spaces.Box(-np.inf, np.inf, shape, np.float32) for shape in shapes)
+    return spaces.Dict(list(zip(OBSERVED, boxes, strict=True)))
 
 
 def _plain(observation: Any) -> dict[str, np.ndarray]:
