@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import sides, transport
+from benchmarks.intervals import statistics
 from benchmarks.sides import Measured
 from benchmarks.table import Row, shown
 from benchmarks.tracking_metrics import tracking
@@ -138,6 +139,7 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "emd": transport.emd,
     "tracking": tracking,
     "tracking_rollout": rollout,
+    "statistics": statistics,
 }
 
 

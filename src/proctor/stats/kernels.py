@@ -234,49 +234,59 @@ def score(total, gap, look):
 
 
 @njit(cache=True, nogil=True)
-def extend(least, ways, look, weight, spent, budget):
-    """Puts into `least` the states of this look that fit into the budget, those of largest score first, and adds their
-    cost to `spent`. Mirror images (agents or outcomes exchanged) have equal scores and go together."""
-    gaps = np.arange(look + 1)
+def extend(least, ways, look, weight, spent, budget, reserved):
+    """Puts into `least` the states of this look that fit into the budget at every rate: those that are reserved, then
+    those of largest score first; and adds their cost to `spent`. Mirror images (agents or outcomes exchanged) have
+    equal scores and go together."""
+    fronts, gaps = np.zeros(look + 1), np.arange(look + 1)
+    for t in range(1, look + 1):
+        fronts[t] = np.inf if t >= reserved[t] else score(t, t, look)
     while True:
-        best, t = 1.0, 0
-        for k in range(1, look + 1):
-            if gaps[k] > 0 and score(k, gaps[k], look) > best:
-                best, t = score(k, gaps[k], look), k
-        if t == 0:
+        t = np.argmax(fronts)
+        if fronts[t] <= 1.0:
             return
         gap, fits = gaps[t], True
         ways_here = 2 * ways[(t + gap) // 2, (t - gap) // 2]
         for p in range(len(spent)):
-            fits = fits and spent[p] + ways_here * weight[t, p] <= budget
+            fits = fits and spent[p] + ways_here * weight[t, p] <= budget[p]
         if not fits:
-            gaps[t] = 0
+            fronts[t] = 0.0
             continue
         for p in range(len(spent)):
             spent[p] += ways_here * weight[t, p]
         least[t] = gap
         least[2 * look - t] = gap
         gaps[t] = gap - 2
+        fronts[t] = np.inf if gap - 2 >= reserved[t] else score(t, gap - 2, look)
 
 
 @njit(cache=True, nogil=True)
-def unpaired_boundary(least, stopped, budgets, rates):
+def weights(look, rates):
+    """`(look + 1, rates)`: the probability of one way to t successes in all, or to t failures, in units of 4^-look."""
+    found = np.zeros((look + 1, len(rates)))
+    for p in range(len(rates)):
+        both, failures = np.log(4 * rates[p] * (1 - rates[p])), 2 * np.log(2 - 2 * rates[p])
+        successes = 2 * np.log(2 * rates[p])
+        for t in range(1, look + 1):
+            found[t, p] = np.exp(both * t + failures * (look - t))
+            if t < look:
+                found[t, p] += np.exp(both * t + successes * (look - t))
+    return found
+
+
+@njit(cache=True, nogil=True)
+def unpaired_boundary(least, stopped, budgets, rates, reserved):
     """Fills `least[i - 1, t]`, the difference that stops at look i, and `stopped[i - 1, t]`, the ways that do, in units
-    of 4^i. The recursion is that of `proctor.stats.unpaired`."""
+    of 4^i. `budgets[i - 1, p]` may be spent by look i at a rate; `reserved[t]` is a difference that stops at the last
+    look in any case. The recursion is that of `proctor.stats.unpaired`."""
     maximum = len(budgets)
     ways = np.zeros((maximum + 1, maximum + 1))
     ways[0, 0] = 1.0
     spent = np.zeros(len(rates))
     for look in range(1, maximum + 1):
         advance(ways, look)
-        weight = np.zeros((look + 1, len(rates)))
-        for t in range(1, look + 1):
-            for p in range(len(rates)):
-                up, down = np.log(4 * rates[p] * (1 - rates[p])) * t, 2 * np.log(2 * (1 - rates[p])) * (look - t)
-                weight[t, p] = np.exp(up + down)
-                if t < look:
-                    weight[t, p] += np.exp(up + 2 * np.log(2 * rates[p]) * (look - t))
-        extend(least[look - 1], ways, look, weight, spent, budgets[look - 1])
+        held = reserved if look == maximum else np.full_like(reserved, 1 << 30)
+        extend(least[look - 1], ways, look, weights(look, rates), spent, budgets[look - 1], held)
         for a in range(look + 1):
             for b in range(look + 1):
                 if abs(a - b) >= least[look - 1, a + b]:

@@ -15,7 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 from proctor.stats.decisions import check_alpha
-from proctor.stats.significance import BARNARD_LIMIT, RELATIVE_TIE, binomial, worst_case, z_table
+from proctor.stats.significance import BARNARD_LIMIT, barnard_region, binomial
 from proctor.stats.spending import simulate_spending
 
 NORMAL = NormalDist()
@@ -92,20 +92,6 @@ def unpaired_power(n: int, rate_a: float, rate_b: float, alpha: float = 0.05) ->
     region = barnard_region(n, alpha)
     of_a, of_b = binomial(n, np.array([rate_a]))[0], binomial(n, np.array([rate_b]))[0]
     return float(of_a @ region @ of_b)
-
-
-@functools.lru_cache(maxsize=256)
-def barnard_region(n: int, alpha: float) -> np.ndarray:
-    """The outcomes `(n + 1, n + 1)` of two arms of n trials that Barnard's test rejects at alpha, as 0 and 1."""
-    table = np.abs(z_table(n, n))
-    steps = np.unique(table[table > 1])
-    low, high = 0, len(steps)
-    while low < high:
-        centre = (low + high) // 2
-        allowed = worst_case(table >= steps[centre] * (1 - RELATIVE_TIE), coarse=120, rounds=4) <= alpha
-        low, high = (low, centre) if allowed else (centre + 1, high)
-    edge = steps[low] * (1 - RELATIVE_TIE) if low < len(steps) else math.inf
-    return (table >= edge).astype(np.float64)
 
 
 def _normal_unpaired_power(n: int, rate_a: float, rate_b: float, alpha: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -70,6 +71,20 @@ def barnard(successes_a: int, n_a: int, successes_b: int, n_b: int) -> TestResul
     z = float(table[successes_a, successes_b])
     region = np.abs(table) >= abs(z) * (1 - RELATIVE_TIE)
     return TestResult(worst_case(region), "Barnard's exact test", True, z)
+
+
+@functools.lru_cache(maxsize=256)
+def barnard_region(n: int, alpha: float) -> np.ndarray:
+    """The outcomes `(n + 1, n + 1)` of two arms of n trials that Barnard's test rejects at alpha, as 0 and 1."""
+    table = np.abs(z_table(n, n))
+    steps = np.unique(table[table > 1])
+    low, high = 0, len(steps)
+    while low < high:
+        centre = (low + high) // 2
+        allowed = worst_case(table >= steps[centre] * (1 - RELATIVE_TIE), coarse=120, rounds=4) <= alpha
+        low, high = (low, centre) if allowed else (centre + 1, high)
+    edge = steps[low] * (1 - RELATIVE_TIE) if low < len(steps) else math.inf
+    return (table >= edge).astype(np.float64)
 
 
 def pooled_z(successes_a: np.ndarray, n_a: int, successes_b: np.ndarray, n_b: int) -> np.ndarray:

@@ -18,11 +18,14 @@ import numpy as np
 
 from proctor.stats.decisions import Decision, PairCounter, PairTest, Verdict, beyond_zero
 from proctor.stats.intervals import Discordance, Interval, newcombe
+from proctor.stats.significance import BARNARD_LIMIT, barnard_region, region_probability
 from proctor.stats.spending import SMALLEST_LEVEL, SpendingTest, spending
 
 NORMAL = NormalDist()
-UNPAIRED_LIMIT = 500
+UNPAIRED_LIMIT = 300
 """The largest maximum for which the boundary is computed; above, trials are paired in the order of the plan."""
+RESERVED = 12
+"""States with so few successes or failures that Barnard's test rejects are kept for the last look."""
 COARSE, FINE = 97, 388
 NEVER = 1 << 30
 
@@ -60,15 +63,31 @@ def unpaired_boundary(max_trials: int, alpha: float = 0.05) -> Boundary:
     budgets = spending(max_trials, alpha)
     if max_trials > UNPAIRED_LIMIT:
         raise ValueError(f"a maximum of {max_trials}; boundaries for independent trials go up to {UNPAIRED_LIMIT}")
+    reserved, cost = _reserve(max_trials, alpha)
+    budgets = np.repeat(budgets[:, None], COARSE, axis=1)
+    budgets[:-1] = np.clip(alpha - cost, 0, budgets[:-1])
     scale = 1.0
     while True:
         shape = (max_trials, 2 * max_trials + 1)
         boundary = Boundary(np.full(shape, NEVER), np.zeros(shape))
-        kernels.unpaired_boundary(boundary.least, boundary.stopped, scale * budgets, _rates(COARSE))
+        kernels.unpaired_boundary(boundary.least, boundary.stopped, scale * budgets, _rates(COARSE), reserved)
         worst = float(boundary.false_alarms(_rates(FINE)).max())
         if worst <= alpha:
             return boundary
         scale *= 0.9999 * alpha / worst
+
+
+def _reserve(max_trials: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """For each number of successes the difference that is kept for the last look, and what these states cost at the
+    coarse rates if nothing stopped before."""
+    gaps = np.full(2 * max_trials + 1, NEVER)
+    if max_trials > BARNARD_LIMIT:
+        return gaps, np.zeros(COARSE)
+    a, b = np.indices((max_trials + 1, max_trials + 1))
+    few = np.minimum(a + b, 2 * max_trials - a - b) <= RESERVED
+    region = (barnard_region(max_trials, alpha) > 0) & few
+    np.minimum.at(gaps, (a + b)[region], np.abs(a - b)[region])
+    return gaps, region_probability(region, _rates(COARSE))
 
 
 def _rates(count: int) -> np.ndarray:
