@@ -89,11 +89,11 @@ def vessel_cs_to_tracking3d(array: Any, image_rot_zx: Any, image_center: Any, fi
     return (np.asarray(array) @ (about_z @ about_x).T - np.asarray(image_center)).astype(np.float32)
 
 
+@dataclass
 class Data:
     """A datum of a SOFA object."""
 
-    def __init__(self, value: Any):
-        self.value = value
+    value: Any
 
 
 class Node:
@@ -300,17 +300,18 @@ class MonoPlaneStatic:
         self.simulation.close()
 
 
+@dataclass
 class InsertionPoint:
-    def __init__(self, intervention: Any):
-        self.intervention = intervention
+    intervention: Any
 
     def reset(self, episode_nr: int = 0) -> None:
         self.intervention.simulation.reset_devices()
 
 
+@dataclass
 class BruteForceBFS:
-    def __init__(self, intervention: Any):
-        self.intervention, self.path_length = intervention, 0.0
+    intervention: Any
+    path_length: float = 0.0
 
     def reset(self, episode_nr: int = 0) -> None:
         self.step()
@@ -338,14 +339,6 @@ class Observed:
 
 def tracking_2d(intervention: Any, n_points: int = 2, resolution: float = 1.0) -> Observed:
     return Observed((n_points, 2), lambda: intervention.fluoroscopy.tracking3d[:n_points, [0, 2]])
-
-
-def target_2d(intervention: Any) -> Observed:
-    return Observed((2,), lambda: intervention.target.coordinates3d[[0, 2]])
-
-
-def last_action(intervention: Any) -> Observed:
-    return Observed(intervention.velocity_limits.shape, lambda: intervention.last_action)
 
 
 def scaled(observed: Observed, intervention: Any = None) -> Observed:
@@ -409,23 +402,18 @@ def path_delta(pathfinder: Any, factor: float) -> Reward:
     return Reward(now)
 
 
-class Combination:
-    def __init__(self, rewards: list[Reward]):
-        self.rewards, self.reward = rewards, 0.0
-
-    def reset(self, episode_nr: int = 0) -> None:
-        for reward in self.rewards:
-            reward.reset(episode_nr)
-
-    def step(self) -> None:
-        for reward in self.rewards:
+def combination(rewards: list[Reward]) -> Reward:
+    def now() -> float:
+        for reward in rewards:
             reward.step()
-        self.reward = sum(reward.reward for reward in self.rewards)
+        return sum(reward.reward for reward in rewards)
+
+    return Reward(now)
 
 
+@dataclass
 class Terminal:
-    def __init__(self, intervention: Any):
-        self.intervention = intervention
+    intervention: Any
 
     @property
     def terminal(self) -> bool:
@@ -481,9 +469,13 @@ def eve_package() -> types.ModuleType:
     eve.pathfinder = space(BruteForceBFS=BruteForceBFS)
     eve.start = space(InsertionPoint=InsertionPoint)
     eve.observation = space(
-        Tracking2D=tracking_2d, Target2D=target_2d, LastAction=last_action, ObsDict=ObsDict, wrapper=wrapper
+        Tracking2D=tracking_2d,
+        Target2D=lambda intervention: Observed((2,), lambda: intervention.target.coordinates3d[[0, 2]]),
+        LastAction=lambda intervention: Observed((1, 2), lambda: intervention.last_action),
+        ObsDict=ObsDict,
+        wrapper=wrapper,
     )
-    eve.reward = space(TargetReached=target_reward, PathLengthDelta=path_delta, Combination=Combination)
+    eve.reward = space(TargetReached=target_reward, PathLengthDelta=path_delta, Combination=combination)
     eve.reward.Step = lambda factor: Reward(lambda: factor)
     eve.terminal = space(TargetReached=Terminal)
     eve.util = space(coordtransform=space(vessel_cs_to_tracking3d=vessel_cs_to_tracking3d))
