@@ -215,7 +215,6 @@ class TrackingOnly:
     ):  # fmt: skip
         self.simulation, self.vessel_tree, self.image_frequency = simulation, vessel_tree, image_frequency
         self.image_rot_zx, self.image_center = image_rot_zx or [0, 0], image_center or [0, 0, 0]
-        self.field_of_view = field_of_view
 
     @property
     def tracking3d(self) -> np.ndarray:
@@ -457,7 +456,7 @@ def eve_package() -> types.ModuleType:
         NormalizeTracking2DEpisode=scaled, Normalize=scaled, Memory=Memory, MemoryResetMode=space(FILL="fill")
     )
     eve: Any = types.ModuleType("eve")
-    eve.Env = Env
+    eve.Env, eve.terminal = Env, space(TargetReached=Terminal)
     eve.intervention = space(
         MonoPlaneStatic=MonoPlaneStatic,
         vesseltree=space(AorticArch=AorticArch, ArchType=ArchType),
@@ -477,7 +476,6 @@ def eve_package() -> types.ModuleType:
     )
     eve.reward = space(TargetReached=target_reward, PathLengthDelta=path_delta, Combination=combination)
     eve.reward.Step = lambda factor: Reward(lambda: factor)
-    eve.terminal = space(TargetReached=Terminal)
     eve.util = space(coordtransform=space(vessel_cs_to_tracking3d=vessel_cs_to_tracking3d))
     return eve
 
