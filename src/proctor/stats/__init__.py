@@ -55,6 +55,13 @@ from proctor.stats.sequences import (
 )
 from proctor.stats.significance import TestResult, barnard, compare_rates, discordance, mcnemar, sign_flip
 from proctor.stats.spending import SpendingTest, simulate_spending, spending
+from proctor.stats.unpaired import (
+    Boundary,
+    UnpairedSpendingTest,
+    sequential_test,
+    simulate_unpaired,
+    unpaired_boundary,
+)
 
 __all__ = [
     "IQM",
@@ -63,6 +70,7 @@ __all__ = [
     "TRIAL_MEDIAN",
     "Aggregate",
     "BootstrapMean",
+    "Boundary",
     "Decision",
     "Discordance",
     "Estimate",
@@ -78,6 +86,7 @@ __all__ = [
     "SpendingTest",
     "TaskScore",
     "TestResult",
+    "UnpairedSpendingTest",
     "Verdict",
     "barnard",
     "bca_interval",
@@ -108,15 +117,18 @@ __all__ = [
     "rate_sequence",
     "replicates",
     "sequential_power",
+    "sequential_test",
     "sign_flip",
     "simulate_mixture",
     "simulate_spending",
+    "simulate_unpaired",
     "spending",
     "student_t",
     "tango",
     "trials_paired",
     "trials_sequential",
     "trials_unpaired",
+    "unpaired_boundary",
     "unpaired_power",
     "wilson",
     "wins_and_losses",

@@ -59,7 +59,7 @@ def performance_profile(
 def _share_samples(pooled: Pooled, rank: np.ndarray, places: np.ndarray, resampling: Resampling) -> np.ndarray:
     from proctor.stats import kernels
 
-    keys = np.ascontiguousarray(resampling.keys()[:2])
+    keys = np.ascontiguousarray(resampling.stream_keys()[:2])
 
     def loop(part: np.ndarray, first: int) -> None:
         kernels.shares_above(part, first, keys, pooled.offsets, resampling.tasks_too, rank, places)
@@ -99,7 +99,7 @@ def _improvement_samples(
 ) -> np.ndarray:
     from proctor.stats import kernels
 
-    (x, y), keys = samples, resampling.keys()
+    (x, y), keys = samples, resampling.stream_keys()
     keys_x, keys_y = np.ascontiguousarray(keys[:2]), np.ascontiguousarray(keys[::2])
 
     def loop(part: np.ndarray, first: int) -> None:

@@ -36,7 +36,7 @@ class Resampling:
     def tasks_too(self) -> bool:
         return self.scheme == "hierarchical"
 
-    def keys(self) -> np.ndarray:
+    def stream_keys(self) -> np.ndarray:
         """Keys of the streams for tasks, for values, and for the values of a second, independent sample."""
         return np.random.SeedSequence(self.seed).generate_state(3, np.uint64)
 
@@ -92,7 +92,7 @@ def replicates(
 
     pooled = Pooled.of([aggregate.prepared(np.asarray(values, dtype=np.float64)) for values in strata])
     rank, ordered = pooled.ranks()
-    keys, code = resampling.keys(), CODES[aggregate.kind]
+    keys, code = resampling.stream_keys(), CODES[aggregate.kind]
     chosen = np.ascontiguousarray(keys[::2] if second else keys[:2])
 
     def loop(part: np.ndarray, first: int) -> None:

@@ -157,6 +157,6 @@ def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> 
 def _flipped(values: np.ndarray, resampling: Resampling) -> np.ndarray:
     from proctor.stats import kernels
 
-    keys = np.ascontiguousarray(resampling.keys()[:2])
+    keys = np.ascontiguousarray(resampling.stream_keys()[:2])
     out = np.empty(resampling.n_resamples)
     return resampling.fill(out, len(values), lambda part, first: kernels.flipped_sums(part, first, keys, values))
