@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,8 @@ def pot(a: np.ndarray, b: np.ndarray) -> float:
     cost = torch.sqrt(torch.clamp(squares, min=0)).numpy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return float(ot.emd2(np.full(len(a), 1 / len(a)), np.full(len(b), 1 / len(b)), cost, numItermax=100_000))
+        value: Any = ot.emd2(np.full(len(a), 1 / len(a)), np.full(len(b), 1 / len(b)), cost, numItermax=100_000)
+    return float(value)
 
 
 def main() -> None:

@@ -17,7 +17,9 @@ from proctor.metrics.transport.tree import pivot
 CANDIDATES = 8
 """Arcs collected before the worst of them enters."""
 FEW = 8
-"""Rows with something to offer below which all rows are asked."""
+"""Rows with something to offer below which others are asked."""
+AROUND = 2
+"""How far from a pivot rows are asked, in frames."""
 CHUNK = 64
 ROUNDING = 2.0**-47
 """A reduced cost counts as negative beyond this share of the numbers that it is the difference of."""
@@ -72,19 +74,15 @@ def descend(costs, tree, units):
     """Pivot until no row shows a reduced cost below `-units` of fixed point. Rows whose least entry was only a weak
     bound are left to `finish`.
 
-    Rows that had something to offer are asked again, until few of them have; then all rows are.
+    Rows that had something to offer are asked again, until few of them have; then the rows around the last pivots, as
+    long as there are any; then all rows.
     """
-    tolerance = units / costs.scale
+    rows, tolerance = tree.rows, units / costs.scale
     candidates = Candidates(np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES))
-    active = np.empty(tree.rows, np.int32)
-    asked, offers = 0, tree.rows
-    while offers > 0 or asked < tree.rows:
-        if offers < FEW:
-            offers = tree.rows
-        if offers == tree.rows:
-            for i in range(tree.rows):
-                active[i] = i
-        asked, offers, count = offers, 0, 0
+    active, hot = np.empty(rows, np.int32), np.zeros(rows, np.int8)
+    asked = _all_rows(active)
+    while True:
+        offers = count = 0
         for place in range(asked):
             i = active[place]
             if _offers(costs, tree, (i, tolerance), (candidates, count)):
@@ -93,7 +91,39 @@ def descend(costs, tree, units):
                 count += 1
             if count == CANDIDATES or place == asked - 1:
                 while count > 0:
-                    count = _enter_worst(tree, candidates, count, tolerance)
+                    count = _enter_worst(tree, candidates, (count, tolerance), hot)
+        if offers == 0 and asked == rows:
+            return
+        warm = _take(hot, active, offers)
+        asked = warm if warm > 0 else _all_rows(active)
+
+
+@njit_plain
+def _all_rows(active):
+    """Make all rows active; returns how many."""
+    for i in range(active.shape[0]):
+        active[i] = i
+    return active.shape[0]
+
+
+@njit_plain
+def _take(hot, active, offers):
+    """Make the hot rows active unless many of the active ones had offers; cool all. Returns how many are active."""
+    count = offers if offers >= FEW else 0
+    for i in range(hot.shape[0]):
+        if hot[i] and offers < FEW:
+            active[count] = i
+            count += 1
+        hot[i] = 0
+    return count
+
+
+@njit_plain
+def _heat(hot, at, length):
+    """Mark the rows around the place `at` of `length`, as far from the start as that is."""
+    middle = at * hot.shape[0] // length
+    for i in range(max(middle - AROUND, 0), min(middle + AROUND + 1, hot.shape[0])):
+        hot[i] = 1
 
 
 @njit_plain
@@ -113,9 +143,10 @@ def _offers(costs, tree, ask, offer):
 
 
 @njit_plain
-def _enter_worst(tree, candidates, count, tolerance):
-    """Pivot on the candidate of most negative reduced cost; drop it and those that are not negative. Returns how many
-    are left."""
+def _enter_worst(tree, candidates, state, hot):
+    """Pivot on the candidate of most negative reduced cost, and mark the rows around it and around the arc that leaves;
+    drop it and those that are not negative. Returns how many are left."""
+    count, tolerance = state
     nodes, rows = tree.nodes, tree.rows
     row, column, distance = candidates
     worst, at, kept = -tolerance, -1, 0
@@ -128,7 +159,11 @@ def _enter_worst(tree, candidates, count, tolerance):
             kept += 1
     if at < 0:
         return 0
-    pivot(tree, row[at], column[at], worst)
+    left_row, left_column = pivot(tree, row[at], column[at], worst)
+    for i in (np.int64(row[at]), left_row):
+        _heat(hot, i, rows)
+    for j in (np.int64(column[at]), left_column):
+        _heat(hot, j, nodes.shape[0] - rows)
     kept -= 1
     row[at], column[at], distance[at] = row[kept], column[kept], distance[kept]
     return kept

@@ -170,16 +170,19 @@ def tree_arcs(tree):
 
 @njit_plain
 def pivot(tree, i, j, reduced):
-    """Let the arc from row i to column j, of negative reduced cost, into the tree, and another out."""
+    """Let the arc from row i to column j, of negative reduced cost, into the tree, and another out. Returns the row and
+    the column of that."""
     rows = tree.rows
     row, column = np.uint32(i), np.uint32(rows + j)
     join, leaving, from_row = _leaving(tree.nodes, rows, row, column)
     amount = tree.nodes[leaving].flow
+    child, parent = np.int64(leaving), np.int64(tree.nodes[leaving].parent)
     _push(tree.nodes, rows, row, (join, amount))
     _push(tree.nodes, rows, column, (join, -amount))
     top, above = (row, column) if from_row else (column, row)
     _hang(tree.nodes, top, above, (leaving, amount))
     _shift(tree, top, reduced if from_row else -reduced)
+    return (child, parent - rows) if child < rows else (parent, child - rows)
 
 
 @njit_plain
