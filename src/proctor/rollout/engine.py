@@ -19,6 +19,7 @@ from typing import Any
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig
 from proctor.errors import InputError, RunError
+from proctor.kernels import compile_first
 from proctor.plan.plan import Plan
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, options_for
@@ -98,6 +99,7 @@ class Engine:
         if not pending:
             return self.progress
         self._attempts = self.ledger.attempts()
+        self._compile()
         self._crew = Crew(self.cfg, self._host_cfg())
         self._crew.watch(self._waker.fd)
         try:
@@ -178,6 +180,12 @@ class Engine:
             self._waker.clear()
 
     # Before the first trial -----------------------------------------------------------------------------------------
+
+    def _compile(self) -> None:
+        """Before there are workers, which would all do it at once."""
+        self.progress.phase = "compiling kernels, once on this machine"
+        wanted = dict.fromkeys(name for task in self.cfg.tasks for name in suites.suite_for(task).kernels)
+        compile_first(wanted, self._observe)
 
     def _probe(self) -> None:
         """Learn every task's spaces, in the workers that will run them."""

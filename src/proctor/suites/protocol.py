@@ -123,6 +123,9 @@ class Suite(abc.ABC):
     Options: ClassVar[type[SuiteOptions]]
     reusable: ClassVar[bool] = True
     """False: an environment carries something over a reset, so each trial gets a fresh one."""
+    kernels: ClassVar[tuple[str, ...]] = ()
+    """Functions, by import string, that compile what a trial needs, also for its metrics: called once on a machine,
+    before the first trial."""
     install: ClassVar[str | None] = None
     """How to get what it needs, where no extra of Proctor's brings it."""
 

@@ -34,6 +34,10 @@ class TrackingSuite(Suite):
 
     name: ClassVar[str] = "tracking"
     Options: ClassVar[type[SuiteOptions]] = TrackingOptions
+    kernels: ClassVar[tuple[str, ...]] = (
+        "proctor.metrics.transport.warming:warm",
+        "proctor.suites.tracking.warming:warm",
+    )
 
     def task_name(self, options: TrackingOptions) -> str:
         """`tracking`: what tells tasks of the suite apart is for the config to name."""

@@ -1,0 +1,110 @@
+"""Compiled kernels, ready before they are needed.
+
+numba compiles a kernel when it is first called and keeps it on disk. That takes some seconds, once for a machine and a
+version; in a run, every worker would do it by itself, in the middle of a trial. So a suite names functions that call
+each of its kernels once, and a run calls those first, in processes of their own, several at a time. A mark beside what
+is kept says that it has been done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import logging
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+HERE = Path(__file__).parent
+WAIT_S = 0.1
+
+log = logging.getLogger("proctor")
+
+
+def compile_first(targets: Iterable[str], waiting: Callable[[], None]) -> None:
+    """Call the functions behind these import strings, unless that has been done before on this machine. `waiting` is
+    called while it lasts. What goes wrong is logged: whoever needs the kernel will meet it again."""
+    todo = {target: mark for target in targets if not (mark := _mark(target)).exists()}
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        while todo or running:
+            while todo and len(running) < (os.cpu_count() or 1):
+                target = next(iter(todo))
+                running[target] = _start(target, todo.pop(target))
+            for target, process in list(running.items()):
+                if process.poll() is not None:
+                    del running[target]
+                    if process.returncode:
+                        log.warning("compiling %s beforehand failed with exit code %d", target, process.returncode)
+            waiting()
+            if running:
+                _wait(next(iter(running.values())))
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
+
+
+def main(target: str, mark: str) -> None:
+    """In a process of its own: call the function, then leave the mark."""
+    from proctor.registry import import_object
+
+    import_object(target)()
+    Path(mark).parent.mkdir(parents=True, exist_ok=True)
+    Path(mark).touch()
+
+
+def _start(target: str, mark: Path) -> subprocess.Popen[bytes]:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE.parent), *sys.path])}
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from proctor.kernels import main; main(*sys.argv[1:])",
+        target,
+        str(mark),
+    ]
+    return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(WAIT_S)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def _mark(target: str) -> Path:
+    """The file that says that these sources have been compiled here, by this numba, for this kind of machine."""
+    digest = hashlib.sha256()
+    parts = (target, sys.version, _numba_version(), platform.machine(), platform.processor(), platform.node())
+    digest.update("|".join((*parts, os.environ.get("NUMBA_CACHE_DIR", ""))).encode())
+    for path in _sources(target):
+        stat = path.stat()
+        digest.update(f"{path}|{stat.st_mtime_ns}|{stat.st_size}".encode())
+    return _folder() / f"kernels-{digest.hexdigest()[:24]}.compiled"
+
+
+def _folder() -> Path:
+    beside = HERE / "__pycache__"
+    if os.access(beside if beside.exists() else HERE, os.W_OK):
+        return beside
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "proctor"
+
+
+def _numba_version() -> str:
+    try:
+        return importlib.metadata.version("numba")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _sources(target: str) -> list[Path]:
+    """The Python files of the function's package, and below it."""
+    module = target.partition(":")[0].rpartition(".")[0]
+    spec = importlib.util.find_spec(module)
+    folders = [] if spec is None else list(spec.submodule_search_locations or [])
+    return sorted(path for folder in folders for path in Path(folder).rglob("*.py"))

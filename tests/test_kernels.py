@@ -1,0 +1,72 @@
+"""Kernels are compiled before a run, once, and a kernel that does not compile stops nobody."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from proctor import kernels
+from proctor.suites import SUITES, find_suite
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package `warmed` whose function notes that it was called; marks go to a folder of their own."""
+    folder = tmp_path / "warmed"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "kernel.py").write_text(
+        "from pathlib import Path\n"
+        f"def warm():\n    with Path({str(tmp_path / 'calls')!r}).open('a') as f:\n        f.write('x')\n"
+        "def broken():\n    raise SystemExit(3)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(kernels, "_folder", lambda: tmp_path / "marks")
+    return tmp_path
+
+
+def calls(folder: Path) -> int:
+    path = folder / "calls"
+    return len(path.read_text()) if path.exists() else 0
+
+
+def test_once_until_its_sources_change(package: Path) -> None:
+    for _ in range(2):
+        kernels.compile_first(["warmed.kernel:warm"], lambda: None)
+    assert calls(package) == 1
+    with (package / "warmed" / "kernel.py").open("a") as file:
+        file.write("# changed\n")
+    kernels.compile_first(["warmed.kernel:warm"], lambda: None)
+    assert calls(package) == 2
+
+
+def test_what_fails_is_logged_and_tried_again(package: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "proctor"):
+        for _ in range(2):
+            kernels.compile_first(["warmed.kernel:broken", "warmed.kernel:warm"], lambda: None)
+    assert caplog.messages == ["compiling warmed.kernel:broken beforehand failed with exit code 3"] * 2
+    assert calls(package) == 1
+
+
+def test_the_caller_is_told_that_it_takes_time(package: Path) -> None:
+    seen: list[int] = []
+    kernels.compile_first(["warmed.kernel:warm"], lambda: seen.append(1))
+    assert seen
+
+
+def test_an_impatient_caller_leaves_no_process_behind(package: Path) -> None:
+    def leave() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kernels.compile_first(["warmed.kernel:warm"], leave)
+
+
+@pytest.mark.parametrize("suite", SUITES.names())
+def test_kernels_of_suites_exist(suite: str) -> None:
+    from proctor.registry import import_object
+
+    for target in find_suite(suite).kernels:
+        assert callable(import_object(target))
