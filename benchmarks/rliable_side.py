@@ -8,7 +8,7 @@ import sys
 import time
 
 import numpy as np
-from rliable import library, metrics
+from rliable import library, metrics  # pyright: ignore[reportMissingImports]
 
 
 def main(runs: int, tasks: int, replicates: int) -> None:

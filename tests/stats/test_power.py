@@ -74,7 +74,7 @@ def test_the_number_of_trials_grows_as_the_difference_shrinks() -> None:
     assert few.method == "Barnard's exact test"
     large = trials_unpaired(0.87, 0.83)
     assert large.n == pytest.approx(1250, abs=15)
-    assert large.method == "Barnard's exact test, normal approximation"
+    assert large.method == "score test, normal approximation"
     assert trials_paired(0.0005, 0.5).n is None
 
 

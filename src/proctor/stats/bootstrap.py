@@ -72,11 +72,11 @@ def bootstrap(
     missing = _missing(kept)
     n = sum(map(len, kept)) - missing
     value = None if missing or not kept else aggregate.of(kept)
-    reason = _obstacle([kept], resampling)
+    reason = obstacle([kept], resampling)
     if value is None or reason is not None:
         return Estimate(value, n, None, reason, missing)
     samples = replicates(kept, aggregate, resampling)
-    interval = bca_interval(samples, value, level, _skew([(kept, aggregate)], resampling), _stretch(kept, resampling))
+    interval = bca_interval(samples, value, level, _skew([(kept, aggregate)], resampling), stretch(kept, resampling))
     return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT)
 
 
@@ -93,18 +93,18 @@ def bootstrap_difference(
     belong together and are drawn together. `n` counts pairs; unpaired, the values of both."""
     check_level(level)
     resampling = resampling or Resampling()
-    left, right = _same_tasks(a, b, paired)
+    left, right = same_tasks(a, b, paired)
     missing = _missing(left) + _missing(right)
     n = sum(map(len, left)) + (0 if paired else sum(map(len, right)))
     value = None if missing or not left else aggregate.of(left) - aggregate.of(right)
     spread = [[x - y for x, y in zip(left, right, strict=True)]] if paired and not missing else [left, right]
-    reason = _obstacle(spread, resampling)
+    reason = obstacle(spread, resampling)
     if value is None or reason is not None:
         return Estimate(value, n, None, reason, missing)
     samples = replicates(left, aggregate, resampling) - replicates(right, aggregate, resampling, second=not paired)
     skew = _skew([(left, aggregate), (right, aggregate)], resampling, paired)
-    stretch = _stretch(left if paired else [*left, *right], resampling)
-    interval = bca_interval(samples, value, level, skew, stretch)
+    further = stretch(left if paired else [*left, *right], resampling)
+    interval = bca_interval(samples, value, level, skew, further)
     return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT)
 
 
@@ -126,15 +126,15 @@ def percentile_interval(samples: np.ndarray, level: float) -> Interval:
 
 
 def bca_interval(
-    samples: np.ndarray, value: float, level: float, skew: float, stretch: tuple[float, float] = (1.0, math.inf)
+    samples: np.ndarray, value: float, level: float, skew: float, further: tuple[float, float] = (1.0, math.inf)
 ) -> Interval | None:
-    """Ends by BCa. `skew` is the acceleration; `stretch` a factor on quantiles of Student's distribution, and its
+    """Ends by BCa. `skew` is the acceleration; `further` a factor on quantiles of Student's distribution, and its
     degrees of freedom. None where all samples are equal up to rounding: the interval would have width 0."""
     if np.ptp(samples) <= 1e-12 * max(1.0, float(np.abs(samples).max())):
         return None
     below = (np.count_nonzero(samples < value) + np.count_nonzero(samples <= value)) / 2
     share = min(max(below, 0.5), len(samples) - 0.5) / len(samples)
-    shift, factor = NORMAL.inv_cdf(share), stretch[0] * _quantile(0.5 + level / 2, stretch[1])
+    shift, factor = NORMAL.inv_cdf(share), further[0] * _quantile(0.5 + level / 2, further[1])
     points = [NORMAL.cdf(_moved(shift, shift + z, skew)) for z in (-factor, factor)]
     low, high = np.quantile(samples, points)
     return Interval(float(low), float(high)) if low < high else None
@@ -158,7 +158,7 @@ def _missing(strata: Sequence[np.ndarray]) -> int:
     return int(sum(np.isnan(values).sum() for values in strata))
 
 
-def _obstacle(samples: Sequence[Sequence[np.ndarray]], resampling: Resampling) -> NoInterval | None:
+def obstacle(samples: Sequence[Sequence[np.ndarray]], resampling: Resampling) -> NoInterval | None:
     """What stands in the way of resampling, before it is tried."""
     strata = [values for sample in samples for values in sample]
     if not strata:
@@ -175,7 +175,7 @@ def _obstacle(samples: Sequence[Sequence[np.ndarray]], resampling: Resampling) -
     return NoInterval.EQUAL if all(np.ptp(values) == 0 for values in strata) else None
 
 
-def _same_tasks(
+def same_tasks(
     a: Sequence[np.ndarray], b: Sequence[np.ndarray], paired: bool
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Both samples as arrays, without the tasks that neither has."""
@@ -217,7 +217,7 @@ def _centred(influence: np.ndarray, pooled: Pooled, tasks_too: bool) -> np.ndarr
     return (influence - np.repeat(sums / pooled.sizes, pooled.sizes)) / len(influence)
 
 
-def _stretch(strata: Sequence[np.ndarray], resampling: Resampling) -> tuple[float, float]:
+def stretch(strata: Sequence[np.ndarray], resampling: Resampling) -> tuple[float, float]:
     """How much further out than a normal quantile to read: a factor, and degrees of freedom."""
     units = len(strata) if resampling.tasks_too else sum(map(len, strata))
     freedom = units - (1 if resampling.tasks_too else len(strata))

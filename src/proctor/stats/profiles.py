@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proctor.stats.bootstrap import Estimate, NoInterval, _obstacle, _same_tasks, _stretch, bca_interval
+from proctor.stats.bootstrap import Estimate, NoInterval, bca_interval, obstacle, same_tasks, stretch
 from proctor.stats.intervals import check_level
 from proctor.stats.resampling import Pooled, Resampling
 
@@ -39,7 +39,7 @@ def performance_profile(
     if np.isnan(thresholds).any() or (np.diff(thresholds) < 0).any():
         raise ValueError("thresholds must ascend and be numbers; sort them first")
     kept = [np.asarray(values, dtype=np.float64) for values in strata if len(values)]
-    reason = _obstacle([kept], resampling)
+    reason = obstacle([kept], resampling)
     if reason in (NoInterval.NO_VALUES, NoInterval.MISSING):
         return Profile(thresholds, np.full(len(thresholds), np.nan), 0, None, None, reason)
     pooled = Pooled.of(kept)
@@ -78,7 +78,7 @@ def probability_of_improvement(
     drawn independently."""
     check_level(level)
     resampling = resampling or Resampling()
-    left, right = _same_tasks(a, b, paired=False)
+    left, right = same_tasks(a, b, paired=False)
     n = sum(map(len, left)) + sum(map(len, right))
     missing = int(sum(np.isnan(values).sum() for values in (*left, *right)))
     if missing or not left:
@@ -86,11 +86,11 @@ def probability_of_improvement(
     x, y = Pooled.of(left), Pooled.of(right)
     levels = _levels(left, right)
     value = float(np.mean([_superiority(p, q) for p, q in zip(left, right, strict=True)]))
-    reason = _obstacle([left, right], resampling)
+    reason = obstacle([left, right], resampling)
     if reason is not None:
         return Estimate(value, n, None, reason)
     samples = _improvement_samples((x, y), levels, resampling)
-    interval = bca_interval(samples, value, level, 0.0, _stretch([*left, *right], resampling))
+    interval = bca_interval(samples, value, level, 0.0, stretch([*left, *right], resampling))
     return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT, method="BC bootstrap")
 
 
