@@ -39,6 +39,7 @@ from proctor.stats.power import (
     sequential_power,
     trials_paired,
     trials_sequential,
+    trials_sequential_unpaired,
     trials_unpaired,
     unpaired_power,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "tango",
     "trials_paired",
     "trials_sequential",
+    "trials_sequential_unpaired",
     "trials_unpaired",
     "unpaired_boundary",
     "unpaired_power",
