@@ -50,6 +50,13 @@ class CellColumns:
     metrics: dict[str, array[float]] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     traces: array[int] = field(default_factory=lambda: array("Q"))
+    indices: array[int] = field(default_factory=lambda: array("q"))
+    """Of the scored trials; `won` and `prints` go with them."""
+    won: array[int] = field(default_factory=lambda: array("b"))
+    prints: array[int] = field(default_factory=lambda: array("Q"))
+    """The beginning of the trace; 0 where there is none, or the policy broke the trial."""
+    unscored: array[int] = field(default_factory=lambda: array("q"))
+    """Indices of the trials that the infrastructure broke."""
     clipped_steps: int = 0
     clipped_trials: int = 0
     retried_trials: int = 0
@@ -69,6 +76,8 @@ class CellColumns:
             self.marks.append(_mark(result, score))
         if result.outcome.scored:
             self._add_scored(result, score)
+        else:
+            self.unscored.append(result.trial.index)
 
     def _add_scored(self, result: TrialResult, score: Score) -> None:
         if result.case is not None:
@@ -87,8 +96,12 @@ class CellColumns:
             column.append(_number(result.metrics.get(name)))
         self.clipped_steps += result.clipped_steps
         self.clipped_trials += result.clipped_steps > 0
-        if result.trace is not None and not result.outcome.broken_by_policy:
-            self.traces.append(int(result.trace[:16], 16))
+        self.indices.append(result.trial.index)
+        self.won.append(result.success)
+        told = result.trace is not None and not result.outcome.broken_by_policy
+        self.prints.append(int(result.trace[:16], 16) if told and result.trace else 0)
+        if told:
+            self.traces.append(self.prints[-1])
 
     def _open_columns(self, columns: dict[str, array[float]], names: Iterable[str]) -> None:
         for name in names:
