@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.metrics.transport.distances import LARGEST, exact, njit_fast, njit_plain
+from proctor.metrics.transport.distances import LARGEST, exact, njit_fast, njit_inline, njit_lean, njit_plain
 from proctor.metrics.transport.tree import new_arcs
 
 WIDTH = 17
@@ -51,7 +51,7 @@ def delay(a, b):
     return at if best < GOOD * _apart(a, b, n // 2) else n
 
 
-@njit_plain
+@njit_lean
 def _apart(a, b, shift):
     """Sum of the distances of every STRIDEth frame to the one `shift` later, cyclically."""
     n = a.shape[0]
@@ -66,11 +66,11 @@ def band_arcs(costs, lag, root):
     """The arcs of a tree on all rows and columns; `root` is the row that has more mass. The table must be filled."""
     n = costs.a.shape[0]
     matching = _reduced(costs.a, costs.b, (lag - WIDTH // 2 + n) % n)
-    free = _settle(matching, _settle(matching, _free(matching)))
+    free, waiting = np.empty(n, np.int64), np.empty(n, np.int64)
+    left = _settle(matching, waiting, _settle(matching, free, _free(matching, free), waiting), free)
     distance = _filled(n, np.inf)
-    before = np.empty(n, np.int64)
-    for place in range(free.shape[0]):
-        _augment(matching, free[place], distance, before)
+    for place in range(left):
+        _augment(matching, free[place], distance, (np.empty(n, np.int64), waiting))
     return _connected(matching, _ways(matching, costs, root))
 
 
@@ -92,16 +92,15 @@ def _none(count):
     return out
 
 
-@njit_plain
-def _free(matching):
-    """The rows without a column."""
-    rows = np.empty(matching.column.shape[0], np.int64)
+@njit_lean
+def _free(matching, rows):
+    """Write the rows without a column; returns how many."""
     count = 0
     for i in range(rows.shape[0]):
         if matching.column[i] < 0:
             rows[count] = i
             count += 1
-    return rows[:count]
+    return count
 
 
 @njit_plain
@@ -126,15 +125,13 @@ def _reduced(a, b, shift):
     return Matching(cost, dual, column, row, shift)
 
 
-@njit_plain
-def _settle(matching, free):
+@njit_lean
+def _settle(matching, free, count, waiting):
     """Give free rows their best column, lower its dual to where the second best is as good, and free the row that had
-    it; rows are tried again, within reason. Returns the rows that are free in the end."""
-    n = matching.column.shape[0]
-    waiting = np.empty(n, np.int64)
+    it; rows are tried again, within reason. Writes the rows that are free in the end to `waiting`, and returns how many."""
     left = head = 0
-    tries = 4 * free.shape[0]
-    while head < free.shape[0]:
+    tries = 4 * count
+    while head < count:
         i = free[head]
         head += 1
         first, second, gap, _ = _best_two(matching, i)
@@ -152,10 +149,10 @@ def _settle(matching, free):
         else:
             waiting[left] = other
             left += 1
-    return waiting[:left]
+    return left
 
 
-@njit_plain
+@njit_inline
 def _best_two(matching, i):
     """The columns of least and second least cost minus dual in row i, the difference, and the least."""
     n = matching.column.shape[0]
@@ -173,11 +170,10 @@ def _best_two(matching, i):
     return at, other, second - least, least
 
 
-@njit_plain
-def _augment(matching, start, distance, before):
+@njit_lean
+def _augment(matching, start, distance, rooms):
     """Match the row `start` along a shortest path. `distance` (n,) is infinite before and after."""
-    n = matching.column.shape[0]
-    reached = np.empty(n, np.int64)
+    before, reached = rooms
     count = done = 0
     i, base = start, 0.0
     while True:
@@ -205,7 +201,7 @@ def _augment(matching, start, distance, before):
             return
 
 
-@njit_plain
+@njit_inline
 def _reach(matching, i, search, found):
     """Shorten the distances of the columns of row i, which is `base` away. Returns how many columns are reached."""
     base, distance, before = search
@@ -300,7 +296,7 @@ def _relax(bounds, near, origin, found):
         parent[j] = i if shorter else old_parent
 
 
-@njit_plain
+@njit_inline
 def _nearest(distance, done):
     """The column of least distance that is not done."""
     least, start = _least_open(distance, done), 0

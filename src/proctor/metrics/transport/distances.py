@@ -20,9 +20,14 @@ UNIT = 2.0**-24
 LARGEST = np.int32(2**31 - 1)
 
 INNER = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of functions that only compiled code calls: entries for other callers would be half of the compile time."""
+"""Options of functions that only compiled code calls; entries for other callers would take long to compile."""
 njit_plain = njit(**INNER)
-njit_fast = njit(fastmath={"reassoc", "contract", "nsz"}, **INNER)
+njit_lean = njit(_nrt=False, **INNER)
+"""For loops that allocate nothing: without counting of references, which costs more than most of what they do."""
+njit_inline = njit(_nrt=False, forceinline=True, **INNER)
+"""The same, for what they call: handing over a tuple of arrays is not free either."""
+njit_fast = njit(_nrt=False, fastmath={"reassoc", "contract", "nsz"}, **INNER)
+"""The same, where sums may be taken in any order."""
 
 
 class Costs(NamedTuple):

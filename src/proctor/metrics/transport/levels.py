@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.metrics.transport.distances import njit_fast, njit_plain
+from proctor.metrics.transport.distances import njit_fast, njit_lean, njit_plain
 from proctor.metrics.transport.tree import new_arcs
 
 FACTOR = 2
@@ -79,8 +79,11 @@ def split(arcs, a, b):
     other in order. The order of a row's arcs is that in which its members move towards their columns, and the
     other way round; members that move against each other are paired in reverse.
     """
-    starts_a = _starts(arcs.row, _headings(arcs.row, arcs.column, a, b), arcs.flow, a.above.shape[0])
-    starts_b = _starts(arcs.column, _headings(arcs.column, arcs.row, b, a), arcs.flow, b.above.shape[0])
+    heading = np.empty(arcs.row.shape[0])
+    _headings(arcs.row, arcs.column, a, b, heading)
+    starts_a = _starts(arcs.row, heading, arcs.flow, a.above.shape[0])
+    _headings(arcs.column, arcs.row, b, a, heading)
+    starts_b = _starts(arcs.column, heading, arcs.flow, b.above.shape[0])
     count = a.points.shape[0] + b.points.shape[0] - 1
     fine = new_arcs(count)
     found = 0
@@ -92,7 +95,7 @@ def split(arcs, a, b):
     return fine
 
 
-@njit_plain
+@njit_lean
 def _fill_against(fine, found, interval, ends):
     """Arcs between the members in two intervals of mass, given by the first members of their groups and by where they
     begin there, written from `found` on. Returns how many there are then."""
@@ -141,9 +144,8 @@ def _alignment(points, group, others, other_group):
 
 
 @njit_fast
-def _headings(node, other, side, across):
+def _headings(node, other, side, across, out):
     """For every arc: how far its other end lies in the direction in which the node's members move."""
-    out = np.empty(node.shape[0])
     for e in range(node.shape[0]):
         first = node[e] * FACTOR
         last = min(first + FACTOR, side.points.shape[0]) - 1
@@ -151,7 +153,6 @@ def _headings(node, other, side, across):
         for k in range(side.points.shape[1]):
             total += (side.points[last, k] - side.points[first, k]) * across.above[other[e], k]
         out[e] = total
-    return out
 
 
 @njit_plain

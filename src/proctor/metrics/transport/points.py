@@ -48,5 +48,8 @@ def _points(points: ArrayLike, which: str) -> np.ndarray:
 
 def normalised(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     """Both divided by the power of two that brings the largest magnitude to between 1/2 and 1, and its exponent."""
-    exponent = math.frexp(max(np.abs(a).max(), np.abs(b).max()))[1]
-    return np.ldexp(a, -exponent), np.ldexp(b, -exponent), exponent
+    exponent = math.frexp(max(a.max(), -a.min(), b.max(), -b.min()))[1]
+    if abs(exponent) > 1000:
+        return np.ldexp(a, -exponent), np.ldexp(b, -exponent), exponent
+    factor = math.ldexp(1.0, -exponent)
+    return a * factor, b * factor, exponent

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.metrics.transport.distances import LARGEST, exact, njit_fast, njit_plain
+from proctor.metrics.transport.distances import LARGEST, exact, njit_fast, njit_inline, njit_lean, njit_plain
 from proctor.metrics.transport.tree import pivot
 
 CANDIDATES = 8
@@ -41,13 +41,13 @@ def _least(bounds, near):
     return best
 
 
-@njit_plain
+@njit_inline
 def least_in_row(bounds, tree, limit):
     """The column of least bound minus dual, and that difference in units of distance; any column if the difference is
     not below `limit`."""
     if tree.wide[0]:
         return _least_wide(bounds, tree)
-    near = tree.near
+    near = tree.near[tree.rows :]
     best = _least(bounds, near)
     if best / tree.scale >= limit:
         return 0, best / tree.scale
@@ -59,11 +59,11 @@ def least_in_row(bounds, tree, limit):
     return start, best / tree.scale
 
 
-@njit_plain
+@njit_inline
 def _least_wide(bounds, tree):
     best, at = np.inf, 0
     for j in range(bounds.shape[0]):
-        here = bounds[j] / tree.scale - tree.nodes[tree.rows + j].dual
+        here = bounds[j] / tree.scale - tree.line[tree.rows + j].dual
         if here < best:
             best, at = here, j
     return at, best
@@ -77,9 +77,13 @@ def descend(costs, tree, units):
     Rows that had something to offer are asked again, until few of them have; then the rows around the last pivots, as
     long as there are any; then all rows.
     """
-    rows, tolerance = tree.rows, units / costs.scale
     candidates = Candidates(np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES))
-    active, hot = np.empty(rows, np.int32), np.zeros(rows, np.int8)
+    _rounds(costs, tree, candidates, (np.empty(tree.rows, np.int32), np.zeros(tree.rows, np.int8)), units / costs.scale)
+
+
+@njit_lean
+def _rounds(costs, tree, candidates, rooms, tolerance):
+    active, hot = rooms
     asked = _all_rows(active)
     while True:
         offers = count = 0
@@ -92,13 +96,14 @@ def descend(costs, tree, units):
             if count == CANDIDATES or place == asked - 1:
                 while count > 0:
                     count = _enter_worst(tree, candidates, (count, tolerance), hot)
-        if offers == 0 and asked == rows:
+        if offers == 0 and asked == tree.rows:
             return
-        warm = _take(hot, active, offers)
-        asked = warm if warm > 0 else _all_rows(active)
+        asked = _take(hot, active, offers)
+        if asked == 0:
+            asked = _all_rows(active)
 
 
-@njit_plain
+@njit_inline
 def _all_rows(active):
     """Make all rows active; returns how many."""
     for i in range(active.shape[0]):
@@ -106,7 +111,7 @@ def _all_rows(active):
     return active.shape[0]
 
 
-@njit_plain
+@njit_inline
 def _take(hot, active, offers):
     """Make the hot rows active unless many of the active ones had offers; cool all. Returns how many are active."""
     count = offers if offers >= FEW else 0
@@ -118,7 +123,7 @@ def _take(hot, active, offers):
     return count
 
 
-@njit_plain
+@njit_inline
 def _heat(hot, at, length):
     """Mark the rows around the place `at` of `length`, as far from the start as that is."""
     middle = at * hot.shape[0] // length
@@ -126,32 +131,32 @@ def _heat(hot, at, length):
         hot[i] = 1
 
 
-@njit_plain
+@njit_inline
 def _offers(costs, tree, ask, offer):
     """Whether row i has a reduced cost below `-tolerance`; it is then written to the candidates, at `count`."""
     i, tolerance = ask
     candidates, count = offer
-    nodes = tree.nodes
-    limit = nodes[i].dual - tolerance
+    line = tree.line
+    limit = line[i].dual - tolerance
     j, bound = least_in_row(costs.fixed[i], tree, limit)
     if bound >= limit:
         return False
     distance = exact(costs.a, costs.b, i, j)
     costs.fixed[i, j] = np.int32(distance * costs.scale)
     candidates.row[count], candidates.column[count], candidates.distance[count] = i, j, distance
-    return distance - nodes[i].dual - nodes[tree.rows + j].dual < -tolerance
+    return distance - line[i].dual - line[tree.rows + j].dual < -tolerance
 
 
-@njit_plain
+@njit_inline
 def _enter_worst(tree, candidates, state, hot):
     """Pivot on the candidate of most negative reduced cost, and mark the rows around it and around the arc that leaves;
     drop it and those that are not negative. Returns how many are left."""
     count, tolerance = state
-    nodes, rows = tree.nodes, tree.rows
+    line, rows = tree.line, tree.rows
     row, column, distance = candidates
     worst, at, kept = -tolerance, -1, 0
     for c in range(count):
-        reduced = distance[c] - nodes[row[c]].dual - nodes[rows + column[c]].dual
+        reduced = distance[c] - line[row[c]].dual - line[rows + column[c]].dual
         if reduced < -tolerance:
             row[kept], column[kept], distance[kept] = row[c], column[c], distance[c]
             if reduced < worst:
@@ -163,13 +168,13 @@ def _enter_worst(tree, candidates, state, hot):
     for i in (np.int64(row[at]), left_row):
         _heat(hot, i, rows)
     for j in (np.int64(column[at]), left_column):
-        _heat(hot, j, nodes.shape[0] - rows)
+        _heat(hot, j, line.shape[0] - rows)
     kept -= 1
     row[at], column[at], distance[at] = row[kept], column[kept], distance[kept]
     return kept
 
 
-@njit_plain
+@njit_lean
 def finish(costs, tree):
     """Pivot until every pair is known to have a reduced cost of zero or more, up to rounding in float64: pairs whose
     lower bound does not prove it are computed."""
@@ -185,12 +190,12 @@ def finish(costs, tree):
             i = i + 1 if i + 1 < rows else 0
 
 
-@njit_plain
+@njit_inline
 def _violation(costs, tree, i):
     """The first column of row i with a negative reduced cost, and that cost; column -1 where there is none."""
-    nodes, rows = tree.nodes, tree.rows
-    bounds, near = costs.fixed[i], tree.near
-    dual = nodes[i].dual
+    line, rows = tree.line, tree.rows
+    bounds, near = costs.fixed[i], tree.near[rows:]
+    dual = line[i].dual
     limit = np.int64(min(max(dual * tree.scale, -(2.0**62)), 2.0**62)) + 4
     wide = tree.wide[0]
     for start in range(0, bounds.shape[0], CHUNK):
@@ -200,7 +205,7 @@ def _violation(costs, tree, i):
         for j in range(start, stop):
             if wide or bounds[j] - near[j] < limit:
                 distance = exact(costs.a, costs.b, i, j)
-                other = nodes[rows + j].dual
+                other = line[rows + j].dual
                 reduced = distance - dual - other
                 if reduced < -ROUNDING * (distance + abs(dual) + abs(other)):
                     return j, reduced

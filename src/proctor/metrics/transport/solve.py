@@ -53,7 +53,8 @@ def _compiled(sources: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray, flo
             else:
                 arcs = band_arcs(costs, lag, n // 2)
             tree = new_tree(rows, columns, costs.scale)
-            set_duals(tree, costs, grow(tree, arcs, n // 2 // size))
+            grow(tree, arcs, n // 2 // size)
+            set_duals(tree, costs)
             descend(costs, tree, TOLERANCE if size == 1 else COARSE_TOLERANCE)
             if size == 1:
                 break
@@ -68,16 +69,14 @@ def _compiled(sources: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray, flo
 @njit_plain
 def plan_value(tree, costs):
     """Mean distance of the tree's plan, from exact distances and the flows of equal masses."""
-    nodes, n = tree.nodes, tree.rows
-    m = nodes.shape[0] - n
+    n, m = costs.fixed.shape
     total = 0.0
     for v in range(n + m):
-        if nodes[v].depth == 0:
-            continue
-        parent = np.int64(nodes[v].parent)
-        i, j = (v, parent - n) if v < n else (parent, v - n)
-        flow = nodes[v].flow + (m if v < n else 0)
-        total += exact(costs.a, costs.b, i, j) * (flow // (m + 1))
+        parent = np.int64(tree.walk[v].parent)
+        if parent != v:
+            i, j = (v, parent - n) if v < n else (parent, v - n)
+            flow = tree.walk[v].flow + (m if v < n else 0)
+            total += exact(costs.a, costs.b, i, j) * (flow // (m + 1))
     return total / (np.float64(n) * (m // divisor(n, m)))
 
 

@@ -11,34 +11,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.metrics.transport.distances import exact, njit_plain
+from proctor.metrics.transport.distances import exact, njit_inline, njit_lean, njit_plain
 
-NONE = 0xFFFFFFFF
 FIXED_LIMIT = 2.0**30
 """Largest dual in fixed point; beyond it the tree is marked `wide` and priced in float64."""
 
-NODE = np.dtype(
-    [
-        ("parent", np.uint32),
-        ("first", np.uint32),
-        ("after", np.uint32),
-        ("before", np.uint32),
-        ("depth", np.uint32),
-        ("pad", np.uint32),
-        ("flow", np.int64),
-        ("dual", np.float64),
-    ]
-)
-"""Parent, first child, next and previous sibling (or NONE), depth, flow on the arc to the parent, dual."""
+NOWHERE = np.uint32(0xFFFFFFFF)
+
+WALK = np.dtype([("parent", np.uint32), ("depth", np.uint32), ("flow", np.int64)])
+"""What a walk to the root reads: parent (the root's is the root), depth, flow on the arc to the parent."""
+LINE = np.dtype([("after", np.uint32), ("before", np.uint32), ("dual", np.float64)])
+"""All nodes in one circle, every node right before its descendants; and the duals."""
 
 
 class Tree(NamedTuple):
-    """`nodes` (n + m,) of NODE; `near` (m,) int32, the columns' duals in fixed point; `wide` (1,), 1 where one of
-    them did not fit; the number of rows; fixed-point units per unit of distance."""
+    """`walk` and `line` (n + m,); `near` (n + m,) int32, the duals in fixed point; `wide` (1,), 1 where one of them
+    did not fit; two rooms for nodes; the number of rows; fixed-point units per unit of distance."""
 
-    nodes: np.ndarray
+    walk: np.ndarray
+    line: np.ndarray
     near: np.ndarray
     wide: np.ndarray
+    order: np.ndarray
+    place: np.ndarray
     rows: int
     scale: float
 
@@ -54,7 +49,10 @@ class Arcs(NamedTuple):
 @njit_plain
 def new_tree(rows, columns, scale):
     """A tree whose nodes are not linked yet."""
-    return Tree(np.empty(rows + columns, NODE), np.empty(columns, np.int32), np.zeros(1, np.int8), rows, scale)
+    count = rows + columns
+    rooms = np.empty((2, count), np.uint32)
+    near, wide = np.empty(count, np.int32), np.zeros(1, np.int8)
+    return Tree(np.empty(count, WALK), np.empty(count, LINE), near, wide, rooms[0], rooms[1], rows, scale)
 
 
 @njit_plain
@@ -63,195 +61,202 @@ def new_arcs(count):
 
 
 @njit_plain
-def link(nodes, child, parent):
-    """Hang `child` under `parent`."""
-    sibling = nodes[parent].first
-    nodes[child].parent = parent
-    nodes[child].after = sibling
-    nodes[child].before = NONE
-    if sibling != NONE:
-        nodes[sibling].before = child
-    nodes[parent].first = child
-
-
-@njit_plain
-def unlink(nodes, child):
-    """Take `child` from its parent's children."""
-    after, before = nodes[child].after, nodes[child].before
-    if before != NONE:
-        nodes[before].after = after
-    else:
-        nodes[nodes[child].parent].first = after
-    if after != NONE:
-        nodes[after].before = before
-
-
-@njit_plain
-def set_near(tree, column, dual):
-    value = dual * tree.scale
-    if abs(value) < FIXED_LIMIT:
-        tree.near[column] = np.int32(value)
-    else:
-        tree.near[column] = 0
-        tree.wide[0] = 1
-
-
-@njit_plain
 def grow(tree, arcs, root):
-    """Link the arcs into the tree from `root`, a row. Returns all nodes, parents before children."""
-    nodes, rows = tree.nodes, tree.rows
-    count = nodes.shape[0]
-    heads = np.zeros(count + 1, np.int64)
+    """Link the arcs into the tree from `root`, a row. `tree.order` has all nodes then, in the order of the line."""
+    walk, rows = tree.walk, tree.rows
+    count = walk.shape[0]
+    heads, incident = _incidence(arcs, rows, count)
+    waiting = np.empty(count, np.int64)
+    waiting[0], left = root, 1
+    walk[root].parent, walk[root].depth, walk[root].flow = root, 0, 0
+    for place in range(count):
+        left -= 1
+        v = waiting[left]
+        tree.order[place] = v
+        for at in range(heads[v], heads[v + 1]):
+            e = incident[at]
+            w = rows + arcs.column[e] if v < rows else np.int64(arcs.row[e])
+            if w != walk[v].parent:
+                walk[w].parent, walk[w].depth, walk[w].flow = v, walk[v].depth + 1, arcs.flow[e]
+                waiting[left] = w
+                left += 1
+    tail = np.int64(tree.order[count - 1])
+    for place in range(count):
+        v = np.int64(tree.order[place])
+        tree.line[tail].after, tree.line[v].before = v, tail
+        tail = v
+
+
+@njit_plain
+def _incidence(arcs, rows, count):
+    """The arcs at every node: those of node v are `incident[heads[v] : heads[v + 1]]`."""
+    heads, incident = np.zeros(count + 1, np.int64), np.empty(2 * count, np.int32)
     for e in range(count - 1):
         heads[arcs.row[e]] += 1
         heads[rows + arcs.column[e]] += 1
     for v in range(count):
         heads[v + 1] += heads[v]
-        nodes[v].first = NONE
-    incident = np.empty(2 * count, np.int32)
     for e in range(count - 1):
-        i, j = arcs.row[e], rows + arcs.column[e]
-        heads[i] -= 1
-        incident[heads[i]] = e
-        heads[j] -= 1
-        incident[heads[j]] = e
-    nodes[root].parent = nodes[root].after = nodes[root].before = NONE
-    nodes[root].depth = 0
-    order = np.empty(count, np.int64)
-    order[0] = root
-    found = 1
-    for head in range(count):
-        v = order[head]
-        for place in range(heads[v], heads[v + 1]):
-            e = incident[place]
-            w = rows + arcs.column[e] if v < rows else np.int64(arcs.row[e])
-            if w != nodes[v].parent:
-                link(nodes, w, v)
-                nodes[w].depth = nodes[v].depth + 1
-                nodes[w].flow = arcs.flow[e]
-                order[found] = w
-                found += 1
-    return order
+        for v in (np.int64(arcs.row[e]), np.int64(rows + arcs.column[e])):
+            heads[v] -= 1
+            incident[heads[v]] = e
+    return heads, incident
 
 
-@njit_plain
-def set_duals(tree, costs, order):
-    """Duals from the exact distances along the tree; the table learns these distances."""
-    nodes, rows = tree.nodes, tree.rows
-    nodes[order[0]].dual = 0.0
-    for place in range(1, order.shape[0]):
-        v = order[place]
-        parent = np.int64(nodes[v].parent)
+@njit_inline
+def set_dual(tree, v, dual):
+    tree.line[v].dual = dual
+    fixed = dual * tree.scale
+    if abs(fixed) >= FIXED_LIMIT:
+        tree.wide[0], fixed = 1, 0.0
+    tree.near[v] = np.int32(fixed)
+
+
+@njit_lean
+def set_duals(tree, costs):
+    """Duals from the exact distances along the tree, in `tree.order`; the table learns these distances."""
+    rows = tree.rows
+    set_dual(tree, tree.order[0], 0.0)
+    for place in range(1, tree.order.shape[0]):
+        v = np.int64(tree.order[place])
+        parent = np.int64(tree.walk[v].parent)
         i, j = (v, parent - rows) if v < rows else (parent, v - rows)
         distance = exact(costs.a, costs.b, i, j)
         costs.fixed[i, j] = np.int32(distance * costs.scale)
-        nodes[v].dual = distance - nodes[parent].dual
-        if v >= rows:
-            set_near(tree, j, nodes[v].dual)
+        set_dual(tree, v, distance - tree.line[parent].dual)
 
 
 @njit_plain
 def tree_arcs(tree):
-    """The arcs of the tree, one per node but the root, and none else."""
-    nodes, rows = tree.nodes, tree.rows
-    count = nodes.shape[0] - 1
+    """The arcs of the tree: one for every node but the root."""
+    walk, rows = tree.walk, tree.rows
+    count = walk.shape[0] - 1
     arcs = new_arcs(count)
     e = 0
     for v in range(count + 1):
-        parent = np.int64(nodes[v].parent)
-        if parent == NONE:
-            continue
-        arcs.row[e] = v if v < rows else parent
-        arcs.column[e] = parent - rows if v < rows else v - rows
-        arcs.flow[e] = nodes[v].flow
-        e += 1
+        parent = np.int64(walk[v].parent)
+        if parent != v:
+            arcs.row[e], arcs.column[e] = (v, parent - rows) if v < rows else (parent, v - rows)
+            arcs.flow[e] = walk[v].flow
+            e += 1
     return arcs
 
 
-@njit_plain
+@njit_inline
 def pivot(tree, i, j, reduced):
     """Let the arc from row i to column j, of negative reduced cost, into the tree, and another out. Returns the row and
     the column of that."""
-    rows = tree.rows
+    walk, rows = tree.walk, tree.rows
     row, column = np.uint32(i), np.uint32(rows + j)
-    join, leaving, from_row = _leaving(tree.nodes, rows, row, column)
-    amount = tree.nodes[leaving].flow
-    child, parent = np.int64(leaving), np.int64(tree.nodes[leaving].parent)
-    _push(tree.nodes, rows, row, (join, amount))
-    _push(tree.nodes, rows, column, (join, -amount))
-    top, above = (row, column) if from_row else (column, row)
-    _hang(tree.nodes, top, above, (leaving, amount))
-    _shift(tree, top, reduced if from_row else -reduced)
+    join, leaving, from_row = _leaving(walk, rows, row, column)
+    amount = walk[leaving].flow
+    child, parent = np.int64(leaving), np.int64(walk[leaving].parent)
+    _push(walk, rows, row, (join, amount))
+    _push(walk, rows, column, (join, -amount))
+    if from_row:
+        _hang(tree, row, column, (leaving, amount), reduced)
+    else:
+        _hang(tree, column, row, (leaving, amount), -reduced)
     return (child, parent - rows) if child < rows else (parent, child - rows)
 
 
-@njit_plain
-def _leaving(nodes, rows, row, column):
+@njit_inline
+def _leaving(walk, rows, row, column):
     """Where the paths from both ends of the entering arc meet, the node below the arc that empties first, and
     whether that is on the row's side."""
     x, y = row, column
     least = np.int64(2**62)
     leaving, from_row = row, True
     while x != y:
-        if nodes[x].depth >= nodes[y].depth:
-            if x < rows and nodes[x].flow < least:
-                least, leaving, from_row = nodes[x].flow, x, True
-            x = nodes[x].parent
+        if walk[x].depth >= walk[y].depth:
+            if x < rows and walk[x].flow < least:
+                least, leaving, from_row = walk[x].flow, x, True
+            x = walk[x].parent
         else:
-            if y >= rows and nodes[y].flow < least:
-                least, leaving, from_row = nodes[y].flow, y, False
-            y = nodes[y].parent
+            if y >= rows and walk[y].flow < least:
+                least, leaving, from_row = walk[y].flow, y, False
+            y = walk[y].parent
     return x, leaving, from_row
 
 
-@njit_plain
-def _push(nodes, rows, start, push):
+@njit_inline
+def _push(walk, rows, start, push):
     """Change the flows from `start` up to the join: rows' arcs lose the amount, columns' arcs gain it."""
     join, amount = push
     x = start
     while x != join:
-        nodes[x].flow += -amount if x < rows else amount
-        x = nodes[x].parent
+        walk[x].flow += -amount if x < rows else amount
+        x = walk[x].parent
 
 
-@njit_plain
-def _hang(nodes, top, above, cut):
-    """Turn the path from `top` to the leaving node around, and hang it under `above`."""
+@njit_inline
+def _hang(tree, top, above, cut, change):
+    """Cut off the branch at the leaving node, turn it around so that `top` is its root, and hang it under `above`: the
+    entering arc has the flow of the leaving one. Rows' duals gain `change` there, columns' duals lose it.
+
+    The way from `top` to the leaving node cuts the branch's line into pieces: what every node on it has before the
+    next one, the part of `top`, and what they have after it. They are moved in this order, and joined so that the
+    part of `top` comes first, then both pieces of the next node, and so on.
+    """
+    walk, line, way, ends = tree.walk, tree.line, tree.order, tree.place
+    steps = _turn(walk, way, (top, above), cut)
+    leaving = way[steps]
+    depth, level = np.int64(walk[leaving].depth), np.int64(walk[above].depth) + 1
+    before, following, v = line[leaving].before, line[above].after, leaving
+    for k in range(steps, 0, -1):
+        ends[k], v = _move(tree, v, (way[k - 1], 0), (level + 2 * k - depth - steps, change))
+    tail, v = _move(tree, v, (NOWHERE, depth + steps), (level - depth - steps, change))
+    _join(line, above, top)
+    for k in range(1, steps + 1):
+        _join(line, tail, way[k])
+        tail = ends[k]
+        if walk[v].depth > depth + steps - k:
+            _join(line, tail, v)
+            tail, v = _move(tree, v, (NOWHERE, depth + steps - k), (level + 2 * k - depth - steps, change))
+    if following == leaving:
+        following = v
+    else:
+        _join(line, before, v)
+    _join(line, tail, following)
+
+
+@njit_inline
+def _join(line, v, w):
+    line[v].after = w
+    line[w].before = v
+
+
+@njit_inline
+def _turn(walk, way, ends, cut):
+    """Turn the arcs from `top` to the leaving node around and write the nodes between to `way`. Returns how many arcs
+    there are."""
+    top, above = ends
     leaving, flow = cut
-    x, parent = top, above
+    v, parent, steps = top, above, 0
     while True:
-        old_parent, old_flow = nodes[x].parent, nodes[x].flow
-        unlink(nodes, x)
-        link(nodes, x, parent)
-        nodes[x].flow = flow
-        if x == leaving:
-            return
-        parent, flow, x = x, old_flow, old_parent
+        way[steps] = v
+        old_parent, old_flow = walk[v].parent, walk[v].flow
+        walk[v].parent, walk[v].flow = parent, flow
+        if v == leaving:
+            return steps
+        v, parent, flow, steps = old_parent, v, old_flow, steps + 1
 
 
-@njit_plain
-def _shift(tree, top, change):
-    """Add `change` to the duals of the rows below `top`, take it from those of the columns; set depths."""
-    nodes, rows = tree.nodes, tree.rows
-    nodes[top].depth = nodes[nodes[top].parent].depth + 1
-    v = top
+@njit_inline
+def _move(tree, v, until, moved):
+    """Change depths and duals along the line, from v up to a node or to one that is no deeper than a depth. Returns the
+    last that was changed, and the one after it."""
+    stop, floor = until
+    rise, change = moved
+    walk, line, near, rows, scale = tree.walk, tree.line, tree.near, tree.rows, tree.scale
     while True:
-        if v < rows:
-            nodes[v].dual += change
-        else:
-            dual = nodes[v].dual - change
-            nodes[v].dual = dual
-            set_near(tree, v - rows, dual)
-        depth = nodes[v].depth
-        child = nodes[v].first
-        if child != NONE:
-            v = child
-            nodes[v].depth = depth + 1
-            continue
-        while v != top and nodes[v].after == NONE:
-            v = nodes[v].parent
-        if v == top:
-            return
-        depth = nodes[v].depth
-        v = nodes[v].after
-        nodes[v].depth = depth
+        walk[v].depth = np.uint32(walk[v].depth + rise)
+        dual = line[v].dual + (change if v < rows else -change)
+        line[v].dual = dual
+        fixed = dual * scale
+        if abs(fixed) >= FIXED_LIMIT:
+            tree.wide[0], fixed = 1, 0.0
+        near[v] = np.int32(fixed)
+        last, v = v, line[v].after
+        if v == stop or walk[v].depth <= floor:
+            return last, v
