@@ -19,7 +19,7 @@ GROUND = {"errors", "kernels", "registry", "rendering", "spaces", "unpickle"}
 """Modules that everybody may import; they import nothing but each other."""
 
 EXAMINATION = {
-    "config", "plan", "policies", "suites", "rollout", "record", "metrics", "scoring", "stats", "report"
+    "config", "plan", "policies", "suites", "rollout", "record", "metrics", "scoring", "stats", "report", "stopping"
 }  # fmt: skip
 """The whole path: for the modules that put it together."""
 
@@ -38,8 +38,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"record"},
     "scoring": {"config", "record", "metrics"},
     "stats": set(),
-    "rollout": {"config", "plan", "policies", "suites", "record", "metrics"},
-    "report": {"config", "plan", "record", "metrics", "scoring", "stats"},
+    "stopping": {"config", "stats"},
+    "rollout": {"config", "plan", "policies", "suites", "record", "metrics", "stopping"},
+    "report": {"config", "plan", "record", "metrics", "scoring", "stats", "stopping"},
     "evaluation": EXAMINATION,
     "check": EXAMINATION,
     "merge": EXAMINATION | {"evaluation"},

@@ -21,6 +21,7 @@ from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.plain import plain
 from proctor.config.problems import Problems, did_you_mean, shown
 from proctor.config.shorthands import expand_shorthands
+from proctor.config.stopping import resolve_stop
 from proctor.config.tasks import resolve_tasks
 from proctor.config.tools import check_tools
 from proctor.config.validate import validate
@@ -97,6 +98,8 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
         resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]
         check_tools(agents if isinstance(agents, list) else [], known, context)
     config = validate(EvalConfig, resolved, (), problems)
+    if config is not None and not problems:
+        config = resolve_stop(config, problems)
     problems.raise_any()
     assert config is not None
     return config

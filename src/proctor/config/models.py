@@ -143,6 +143,29 @@ class LimitsCfg(Frozen):
     """How many policies are in memory at once; more agents are examined in groups of this size."""
 
 
+class StopCfg(Frozen):
+    """When trials may end before all are run (`proctor.stopping`): by `compare` or by `interval_width`."""
+
+    compare: tuple[str, str] | None = None
+    """Two agents: stop as soon as it is settled which of them succeeds more often."""
+    interval_width: float | None = Field(default=None, gt=0, lt=1)
+    """Stop each agent as soon as the interval of its success rate is as narrow as this."""
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    """The chance of a false difference; an interval holds the truth with 1 - alpha, at every look."""
+    max_trials: int | None = Field(default=None, ge=1)
+    """Of each agent, over all tasks. Filled in where the config gives none: all that are planned."""
+
+    @model_validator(mode="after")
+    def check_one_rule(self) -> StopCfg:
+        if (self.compare is None) == (self.interval_width is None):
+            found = "both" if self.compare is not None else "neither"
+            raise ValueError(
+                f"found {found} of compare and interval_width; expected one: compare: [a, b] to settle a "
+                "difference, or interval_width: 0.1 to measure each agent's rate"
+            )
+        return self
+
+
 class EvalConfig(Frozen):
     """A whole examination."""
 
@@ -159,6 +182,7 @@ class EvalConfig(Frozen):
     record: RecordCfg = RecordCfg()
     scoring: ScoringCfg = ScoringCfg()
     limits: LimitsCfg = LimitsCfg()
+    stop_when: StopCfg | None = None
 
     def agent(self, name: str) -> AgentCfg:
         return next(a for a in self.agents if a.name == name)

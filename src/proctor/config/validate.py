@@ -102,6 +102,8 @@ def _expected(error: Any) -> tuple[str, str | None]:
     if kind == "too_short":
         count = context["min_length"]
         return f"at least {count} {'entry' if count == 1 else 'entries'}", None
+    if kind == "too_long":
+        return f"at most {context['max_length']} entries", None
     if kind == "literal_error":
         names = [word.strip("'\"") for word in context["expected"].replace(" or ", ", ").split(", ")]
         return f"one of {', '.join(names)}", did_you_mean(str(error["input"]), names)

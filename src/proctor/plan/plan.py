@@ -4,6 +4,9 @@ Order: agents in groups of `limits.max_loaded_agents`; within a group by blocks 
 then seed. So trials of one agent run side by side and share its forwards, and a run that stops early has examined
 every agent on nearly the same seeds. A shard i/n is every n-th trial counted by agent, task and index, however they
 are grouped.
+
+Where the run may stop early (`stop_when`), blocks are no larger than `num_parallel`, and the agents that are compared
+are in one group: what a test reads next is run next.
 """
 
 from __future__ import annotations
@@ -49,13 +52,16 @@ class Plan:
         self._task_position = {name: i for i, name in enumerate(self.tasks)}
         self._n_trials = {task.name: cfg.trials_of(task) for task in cfg.tasks}
         self._before = dict(zip(self.tasks, accumulate(self._n_trials.values(), initial=0), strict=False))
+        self.block = BLOCK if cfg.stop_when is None else min(BLOCK, cfg.num_parallel)
         self._agent_files = _file_names(self.agents)
         self._task_files = _file_names(self.tasks)
 
     def groups(self) -> list[list[str]]:
         """Agents that are in memory together."""
-        size = self.cfg.limits.max_loaded_agents
-        return [self.agents[i : i + size] for i in range(0, len(self.agents), size)]
+        size, rule = self.cfg.limits.max_loaded_agents, self.cfg.stop_when
+        compared = () if rule is None else rule.compare or ()
+        agents = sorted(self.agents, key=lambda name: name not in compared)
+        return [agents[i : i + size] for i in range(0, len(agents), size)]
 
     def __iter__(self) -> Iterator[Trial]:
         return (trial for trial in self._all() if self._number(trial) % self.shard.count == self.shard.index - 1)
@@ -65,18 +71,18 @@ class Plan:
 
     def _all(self) -> Iterator[Trial]:
         for group in self.groups():
-            for start in range(0, max(self._n_trials.values()), BLOCK):
+            for start in range(0, max(self._n_trials.values()), self.block):
                 for task in self.tasks:
                     yield from self._of_block(group, task, start)
 
     def of_task(self, group: Sequence[str], task: str) -> Iterator[Trial]:
         """The trials of one task and one group of agents, whatever the shard, in plan order."""
-        for start in range(0, self._n_trials[task], BLOCK):
+        for start in range(0, self._n_trials[task], self.block):
             yield from self._of_block(group, task, start)
 
     def _of_block(self, group: Sequence[str], task: str, start: int) -> Iterator[Trial]:
         for agent in group:
-            for index in range(start, min(start + BLOCK, self._n_trials[task])):
+            for index in range(start, min(start + self.block, self._n_trials[task])):
                 yield Trial(agent, task, index, self.cfg.base_seed + index)
 
     def placed(self) -> Iterator[tuple[Trial, int, int]]:

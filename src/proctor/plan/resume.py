@@ -17,14 +17,15 @@ def check_resumable(old: EvalConfig, new: EvalConfig) -> None:
     refused = [
         f"{path}: {_short(before)} -> {_short(after)}"
         for path, before, after in differences(old.model_dump(mode="json"), new.model_dump(mode="json"))
-        if path.split(".", 1)[0] not in FREE and not _grows(path, before, after)
+        if path.split(".", 1)[0] not in FREE and (old.stop_when is not None or not _grows(path, before, after))
     ]
+    declared = " With stop_when, n_trials may not grow: the test was declared for that many." if old.stop_when else ""
     if refused:
         raise InputError(
             "a resumed run must leave its finished trials as they are; these changes would alter them:\n  "
             + "\n  ".join(refused)
             + "\nn_trials may grow; num_parallel, workers and limits may change. For another scoring: "
-            "proctor score RUN --set scoring.…; for anything else start a new run."
+            "proctor score RUN --set scoring.…; for anything else start a new run." + declared
         )
 
 

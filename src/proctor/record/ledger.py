@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 
-FORMAT = 2
+FORMAT = 3
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -28,7 +28,7 @@ CREATE TABLE trials (
   state TEXT NOT NULL DEFAULT 'pending', attempts INTEGER NOT NULL DEFAULT 0, faults TEXT NOT NULL DEFAULT '[]',
   outcome TEXT, success INTEGER, steps_total INTEGER, steps_to_success INTEGER, episode_reward REAL, max_steps INTEGER,
   clipped_steps INTEGER, wall_time_s REAL, sim_time_s REAL, metrics TEXT, error TEXT, npz TEXT, digest TEXT,
-  trace TEXT, video TEXT, "case" TEXT,
+  trace TEXT, video TEXT, "case" TEXT, after_stop INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (agent, task, idx)
 ) WITHOUT ROWID;
 CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
@@ -36,7 +36,7 @@ CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
 
 _RESULT_COLUMNS = (
     "attempts, outcome, success, steps_total, steps_to_success, episode_reward, max_steps, clipped_steps, wall_time_s, "
-    'sim_time_s, metrics, error, npz, digest, trace, video, "case"'
+    'sim_time_s, metrics, error, npz, digest, trace, video, "case", after_stop'
 )
 _RESULT_NAMES = tuple(name.strip(' "') for name in _RESULT_COLUMNS.split(","))
 
@@ -137,6 +137,20 @@ class Ledger:
             f"UPDATE trials SET state = 'pending', attempts = 0 WHERE state = 'done' AND outcome IN ({marks})", unscored
         ).rowcount
 
+    def mark_after_stop(self, comes_after: Callable[[str, str, int], bool]) -> None:
+        """Mark the finished trials (agent, task, index) that come after a stop, and no others."""
+        rows = self._db.execute("SELECT agent, task, idx, after_stop FROM trials WHERE state = 'done'")
+        changed = [(new, *row[:3]) for row in rows if (new := int(comes_after(*row[:3]))) != row[3]]
+        if changed:
+            self._write("UPDATE trials SET after_stop = ? WHERE agent = ? AND task = ? AND idx = ?", changed)
+
+    def successes(self) -> Iterator[tuple[str, str, int, bool | None]]:
+        """(agent, task, index, success) of every finished trial, in no order; success is None where it is unscored."""
+        scored = {outcome.value for outcome in Outcome if outcome.scored}
+        rows = self._db.execute("SELECT agent, task, idx, success, outcome FROM trials WHERE state = 'done'")
+        for agent, task, index, success, outcome in rows:
+            yield agent, task, index, bool(success) if outcome in scored else None
+
     def counts(self) -> tuple[int, int]:
         """(planned, done)."""
         planned, done = self._db.execute("SELECT count(*), coalesce(sum(state = 'done'), 0) FROM trials").fetchone()
@@ -193,6 +207,7 @@ def _to_row(r: TrialResult) -> tuple[Any, ...]:
         **{name: getattr(r, name) for name in _RESULT_NAMES},
         "outcome": r.outcome.value,
         "success": int(r.success),
+        "after_stop": int(r.after_stop),
         "metrics": _dump(r.metrics),
     }
     return (*(values[name] for name in _RESULT_NAMES), r.trial.agent, r.trial.task, r.trial.index)
@@ -203,5 +218,6 @@ def _from_row(row: tuple[Any, ...]) -> TrialResult:
     values = dict(zip(_RESULT_NAMES, row[4:], strict=True))
     values["outcome"] = Outcome(values["outcome"])
     values["success"] = bool(values["success"])
+    values["after_stop"] = bool(values["after_stop"])
     values["metrics"] = json.loads(values["metrics"])
     return TrialResult(trial=Trial(agent, task, index, seed), **values)

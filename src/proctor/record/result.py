@@ -39,3 +39,5 @@ class TrialResult:
     video: str | None = None
     case: str | None = None
     """What the trial was about, where its task has named cases: a motion, an instruction."""
+    after_stop: bool = False
+    """The trial comes after the point where the run's `stop_when` stopped: it enters no rate and no verdict."""

@@ -3,6 +3,9 @@
 A slot stays with its task while that task has trials, so environments are made once per slot; then it goes to the
 task with the most work left per slot. A batch environment takes a whole worker, so such a task starts where every
 slot is free. Agents come in groups (see `plan`); a group starts when the one before it is through.
+
+Where the run may stop early, tasks keep step: none is a block of the plan ahead of another that has work left, because
+a test reads them in turn.
 """
 
 from __future__ import annotations
@@ -27,14 +30,19 @@ class Scheduler:
         self._source: dict[str, Iterator[Trial]] = {}
         self._left: dict[str, int] = dict.fromkeys(plan.tasks, 0)
         self._live: dict[str, int] = dict.fromkeys(plan.tasks, 0)
+        self._index: dict[str, int] = dict.fromkeys(plan.tasks, 0)
+        self._loaded: set[str] = set()
+        self._closed: set[str] = set()
+        self._in_step = plan.cfg.stop_when is not None
 
     def next_group(self) -> list[str] | None:
         """Go on to the next agents; None when there are none."""
         if not self._groups:
             return None
         group = self._groups.popleft()
-        members = set(group)
+        self._loaded = members = set(group)
         self._left = dict.fromkeys(self._plan.tasks, 0)
+        self._index = dict.fromkeys(self._plan.tasks, 0)
         for agent, task, _ in self._pending:
             if agent in members:
                 self._left[task] += 1
@@ -65,25 +73,45 @@ class Scheduler:
         self._left[task] -= 1
         self._live[task] += 1
         slot.last_task = task
-        return self._retries[task].popleft() if self._retries[task] else next(self._source[task])
+        trial = self._retries[task].popleft() if self._retries[task] else next(self._source[task])
+        self._index[task] = max(self._index[task], trial.index)
+        return trial
 
     def ended(self, trial: Trial) -> None:
         """A trial that was picked runs no more."""
         self._live[trial.task] -= 1
 
     def retry(self, trial: Trial) -> None:
-        """Run a trial again."""
-        self._retries[trial.task].append(trial)
-        self._left[trial.task] += 1
+        """Run a trial again, unless nobody needs it any more."""
+        if trial.agent not in self._closed:
+            self._retries[trial.task].append(trial)
+            self._left[trial.task] += 1
+
+    def close(self, agents: set[str]) -> None:
+        """Start no more trials of these agents. Those that run go on."""
+        self._closed |= agents
+        for task, waiting in self._retries.items():
+            kept = [trial for trial in waiting if trial.agent not in agents]
+            self._left[task] -= len(waiting) - len(kept)
+            self._retries[task] = deque(kept)
+        for agent, task, index in [key for key in self._pending if key[0] in agents]:
+            self._pending.discard((agent, task, index))
+            self._left[task] -= agent in self._loaded
+
+    def _ahead(self, task: str) -> bool:
+        """Whether a task must wait for the others."""
+        behind = min((self._index[t] for t, left in self._left.items() if left), default=0)
+        return self._in_step and self._index[task] >= behind + self._plan.block
 
     def _choose(self, slot: Slot, member: Member) -> str | None:
         if member.exclusive is not None:
-            if self._left[member.exclusive]:
+            if self._left[member.exclusive] and not self._ahead(member.exclusive):
                 return member.exclusive if slot.number < self._worlds[member.exclusive] else None
             if not member.idle:
                 return None
             member.exclusive = None
         open_tasks = [t for t, left in self._left.items() if left and (t not in self._worlds or member.idle)]
+        open_tasks = [t for t in open_tasks if not self._ahead(t)] if self._in_step else open_tasks
         if slot.last_task in open_tasks and slot.last_task not in self._worlds:
             return slot.last_task
         if not open_tasks:

@@ -1,0 +1,40 @@
+"""`stop_when` of a config against its agents and trials."""
+
+from __future__ import annotations
+
+from proctor.config.models import EvalConfig
+from proctor.config.problems import Problems, did_you_mean
+
+MAX_PAIRS = 20_000
+"""The largest maximum for which the boundary of a comparison is computed."""
+
+
+def resolve_stop(config: EvalConfig, problems: Problems) -> EvalConfig:
+    """The config with `stop_when.max_trials` filled in; what cannot be is added to `problems`."""
+    rule = config.stop_when
+    if rule is None:
+        return config
+    planned = config.trials_per_agent
+    if rule.compare is not None:
+        _check_agents(rule.compare, [agent.name for agent in config.agents], problems)
+    if rule.max_trials is not None and rule.max_trials > planned:
+        problems.add(
+            ("stop_when", "max_trials"),
+            f"found {rule.max_trials}, but only {planned} trials of each agent are planned over all tasks; raise "
+            "n_trials, or leave max_trials out",
+        )
+    largest = rule.max_trials or planned
+    if rule.compare is not None and largest > MAX_PAIRS:
+        problems.add(
+            ("stop_when", "max_trials"), f"a comparison of up to {largest:,} pairs; expected at most {MAX_PAIRS:,}"
+        )
+    return config.model_copy(update={"stop_when": rule.model_copy(update={"max_trials": largest})})
+
+
+def _check_agents(pair: tuple[str, str], known: list[str], problems: Problems) -> None:
+    for position, name in enumerate(pair):
+        if name not in known:
+            message = f'no agent is named "{name}"; expected two of {", ".join(known)}'
+            problems.add(("stop_when", "compare", position), message, did_you_mean(name, known))
+    if pair[0] == pair[1]:
+        problems.add(("stop_when", "compare"), f'"{pair[0]}" is compared with itself; name two different agents')
