@@ -47,7 +47,7 @@ class Finished:
 
     @property
     def complete(self) -> bool:
-        return self.progress.done >= self.progress.planned
+        return self.progress.complete
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ from proctor.rollout.messages import (
 from proctor.rollout.progress import AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
+from proctor.rollout.stopper import Stopper
 from proctor.rollout.supervisor import Supervisor
 from proctor.rollout.wake import Waker
 from proctor.rollout.workers.base import Lost
@@ -95,7 +96,9 @@ class Engine:
         planned, done = self.ledger.counts()
         self.progress.planned, self.progress.done = planned, done
         self.progress.done_before = done
-        pending = self.ledger.pending()
+        self._stopper = Stopper(self.cfg, self.ledger)
+        pending = self._stopper.needed(self.ledger.pending())
+        self.progress.spared = self._stopper.spared()
         if not pending:
             return self.progress
         self._attempts = self.ledger.attempts()
@@ -114,6 +117,7 @@ class Engine:
             self._stop(clean=False)
             raise
         self._stop(clean=True)
+        self.progress.spared = self._stopper.spared()
         return self.progress
 
     def _host_cfg(self) -> HostCfg:
@@ -367,6 +371,9 @@ class Engine:
         if self._results:
             results, self._results = self._results, []
             self.ledger.finish(results)
+            if settled := self._stopper.read(results):
+                self._scheduler.close(settled)
+                self.progress.spared = self._stopper.spared()
 
     # Forwards -------------------------------------------------------------------------------------------------------
 

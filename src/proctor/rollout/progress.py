@@ -30,7 +30,8 @@ class AgentProgress:
 
 @dataclass
 class Progress:
-    """`done` counts finished trials, those of earlier sessions included; `steps` and `rows` are of this session."""
+    """`done` counts finished trials, those of earlier sessions included; `spared` those that a `stop_when` made
+    unnecessary; `steps` and `rows` are of this session."""
 
     planned: int = 0
     done: int = 0
@@ -42,6 +43,7 @@ class Progress:
     rows: int = 0
     seconds: float = 0.0
     done_before: int = 0
+    spared: int = 0
     phase: str = "starting"
     agents: dict[str, AgentProgress] = field(default_factory=dict)
 
@@ -50,10 +52,14 @@ class Progress:
         return self.rows / self.forwards if self.forwards else None
 
     @property
+    def complete(self) -> bool:
+        return self.done + self.spared >= self.planned
+
+    @property
     def seconds_left(self) -> float | None:
         """At the rate of this session; None before anything is known."""
         new = self.done - self.done_before
-        return self.seconds * (self.planned - self.done) / new if new else None
+        return self.seconds * (self.planned - self.spared - self.done) / new if new else None
 
 
 Observer = Callable[[Progress], None]

@@ -1,0 +1,44 @@
+"""Between an engine and the `stop_when` of its config."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import starmap
+
+from proctor.config.models import EvalConfig
+from proctor.record.ledger import Ledger
+from proctor.record.result import TrialResult
+from proctor.stopping import Seen, Stopping
+
+Key = tuple[str, str, int]
+
+
+class Stopper:
+    """Knows which trials are not needed any more. What a ledger holds already is read at once; without a `stop_when`
+    every trial is needed."""
+
+    def __init__(self, cfg: EvalConfig, ledger: Ledger):
+        self._ledger = ledger
+        self._stopping = None if cfg.stop_when is None else Stopping(cfg)
+        if self._stopping is not None:
+            self._stopping.add(starmap(Seen, ledger.successes()))
+
+    def needed(self, pending: set[Key]) -> set[Key]:
+        """Of these (agent, task, index), those whose agent is not settled."""
+        settled = frozenset() if self._stopping is None else self._stopping.settled
+        return {key for key in pending if key[0] not in settled} if settled else pending
+
+    def spared(self) -> int:
+        """How many planned trials will not be run."""
+        if self._stopping is None or not self._stopping.settled:
+            return 0
+        pending = self._ledger.pending()
+        return len(pending) - len(self.needed(pending))
+
+    def read(self, results: Iterable[TrialResult]) -> set[str]:
+        """Agents that these results have settled."""
+        if self._stopping is None:
+            return set()
+        return self._stopping.add(
+            Seen(r.trial.agent, r.trial.task, r.trial.index, r.success if r.outcome.scored else None) for r in results
+        )
