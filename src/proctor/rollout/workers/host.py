@@ -36,7 +36,7 @@ from proctor.rollout.messages import (
 from proctor.rollout.workers.batch import BatchGroup
 from proctor.rollout.workers.faults import BREAKS, explain
 from proctor.rollout.workers.job import DEFAULT_MAX_STEPS, HostCfg, Job, TaskRuntime
-from proctor.rollout.workers.pulse import RESETTING, STEPPING, Pulse
+from proctor.rollout.workers.pulse import RESETTING, STEPPING, Pulse, Stopwatch
 from proctor.rollout.workers.recorder import Recorder
 from proctor.suites.protocol import BatchEnv, Env
 
@@ -57,7 +57,7 @@ class Place:
 class Host:
     """`slots` places, one batch environment at most."""
 
-    def __init__(self, cfg: HostCfg, slots: int, emit: Callable[[Event], None], pulse: Pulse):
+    def __init__(self, cfg: HostCfg, slots: int, emit: Callable[[Event], None], pulse: Pulse | Stopwatch):
         self.cfg, self.emit, self.pulse = cfg, emit, pulse
         self._places = [Place() for _ in range(slots)]
         self._ready: deque[int] = deque()

@@ -10,14 +10,14 @@ from proctor.rollout.messages import Command, Event
 from proctor.rollout.workers.base import Lost, Worker
 from proctor.rollout.workers.host import Host
 from proctor.rollout.workers.job import HostCfg
-from proctor.rollout.workers.pulse import NBYTES, Pulse
+from proctor.rollout.workers.pulse import Stopwatch
 
 
 class InlineWorker(Worker):
     def __init__(self, cfg: HostCfg, slots: int):
         self.slots = slots
         self._events: list[Event] = []
-        self._host = Host(cfg, slots, self._events.append, Pulse(bytearray(NBYTES)))
+        self._host = Host(cfg, slots, self._events.append, Stopwatch())
 
     def send(self, command: Command) -> None:
         self._host.handle(command)

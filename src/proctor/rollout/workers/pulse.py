@@ -13,6 +13,20 @@ NBYTES = 64
 IDLE, STEPPING, RESETTING = 0.0, 1.0, 2.0
 
 
+class Stopwatch:
+    """A pulse that nobody else can see: for environments in the caller's process."""
+
+    def __init__(self) -> None:
+        self._since = 0.0
+
+    def begin(self, what: float, slot: int) -> None:
+        self._since = time.monotonic()
+
+    def end(self) -> float:
+        """Seconds since `begin`."""
+        return time.monotonic() - self._since
+
+
 class Pulse:
     """Over a buffer of 64 bytes: what is running, for which slot, since when (monotonic seconds of the machine)."""
 
