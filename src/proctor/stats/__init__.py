@@ -37,6 +37,7 @@ from proctor.stats.power import (
     expected_discordance,
     paired_power,
     sequential_power,
+    trials_mean,
     trials_paired,
     trials_sequential,
     trials_sequential_unpaired,
@@ -54,7 +55,7 @@ from proctor.stats.sequences import (
     rate_sequence,
     simulate_mixture,
 )
-from proctor.stats.significance import TestResult, barnard, compare_rates, discordance, mcnemar, sign_flip
+from proctor.stats.significance import TestResult, barnard, compare_rates, discordance, mcnemar, sign_flip, welch
 from proctor.stats.spending import SpendingTest, simulate_spending, spending
 from proctor.stats.unpaired import (
     Boundary,
@@ -126,12 +127,14 @@ __all__ = [
     "spending",
     "student_t",
     "tango",
+    "trials_mean",
     "trials_paired",
     "trials_sequential",
     "trials_sequential_unpaired",
     "trials_unpaired",
     "unpaired_boundary",
     "unpaired_power",
+    "welch",
     "wilson",
     "wins_and_losses",
 ]

@@ -158,6 +158,18 @@ def trials_sequential_unpaired(rate_a: float, rate_b: float, power: float = 0.8,
     return trials_sequential(rate_a - rate_b, expected_discordance(rate_a, rate_b), power, alpha)
 
 
+def trials_mean(effect: float, power: float = 0.8, alpha: float = 0.05) -> SampleSize:
+    """How many pairs a test of their mean difference needs, where that is `effect` standard deviations of a pair's
+    difference; a normal approximation with a correction for few pairs."""
+    check_alpha(alpha)
+    if not effect > 0:
+        raise ValueError(f"an effect of {effect:g} standard deviations; it lies above 0")
+    z = NORMAL.inv_cdf(1 - alpha / 2)
+    n = ((z + NORMAL.inv_cdf(_target(power))) / effect) ** 2 + z * z / 2
+    method = "test of the mean, normal approximation"
+    return SampleSize(math.ceil(n) if n <= MOST_TRIALS else None, power, method)
+
+
 def smallest(power_of: Callable[[int], float], target: float) -> int | None:
     """The smallest n from which the power stays at the target or above, as far as 12 further n show: exact tests lose
     a little power at some steps."""

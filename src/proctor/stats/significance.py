@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
-from proctor.stats.intervals import Discordance, check_count
+from proctor.stats.intervals import Discordance, Interval, check_count, check_level
 from proctor.stats.resampling import Resampling
 
 BARNARD_LIMIT = 200
 """Trials per arm up to which Barnard's test is computed."""
 EXACT_FLIPS = 20
 """Differences other than 0 up to which all signs are tried."""
+DRAWN_FLIPS = 20_000
+"""Differences up to which signs are drawn; with more, the sum of flipped differences is normal to what is read off."""
 RELATIVE_TIE = 1e-9
 """Statistics that differ by less are equal: they would be, without rounding."""
 
@@ -134,7 +137,8 @@ def binomial(n: int, rates: np.ndarray) -> np.ndarray:
 def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> TestResult:
     """Paired differences: how often is their sum as far from 0 when every sign is a coin's? All signs are tried with up
     to 20 differences other than 0; above, `resampling` says how many are drawn, and with which seed (default 9,999),
-    and the p-value counts what was seen as one of them: it is never 0."""
+    and the p-value counts what was seen as one of them: it is never 0. Above 20,000 the normal limit of the same
+    distribution is used."""
     values = np.asarray(differences, dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError("differences must be finite; leave out pairs without both values")
@@ -148,10 +152,36 @@ def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> 
         for value in values:
             sums = np.concatenate([sums + value, sums - value])
         return TestResult(float(np.mean(np.abs(sums) >= reached)), "exact sign-flip permutation", True, total)
+    if len(values) > DRAWN_FLIPS:
+        z = total / math.sqrt(float((values**2).sum()))
+        return TestResult(2 * NormalDist().cdf(-abs(z)), "sign-flip permutation, normal limit", False, total)
     resampling = resampling or Resampling(9_999)
     drawn = _flipped(values, resampling)
     p_value = (1 + int(np.count_nonzero(np.abs(drawn) >= reached))) / (1 + len(drawn))
     return TestResult(p_value, f"sign-flip permutation, {len(drawn):,} drawn", False, total)
+
+
+def welch(a: Sequence[np.ndarray], b: Sequence[np.ndarray], level: float = 0.95) -> tuple[TestResult, Interval | None]:
+    """Means of independent trials on the same tasks: the difference of pooled means in units of its standard error,
+    with variances of their own for every task and agent, and Student's distribution with Welch's degrees of freedom;
+    and the interval that goes with it. p is 1, and there is no interval, where no value varies or a task has a single
+    one: nothing is known of their spread then."""
+    check_level(level)
+    from scipy.special import stdtr, stdtrit
+
+    a, b = ([np.asarray(values, dtype=np.float64) for values in side] for side in (a, b))
+    gap = float(np.concatenate(a).mean() - np.concatenate(b).mean())
+    parts = [(values, len(values) / sum(map(len, side))) for side in (a, b) for values in side]
+    if any(len(values) < 2 for values, _ in parts):
+        return TestResult(1.0, "none: a task has a single value", False, 0.0), None
+    squares = np.array([share**2 * values.var(ddof=1) / len(values) for values, share in parts])
+    if not squares.any():
+        return TestResult(1.0, "none: the values do not vary", False, 0.0), None
+    error, weights = math.sqrt(squares.sum()), np.array([len(values) - 1 for values, _ in parts])
+    freedom = float(squares.sum() ** 2 / (squares**2 / weights).sum())
+    half = error * float(stdtrit(freedom, 0.5 + level / 2))
+    test = TestResult(2 * float(stdtr(freedom, -abs(gap) / error)), "Welch's test within tasks", False, gap / error)
+    return test, Interval(gap - half, gap + half)
 
 
 def _flipped(values: np.ndarray, resampling: Resampling) -> np.ndarray:

@@ -1,0 +1,94 @@
+"""Scores of many trials at once, for the built-in scorings: equal to `Scoring.score`, row by row, to the last bit but
+those of the exponential function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from proctor.scoring.plain import ReturnScoring, SuccessScoring
+from proctor.scoring.protocol import Scoring
+from proctor.scoring.weighted import DefaultV1, RankingV1
+
+FORCES = ("wall_wire_force_norm_max", "wall_collision_force_norm_max")
+LCP, SPEED, JERK = "wall_lcp_max_abs_max", "tip_speed_max_mm_s", "tip_jerk_p95_mm_s3"
+COLUMNS = ("success", "steps_to_success", "max_steps", "episode_reward")
+
+Columns = Mapping[str, np.ndarray]
+"""Name to floats, NaN where a trial has no value; `broken` is true for trials that the policy broke."""
+
+
+def bulk_metrics(scoring: Scoring) -> tuple[str, ...] | None:
+    """Metrics that `bulk_totals` reads beside COLUMNS and `broken`; None where it does not know the scoring."""
+    kind = type(scoring)
+    if kind in (SuccessScoring, ReturnScoring):
+        return ()
+    return (*FORCES, LCP, SPEED, JERK) if kind in (DefaultV1, RankingV1) else None
+
+
+def bulk_totals(scoring: Scoring, columns: Columns) -> np.ndarray:
+    """The total of every scored trial, NaN where there is none. Raises TypeError for a scoring that `bulk_metrics`
+    does not know."""
+    if type(scoring) is SuccessScoring:
+        totals = columns["success"].copy()
+    elif type(scoring) is ReturnScoring:
+        totals = columns["episode_reward"].copy()
+    elif type(scoring) in (DefaultV1, RankingV1):
+        totals = _weighted(scoring, columns)
+    else:
+        raise TypeError(f"the scoring {scoring.name} is not known column by column")
+    floor = np.nan if scoring.floor is None else scoring.floor
+    totals = np.where(columns["broken"], floor, totals)
+    return np.where(np.isfinite(totals), totals, np.nan)
+
+
+def _weighted(scoring: Scoring, columns: Columns) -> np.ndarray:
+    cfg = scoring.cfg
+    parts = [
+        (columns["success"], cfg.w_success),
+        (_efficiency(scoring, columns), cfg.w_efficiency),
+        (_safety(scoring, columns), cfg.w_safety),
+        (_smoothness(scoring, columns), cfg.w_smoothness),
+    ]
+    total, norm = np.zeros(len(columns["success"])), np.zeros(len(columns["success"]))
+    for values, weight in parts:
+        known = ~np.isnan(values)
+        total += np.where(known, weight * values, 0.0)
+        norm += np.where(known, weight, 0.0)
+    share = np.divide(total, norm, out=np.full_like(total, np.nan), where=norm > 0)
+    return share if cfg.normalize_weights else np.where(norm > 0, total, np.nan)
+
+
+def _efficiency(scoring: Scoring, columns: Columns) -> np.ndarray:
+    steps, limit = columns["steps_to_success"], columns["max_steps"]
+    if type(scoring) is DefaultV1:
+        return np.nan_to_num(np.clip(1 - (steps - 1) / limit, 0, 1), nan=0.0)
+    span = np.maximum(limit - 1, 1)
+    reached = np.where(limit == 1, 1.0, np.clip(1 - (steps - 1) / span, 0, 1))
+    return np.where((columns["success"] > 0) & ~np.isnan(steps), reached, 0.0)
+
+
+def _safety(scoring: Scoring, columns: Columns) -> np.ndarray:
+    cfg = scoring.cfg
+    forces = np.stack([columns[name] for name in FORCES])
+    lcp = columns[LCP]
+    unknown = np.isnan(forces).all(axis=0) & np.isnan(lcp)
+    largest = np.where(np.isnan(forces), -np.inf, forces).max(axis=0)
+    force = np.where(np.isneginf(largest), 0.0, largest)
+    safe = _penalty(force, cfg.force_scale) * _penalty(np.nan_to_num(lcp, nan=0.0), cfg.lcp_scale)
+    return np.where(unknown, 1.0 if cfg.missing_force == "perfect" else np.nan, safe)
+
+
+def _smoothness(scoring: Scoring, columns: Columns) -> np.ndarray:
+    cfg = scoring.cfg
+    if type(scoring) is DefaultV1:
+        return _penalty(columns[SPEED], cfg.speed_scale_mm_s)
+    if cfg.jerk_scale_mm_s3 is None:
+        return np.full(len(columns[JERK]), np.nan)
+    return _penalty(columns[JERK], cfg.jerk_scale_mm_s3)
+
+
+def _penalty(values: np.ndarray, scale: float) -> np.ndarray:
+    """exp(-value / scale); a scale of 0 or less switches the penalty off for known values."""
+    return np.exp(-values / scale) if scale > 0 else np.where(np.isnan(values), np.nan, 1.0)
