@@ -30,6 +30,7 @@ from proctor.record.video import require_video
 from proctor.report import Report, ReportContext, write_reports
 from proctor.rollout.engine import Engine
 from proctor.rollout.progress import CancelToken, Observer, Progress
+from proctor.rollout.stopper import Stopper
 
 BATCH = 256
 
@@ -69,6 +70,11 @@ def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -
     """As `run_evaluation`, saying more of how it ended."""
     if cfg.record.level == "video":
         require_video()
+    if shard is not None and shard.count > 1 and cfg.stop_when is not None:
+        raise InputError(
+            "a shard cannot follow stop_when: its test reads the trials of all shards in their order. Run without "
+            "--shard, or without stop_when"
+        )
     prints = {agent.name: fingerprint(agent) for agent in cfg.agents}
     run = RunDir.create(cfg, datetime.now())
     with run.locked():
@@ -151,8 +157,11 @@ def _work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> Finished:
 
 def write_report(run: RunDir) -> Report:
     """Write every report file from what is in the ledger."""
+    cfg = run.config()
     with run.ledger() as ledger:
         planned, _ = ledger.counts()
+        stopper = Stopper(cfg, ledger)
+        stopper.mark()
         env = run.read_json("environment.json", {})
         shard = Shard.parse(ledger.get_meta("shard", "1/1"))
         context = ReportContext(
@@ -162,8 +171,10 @@ def write_report(run: RunDir) -> Report:
             duration_s=ledger.get_meta("seconds"),
             batch=ledger.get_meta("batching"),
             notes=(f"This is shard {shard} of the run.",) if shard.count > 1 else (),
+            stops=stopper.stops(),
+            spared=stopper.spared(),
         )
-        return write_reports(run.path, run.config(), ledger.results, context)
+        return write_reports(run.path, cfg, ledger.results, context)
 
 
 def score(path: str | Path, overrides: Sequence[str] = ()) -> Report:

@@ -60,6 +60,7 @@ class CellColumns:
     clipped_steps: int = 0
     clipped_trials: int = 0
     retried_trials: int = 0
+    after_stop: int = 0
     marks: list[Mark] = field(default_factory=list)
     cases: dict[str, list[CaseTrial]] = field(default_factory=dict)
 
@@ -68,6 +69,10 @@ class CellColumns:
         return len(self.score)
 
     def add(self, result: TrialResult, score: Score) -> None:
+        """Take in a trial; one that came after the stop is counted and enters nothing else."""
+        if result.after_stop:
+            self.after_stop += 1
+            return
         self.n_trials += 1
         self.max_steps = max(self.max_steps or 0, result.max_steps)
         self.outcomes[result.outcome.value] += 1
@@ -140,7 +145,7 @@ class Columns:
             if pair not in self.cells:
                 raise InputError(f"trial {result.trial.key} belongs to no agent and task of the config")
             self.cells[pair].add(result, scoring.score(result))
-            if result.outcome.broken_by_policy or not result.outcome.scored:
+            if not result.after_stop and (result.outcome.broken_by_policy or not result.outcome.scored):
                 self._count_cause(result)
 
     def _count_cause(self, result: TrialResult) -> None:

@@ -20,6 +20,7 @@ from proctor.report.accumulate import CellColumns, Columns
 from proctor.report.cases import case_tables
 from proctor.report.findings import find, verdict
 from proctor.report.simulators import force_findings, simulated_by
+from proctor.report.stops import stop_findings
 from proctor.report.targets import target_results
 from proctor.report.tracking import tracking_findings
 from proctor.scoring import Scoring, make_scoring, read_targets
@@ -57,6 +58,7 @@ class _Estimator:
             retried_trials=sum(cell.retried_trials for cell in cells),
             n_recorded=sum(len(cell.traces) for cell in cells),
             n_distinct=sum(len(np.unique(np.asarray(cell.traces))) for cell in cells),
+            n_after_stop=sum(cell.after_stop for cell in cells),
         )
 
     def success(self, cells: Sequence[CellColumns]) -> model.RateEstimate:
@@ -151,7 +153,7 @@ def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model
         name=cfg.name,
         n_trials=cfg.n_trials,
         planned=_planned(cfg, context),
-        finished=sum(agent.overall.n_trials for agent in agents),
+        finished=sum(agent.overall.n_trials + agent.overall.n_after_stop for agent in agents),
         scored=sum(agent.overall.n for agent in agents),
         verdict="",
         findings=(),
@@ -165,7 +167,13 @@ def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model
         targets=target_results(read_targets(cfg.scoring.options), agents, infos),
         cases=case_tables([columns.cells[agent.agent, task.name] for agent in agents for task in cfg.tasks], estimator),
     )
-    findings = (*force_findings(draft, cfg.tasks), *tracking_findings(draft), *find(draft), *trouble)
+    findings = (
+        *force_findings(draft, cfg.tasks),
+        *tracking_findings(draft),
+        *find(draft),
+        *stop_findings(draft),
+        *trouble,
+    )
     return replace(draft, verdict=simulated_by(cfg.tasks) + verdict(draft), findings=findings)
 
 

@@ -76,7 +76,7 @@ def find(report: Report) -> tuple[Finding, ...]:
 
 
 def _missing(report: Report) -> Iterator[Finding]:
-    if report.finished < report.planned:
+    if report.finished + report.context.spared < report.planned:
         yield Finding(
             "caution",
             f"Only {report.finished:,} of {text.count(report.planned, 'planned trial')} are finished; "

@@ -21,6 +21,7 @@ from proctor.report.model import (
     Summary,
     TaskReport,
 )
+from proctor.report.stops import stop_keys
 from proctor.report.tables import agent_keys
 from proctor.report.vessel_model import Passage
 from proctor.stats import Interval
@@ -75,6 +76,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "environment": context.environment,
         "config": report.config,
         **case_keys(report),
+        **stop_keys(report),
     }
     return plain(data)
 

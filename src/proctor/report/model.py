@@ -17,6 +17,7 @@ import numpy as np
 from proctor.metrics import MetricInfo
 from proctor.report.vessel_model import Passage
 from proctor.stats import Interval
+from proctor.stopping import Stop
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,10 @@ class ReportContext:
     base: Path | None = None
     level: float = 0.95
     n_resamples: int = 2000
+    stops: tuple[Stop, ...] = ()
+    """What became of the config's `stop_when`."""
+    spared: int = 0
+    """Planned trials that it made unnecessary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,8 @@ class Summary:
     n_distinct: int
     """Different records among them. Fewer than `n_recorded`: some trials are copies, and intervals are too
     narrow."""
+    n_after_stop: int = 0
+    """Further trials, that ran beyond the stop of `stop_when`; in none of the other numbers."""
 
     @property
     def n_unscored(self) -> int:

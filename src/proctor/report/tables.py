@@ -59,6 +59,7 @@ FIXED: dict[str, str] = {
     "clipped_steps": WHOLE,
     "max_steps": WHOLE,
     "error": TEXT,
+    "after_stop": WHOLE,
 }
 """Columns of every `summary.csv` and their Parquet types; the format that other programs know ends with
 `npz_path`."""
@@ -120,6 +121,7 @@ def _common(result: TrialResult, agent: AgentReport) -> dict[str, Any]:
         "clipped_steps": result.clipped_steps,
         "max_steps": result.max_steps,
         "error": first_line(result.error),
+        "after_stop": int(result.after_stop),
     }
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import starmap
 
 from proctor.config.models import EvalConfig
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
-from proctor.stopping import Seen, Stopping
+from proctor.stopping import Stop, Stopping
 
 Key = tuple[str, str, int]
 
@@ -21,7 +20,7 @@ class Stopper:
         self._ledger = ledger
         self._stopping = None if cfg.stop_when is None else Stopping(cfg)
         if self._stopping is not None:
-            self._stopping.add(starmap(Seen, ledger.successes()))
+            self._stopping.add(ledger.successes())
 
     def needed(self, pending: set[Key]) -> set[Key]:
         """Of these (agent, task, index), those whose agent is not settled."""
@@ -40,5 +39,14 @@ class Stopper:
         if self._stopping is None:
             return set()
         return self._stopping.add(
-            Seen(r.trial.agent, r.trial.task, r.trial.index, r.success if r.outcome.scored else None) for r in results
+            (r.trial.agent, r.trial.task, r.trial.index, r.success if r.outcome.scored else None) for r in results
         )
+
+    def mark(self) -> None:
+        """Mark the finished trials that came after a stop."""
+        if self._stopping is not None:
+            self._ledger.mark_after_stop(self._stopping.after_stop)
+
+    def stops(self) -> tuple[Stop, ...]:
+        """What became of the rule."""
+        return () if self._stopping is None else self._stopping.stops()

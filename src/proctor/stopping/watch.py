@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,13 +20,8 @@ from proctor.stopping.reading import Reading
 MISSING, FAILED, SUCCEEDED, UNSCORED = -1, 0, 1, 2
 
 
-class Seen(NamedTuple):
-    """What a test needs to know of a finished trial. `success` is None where it is unscored."""
-
-    agent: str
-    task: str
-    index: int
-    success: bool | None
+Seen = tuple[str, str, int, bool | None]
+"""What a test needs to know of a finished trial: agent, task, index, success; None where it is unscored."""
 
 
 class Stopping:
@@ -47,10 +41,10 @@ class Stopping:
         """Note finished trials and read on as far as there is no gap. The agents that are settled now and were not
         before."""
         touched: dict[int, _Watch] = {}
-        for trial in seen:
-            watch = self._by_agent.get(trial.agent)
+        for agent, task, index, success in seen:
+            watch = self._by_agent.get(agent)
             if watch is not None:
-                watch.note(trial.agent, self._reading.place(trial.task, trial.index), trial.success)
+                watch.note(agent, self._reading.place(task, index), success)
                 touched[id(watch)] = watch
         return {agent for watch in touched.values() if watch.read_on() for agent in watch.agents}
 
