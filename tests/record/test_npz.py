@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -71,8 +72,6 @@ def test_large_arrays_are_deflated_and_read_back(tmp_path: Path) -> None:
 
 
 def test_the_names_in_the_zip_are_checked_by_anyone(tmp_path: Path) -> None:
-    import zipfile
-
     write_npz(tmp_path / "a.npz", {"b": np.zeros(3), "a": np.zeros(9000)})
     with zipfile.ZipFile(tmp_path / "a.npz") as archive:
         assert archive.testzip() is None
@@ -168,3 +167,12 @@ def test_zeros_of_both_signs_and_two_kinds_of_nan_are_different_bytes() -> None:
     assert digest({"x": np.array([0.0])}) != digest({"x": np.array([-0.0])})
     quiet = np.array([0x7FF8000000000000, 0x7FF8000000000001], np.uint64).view(np.float64)
     assert digest({"x": quiet[:1]}) != digest({"x": quiet[1:]})
+
+
+def test_what_does_not_shrink_is_stored_as_it_is(tmp_path: Path) -> None:
+    arrays = {"noise": np.random.default_rng(0).standard_normal(50_000), "zeros": np.zeros(50_000)}
+    write_npz(tmp_path / "a.npz", arrays)
+    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
+        kinds = {info.filename: info.compress_type for info in archive.infolist()}
+    assert kinds == {"noise.npy": zipfile.ZIP_STORED, "zeros.npy": zipfile.ZIP_DEFLATED}
+    assert all(np.array_equal(found, arrays[name]) for name, found in read_npz(tmp_path / "a.npz").items())
