@@ -56,7 +56,7 @@ def compare(paths: Sequence[str | Path], options: Options = Options()) -> Compar
         raise InputError(f"a comparison needs two agents with scored trials on the same tasks; found {counts}")
     settings = Settings(options.level, options.n_resamples, examined[0].cfg.base_seed)
     found = judge(agents, settings)
-    cautions += [*_about_tasks(examined, tasks), *_about_pairs(found)]
+    cautions += [*_about_stopping(examined), *_about_tasks(examined, tasks), *_about_pairs(found)]
     return Compared(tuple(examined), origin, tuple(agents), found, tuple(cautions), settings)
 
 
@@ -132,6 +132,16 @@ def _prepared(agent: AgentTrials, unlike: dict[str, bool]) -> AgentTrials:
 
 def _tasks(run: Examined) -> str:
     return ", ".join(task.name for task in run.cfg.tasks)
+
+
+def _about_stopping(runs: Sequence[Examined]) -> list[str]:
+    stopped = [run.label for run in runs if run.cfg.stop_when is not None]
+    if not stopped:
+        return []
+    return [
+        f"{', '.join(stopped)} could stop early: tests and intervals here are for a number of trials that was fixed "
+        "before, and are too sure of themselves; the report of the run has the test and the interval that hold."
+    ]
 
 
 def _about_tasks(runs: Sequence[Examined], tasks: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """The command line: one file per verb. Each verb imports what it needs when it runs, so `proctor --help` is quick.
 
-Exit codes: 0 done, 1 trials unscored (or the run could not go on), 2 bad input, 130 interrupted.
+Exit codes: 0 done, 1 trials unscored (or the run could not go on), 2 bad input, 3 worse than the base (`proctor compare
+--fail-if-worse`), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from proctor.cli.check import check_command
+from proctor.cli.compare import compare_command
 from proctor.cli.doctor import doctor_command
 from proctor.cli.list import list_command
 from proctor.cli.merge import merge_command
@@ -27,7 +29,7 @@ app = typer.Typer(
     name="proctor",
     help="Examine embodied agents: seeded trials, batched inference, recorded evidence, defended verdicts.\n\n"
     "Start with: proctor check CONFIG, then proctor run CONFIG. Exit codes: 0 done, 1 trials unscored, 2 bad input, "
-    "130 interrupted.",
+    "3 worse than the base (compare), 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -38,6 +40,7 @@ app.command("resume")(resume_command)
 app.command("check")(check_command)
 app.command("score")(score_command)
 app.command("report")(report_command)
+app.command("compare")(compare_command)
 app.command("replay")(replay_command)
 app.command("merge")(merge_command)
 app.command("list")(list_command)

@@ -15,7 +15,7 @@ from proctor.scoring.bulk import COLUMNS, bulk_metrics, bulk_totals
 
 IMPORTED = "imported"
 """The suite of tasks whose outcomes were read from a file."""
-WHERE = ("agent_position", "task_position", "idx", "seed")
+WHERE = ("agent_position", "task_position", "idx", "seed", "after_stop")
 READ = (*WHERE, "outcome", "trace", *COLUMNS)
 
 Columns = dict[str, np.ndarray]
@@ -37,20 +37,21 @@ def pairs_of(cfg: EvalConfig) -> bool:
 
 
 def _columns(ledger: Ledger, scoring: Scoring, cfg: EvalConfig) -> Columns:
-    """Finished trials, sorted by agent, task and index."""
+    """Finished trials but those after a stop, sorted by agent, task and index."""
     metrics = bulk_metrics(scoring)
     names = (*READ, *(metrics or ()))
     raw = dict(zip(names, ledger.columns(READ, metrics or ()), strict=True))
     kinds = {o.value: (o.scored, o.broken_by_policy) for o in Outcome}
     flags = np.array([kinds[outcome] for outcome in raw["outcome"]], dtype=bool).reshape(-1, 2)
     columns: Columns = {name: np.array(raw[name], dtype=np.int64) for name in WHERE}
-    columns |= {name: np.array(raw[name], dtype=np.float64) for name in names if name not in READ[:6]}
+    columns |= {name: np.array(raw[name], dtype=np.float64) for name in names if name not in READ[: len(WHERE) + 2]}
     columns |= {"scored": flags[:, 0], "broken": flags[:, 1]}
     prints = np.array([0 if trace is None else int(trace[:16], 16) for trace in raw["trace"]], dtype=np.uint64)
     columns["prints"] = np.where(columns["broken"], np.uint64(0), prints)
     one_by_one = metrics is None
     columns["score"] = _scores(ledger, scoring, cfg, columns) if one_by_one else bulk_totals(scoring, columns)
     order = np.lexsort([columns[name] for name in ("idx", "task_position", "agent_position")])
+    order = order[columns["after_stop"][order] == 0]
     return {name: column[order] for name, column in columns.items()}
 
 

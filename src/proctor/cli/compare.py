@@ -1,0 +1,125 @@
+"""`proctor compare`: which agent is better, within a run or between runs, and a gate for regressions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from proctor.cli.options import Json, Quiet
+
+if TYPE_CHECKING:
+    from proctor.compare import Compared
+    from proctor.comparison import Gate
+    from proctor.report.compare_page import CompareReport
+
+WORSE = 3
+
+
+def compare_command(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="Run folders.")],
+    fail_if_worse: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MARGIN",
+            help="Exit with code 3 where the second run (with --baseline, any agent) is worse by more than this: the "
+            "whole interval of the difference lies below -MARGIN. 0.02 is two points of success.",
+        ),
+    ] = None,
+    require_proof: Annotated[
+        bool, typer.Option("--require-proof", help="With --fail-if-worse: fail also while it is not settled.")
+    ] = False,
+    on: Annotated[str, typer.Option(metavar="success|score", help="What --fail-if-worse looks at.")] = "success",
+    baseline: Annotated[
+        str | None, typer.Option(metavar="AGENT", help="With --fail-if-worse: the agent to compare all others with.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Of intervals; tests have the error rate 1 - level.")] = 0.95,
+    across_protocols: Annotated[
+        bool, typer.Option("--across-protocols", help="Compare runs with different protocols, without pairs.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where to write compare.*; default: the last run's folder.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare agents: paired tests on equal seeds, intervals of differences, Holm over all pairs, letters.
+
+    Within one run, or between runs of one protocol. Writes compare.json, compare.md and compare.html. Exit codes: 0
+    compared, 2 bad input or different protocols, 3 worse (with --fail-if-worse).
+    """
+    from proctor.compare import Options, compare, gates
+    from proctor.errors import InputError
+
+    if on not in ("success", "score"):
+        raise InputError(f'--on {on}: expected "success" or "score"')
+    if fail_if_worse is None and (require_proof or baseline is not None):
+        raise InputError("--require-proof and --baseline go with --fail-if-worse MARGIN")
+    found = compare(runs, Options(level=level, across=across_protocols))
+    rulings = [] if fail_if_worse is None else gates(found, on, fail_if_worse, baseline)
+    failed = None if fail_if_worse is None else any(gate.failed(require_proof) for gate in rulings)
+    report = _report(found, runs, rulings, failed)
+    folder = _write(report, out or Path(runs[-1]))
+    _show(report, folder, as_json=as_json, quiet=quiet)
+    raise typer.Exit(WORSE if failed else 0)
+
+
+def _report(found: Compared, paths: list[str], rulings: list[Gate], failed: bool | None) -> CompareReport:
+    from proctor.report.compare_page import CompareReport
+
+    runs = {
+        run.label: f"{run.cfg.name}: {len(run.cfg.agents)} agents, {len(run.cfg.tasks)} tasks, scoring "
+        f"{run.cfg.scoring.mode}, seeds from {run.cfg.base_seed}; {path}"
+        for run, path in zip(found.runs, paths, strict=True)
+    }
+    names = list(dict.fromkeys(run.cfg.name for run in found.runs))
+    return CompareReport(
+        name=" and ".join(names),
+        comparison=found.comparison,
+        runs=runs,
+        cautions=found.cautions,
+        gates=rulings,
+        failed=failed,
+        generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _write(report: CompareReport, folder: Path) -> Path:
+    from proctor.errors import InputError
+    from proctor.report.compare_page import write_comparison
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_comparison(folder, report)
+    except OSError as error:
+        raise InputError(f"cannot write the comparison into {folder}: {error}; name a folder: --out FOLDER") from None
+    return folder
+
+
+def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
+    from proctor.report.compare_page import to_json
+    from proctor.report.judgement import gate_sentence
+
+    if as_json:
+        typer.echo(json.dumps(to_json(report), allow_nan=False))
+        return
+    if not quiet:
+        from rich.console import Console
+
+        from proctor.report.compare_console import pairs_table, standings_table
+
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+        console.print(standings_table(report.comparison))
+        console.print(pairs_table(report.comparison))
+    for caution in report.cautions:
+        typer.echo(f"caution: {caution}")
+    typer.echo(report.verdict)
+    for gate in report.gates:
+        typer.echo(f"gate: {gate_sentence(gate)}")
+    if report.failed is not None:
+        typer.echo("gate: failed" if report.failed else "gate: passed")
+    typer.echo(f"comparison: {folder / 'compare.html'}")
