@@ -72,12 +72,13 @@ def emd_many(pairs: Iterable[tuple[ArrayLike, ArrayLike]], threads: int | None =
         return np.array([_solve(a, b, workspace) for a, b in problems], dtype=np.float64)
     mine = local()
 
+    def prepare() -> None:
+        mine.workspace = Workspace()
+
     def solve(problem: tuple[np.ndarray, np.ndarray]) -> float:
-        if not hasattr(mine, "workspace"):
-            mine.workspace = Workspace()
         return _solve(*problem, mine.workspace)
 
-    with ThreadPoolExecutor(count) as pool:
+    with ThreadPoolExecutor(count, initializer=prepare) as pool:
         return np.fromiter(pool.map(solve, problems), np.float64, len(problems))
 
 

@@ -128,7 +128,8 @@ def _reduced(a, b, shift):
 @njit_lean
 def _settle(matching, free, count, waiting):
     """Give free rows their best column, lower its dual to where the second best is as good, and free the row that had
-    it; rows are tried again, within reason. Writes the rows that are free in the end to `waiting`, and returns how many."""
+    it; rows are tried again, within reason. Writes the rows that are free in the end to `waiting`; returns how
+    many."""
     left = head = 0
     tries = 4 * count
     while head < count:
@@ -261,8 +262,9 @@ def _ways(matching, costs, root):
     costs of the whole table, in fixed point. A start need not be right: numbers that do not fit are cut off."""
     n = matching.column.shape[0]
     near, distance, parent = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
-    done = np.zeros(n, np.int32)
+    done = np.empty(n, np.int32)
     for j in range(n):
+        done[j] = 0
         near[j] = np.int32(min(max(matching.dual[j] * costs.scale, -FIXED_FAR / 2), FIXED_FAR / 2))
         distance[j] = FIXED_FAR
         parent[j] = root

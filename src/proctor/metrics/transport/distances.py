@@ -10,7 +10,7 @@ when that has been computed. Whatever is decided is decided with `exact`.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,12 +21,13 @@ LARGEST = np.int32(2**31 - 1)
 
 INNER = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of functions that only compiled code calls; entries for other callers would take long to compile."""
-njit_plain = njit(**INNER)
-njit_lean = njit(_nrt=False, **INNER)
+jit: Any = njit
+njit_plain = jit(**INNER)
+njit_lean = jit(_nrt=False, **INNER)
 """For loops that allocate nothing: without counting of references, which costs more than most of what they do."""
-njit_inline = njit(_nrt=False, forceinline=True, **INNER)
+njit_inline = jit(_nrt=False, forceinline=True, **INNER)
 """The same, for what they call: handing over a tuple of arrays is not free either."""
-njit_fast = njit(_nrt=False, fastmath={"reassoc", "contract", "nsz"}, **INNER)
+njit_fast = jit(_nrt=False, fastmath={"reassoc", "contract", "nsz"}, **INNER)
 """The same, where sums may be taken in any order."""
 
 

@@ -54,7 +54,7 @@ def masses(n, m, size):
     return ends_a, ends_b
 
 
-@njit_plain
+@njit_lean
 def coarsest(n, m):
     """The size of groups that leaves one group on each side: a power of FACTOR."""
     size = 1

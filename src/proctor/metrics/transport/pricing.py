@@ -14,9 +14,9 @@ import numpy as np
 from proctor.metrics.transport.distances import LARGEST, exact, njit_fast, njit_inline, njit_lean, njit_plain
 from proctor.metrics.transport.tree import pivot
 
-CANDIDATES = 8
+CANDIDATES = 24
 """Arcs collected before the worst of them enters."""
-FEW = 8
+FEW = 32
 """Rows with something to offer below which others are asked."""
 AROUND = 2
 """How far from a pivot rows are asked, in frames."""
@@ -77,8 +77,10 @@ def descend(costs, tree, units):
     Rows that had something to offer are asked again, until few of them have; then the rows around the last pivots, as
     long as there are any; then all rows.
     """
-    candidates = Candidates(np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES))
-    _rounds(costs, tree, candidates, (np.empty(tree.rows, np.int32), np.zeros(tree.rows, np.int8)), units / costs.scale)
+    candidates = Candidates(np.empty(CANDIDATES, np.int64), np.empty(CANDIDATES, np.int64), np.empty(CANDIDATES))
+    _rounds(
+        costs, tree, candidates, (np.empty(tree.rows, np.int64), np.zeros(tree.rows, np.int64)), units / costs.scale
+    )
 
 
 @njit_lean
@@ -165,9 +167,9 @@ def _enter_worst(tree, candidates, state, hot):
     if at < 0:
         return 0
     left_row, left_column = pivot(tree, row[at], column[at], worst)
-    for i in (np.int64(row[at]), left_row):
+    for i in (row[at], left_row):
         _heat(hot, i, rows)
-    for j in (np.int64(column[at]), left_column):
+    for j in (column[at], left_column):
         _heat(hot, j, line.shape[0] - rows)
     kept -= 1
     row[at], column[at], distance[at] = row[kept], column[kept], distance[kept]

@@ -30,7 +30,6 @@ def _compiled(sources: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray, flo
     Everything is called from one place, and once: what calls what is compiled again with every caller.
     """
 
-    @njit(nogil=True, cache=True, error_model="numpy")
     def transport(a, b, table, fixed_reach):
         n, m = a.shape[0], b.shape[0]
         reach = span(a, b)
@@ -63,7 +62,11 @@ def _compiled(sources: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray, flo
         finish(costs, tree)
         return plan_value(tree, costs), tree.wide[0] != 0
 
-    return transport
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return njit(cache=True, **options)(transport)
+    except RuntimeError:  # neither this folder nor the user's cache can be written to
+        return njit(**options)(transport)
 
 
 @njit_plain

@@ -39,7 +39,7 @@ class Tree(NamedTuple):
 
 
 class Arcs(NamedTuple):
-    """Arcs of a tree: row, column (int32) and flow (int64) of each."""
+    """Arcs of a tree: row, column and flow of each, int64."""
 
     row: np.ndarray
     column: np.ndarray
@@ -50,14 +50,14 @@ class Arcs(NamedTuple):
 def new_tree(rows, columns, scale):
     """A tree whose nodes are not linked yet."""
     count = rows + columns
-    rooms = np.empty((2, count), np.uint32)
-    near, wide = np.empty(count, np.int32), np.zeros(1, np.int8)
-    return Tree(np.empty(count, WALK), np.empty(count, LINE), near, wide, rooms[0], rooms[1], rows, scale)
+    near, wide = np.empty(count, np.int32), np.zeros(1, np.int64)
+    order, place = np.empty(count, np.uint32), np.empty(count, np.uint32)
+    return Tree(np.empty(count, WALK), np.empty(count, LINE), near, wide, order, place, rows, scale)
 
 
 @njit_plain
 def new_arcs(count):
-    return Arcs(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int64))
+    return Arcs(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64))
 
 
 @njit_plain
@@ -75,7 +75,7 @@ def grow(tree, arcs, root):
         tree.order[place] = v
         for at in range(heads[v], heads[v + 1]):
             e = incident[at]
-            w = rows + arcs.column[e] if v < rows else np.int64(arcs.row[e])
+            w = rows + arcs.column[e] if v < rows else arcs.row[e]
             if w != walk[v].parent:
                 walk[w].parent, walk[w].depth, walk[w].flow = v, walk[v].depth + 1, arcs.flow[e]
                 waiting[left] = w
@@ -90,14 +90,14 @@ def grow(tree, arcs, root):
 @njit_plain
 def _incidence(arcs, rows, count):
     """The arcs at every node: those of node v are `incident[heads[v] : heads[v + 1]]`."""
-    heads, incident = np.zeros(count + 1, np.int64), np.empty(2 * count, np.int32)
+    heads, incident = np.zeros(count + 1, np.int64), np.empty(2 * count, np.int64)
     for e in range(count - 1):
         heads[arcs.row[e]] += 1
         heads[rows + arcs.column[e]] += 1
     for v in range(count):
         heads[v + 1] += heads[v]
     for e in range(count - 1):
-        for v in (np.int64(arcs.row[e]), np.int64(rows + arcs.column[e])):
+        for v in (arcs.row[e], rows + arcs.column[e]):
             heads[v] -= 1
             incident[heads[v]] = e
     return heads, incident
@@ -142,7 +142,7 @@ def tree_arcs(tree):
     return arcs
 
 
-@njit_inline
+@njit_lean
 def pivot(tree, i, j, reduced):
     """Let the arc from row i to column j, of negative reduced cost, into the tree, and another out. Returns the row and
     the column of that."""
