@@ -14,8 +14,10 @@ import typer
 from proctor.cli.check import check_command
 from proctor.cli.compare import compare_command
 from proctor.cli.doctor import doctor_command
+from proctor.cli.import_ import import_command
 from proctor.cli.list import list_command
 from proctor.cli.merge import merge_command
+from proctor.cli.power import power_command
 from proctor.cli.replay import replay_command
 from proctor.cli.report import report_command
 from proctor.cli.resume import resume_command
@@ -41,6 +43,8 @@ app.command("check")(check_command)
 app.command("score")(score_command)
 app.command("report")(report_command)
 app.command("compare")(compare_command)
+app.command("power")(power_command)
+app.command("import")(import_command)
 app.command("replay")(replay_command)
 app.command("merge")(merge_command)
 app.command("list")(list_command)

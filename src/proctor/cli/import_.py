@@ -1,0 +1,32 @@
+"""`proctor import`: outcomes from a CSV file as a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from proctor.cli.options import Json
+
+
+def import_command(
+    outcomes: Annotated[str, typer.Argument(metavar="OUTCOMES.csv", help="A row per trial.")],
+    name: Annotated[str | None, typer.Option(help="Of the run; default: the file's.")] = None,
+    task: Annotated[str, typer.Option(help="For rows without a task.")] = "task",
+    output_root: Annotated[str, typer.Option(metavar="FOLDER", help="Where the folder is made.")] = "results/eval_runs",
+    as_json: Json = False,
+) -> None:
+    """Read outcomes of trials that ran elsewhere (on a real robot) into a run folder that report and compare read.
+
+    Columns: agent and success, and if you have them task, trial, seed, score, steps, max_steps, outcome, case; other
+    columns with numbers are metrics. Trials with a seed are paired between agents.
+    """
+    from proctor.cli.report import show
+    from proctor.evaluation import write_report
+    from proctor.outcomes import ImportOptions, import_outcomes
+
+    run = import_outcomes(outcomes, ImportOptions(name or Path(outcomes).stem, output_root, task))
+    if not as_json:
+        typer.echo(f"imported: {run.path}")
+    show(run, write_report(run), as_json)

@@ -1,0 +1,80 @@
+"""`proctor power`: how many trials it takes to see a difference."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from proctor.cli.options import Json
+
+if TYPE_CHECKING:
+    from proctor.sizes import Answer, Question
+
+
+def power_command(
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="A run folder: its agents' rates are used.")
+    ] = None,
+    difference: Annotated[
+        float | None,
+        typer.Option(help="Of success rates, such as 0.05. Default: 0.1; with RUN, the one that was seen."),
+    ] = None,
+    rate: Annotated[list[float] | None, typer.Option(help="The lesser rate; several times for several rows.")] = None,
+    correlation: Annotated[
+        float, typer.Option(help="Of two agents' outcomes on one seed: 0 where seeds do not matter.")
+    ] = 0.5,
+    power: Annotated[float, typer.Option(help="How likely the difference is to be seen.")] = 0.8,
+    alpha: Annotated[float, typer.Option(help="How likely a difference is to be seen that is not there.")] = 0.05,
+    as_json: Json = False,
+) -> None:
+    """How many trials per agent it takes to see a difference of success rates: paired, unpaired, or stopping early.
+
+    proctor power --difference 0.05 --rate 0.8, or proctor power RUN.
+    """
+    from proctor.errors import InputError
+    from proctor.sizes import RATES, Question, answers, answers_for_run, as_rows
+
+    if run is not None and rate:
+        raise InputError("name a RUN or rates, not both: a run brings its own rates")
+    question = Question(0.1 if difference is None else difference, tuple(rate or RATES), correlation, power, alpha)
+    question.check()
+    found = answers(question) if run is None else answers_for_run(run, difference, question)
+    if as_json:
+        typer.echo(json.dumps({"power": power, "alpha": alpha, "rows": as_rows(found)}, allow_nan=False))
+        return
+    _print(found, question)
+
+
+def _print(found: list[Answer], question: Question) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    caption = (
+        f"trials per agent, {question.power:.0%} power at alpha {question.alpha:g}; stopping early: the maximum to "
+        "declare, and where it stops in the mean"
+    )
+    table = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left", pad_edge=False)
+    for name in ("agents", "rates", "differing seeds", "paired", "unpaired", "stopping early"):
+        table.add_column(name, justify="left" if name == "agents" else "right")
+    for answer in found:
+        names = "" if answer.seen is None else " against ".join(answer.seen)
+        usual = "" if answer.usual is None else f" (usually {answer.usual:,.0f})"
+        cells = [
+            names,
+            f"{100 * answer.rate_b:.3g} % and {100 * answer.rate_a:.3g} %",
+            f"{answer.differing:.0%}",
+            _n(answer.paired.n),
+            _n(answer.unpaired.n),
+            _n(answer.sequential.n) + usual,
+        ]
+        table.add_row(*(Text(cell) for cell in cells))
+    Console(highlight=False, width=None if sys.stdout.isatty() else 130).print(table)
+
+
+def _n(n: int | None) -> str:
+    return "over a million" if n is None else f"{n:,}"
