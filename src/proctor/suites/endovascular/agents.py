@@ -21,7 +21,7 @@ from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo
 STUCK_STEPS = 12
 """Steps without progress before the navigator backs off."""
 PROGRESS_MM = 1.0
-ASIDE_MM, BEHIND_MM = 2.0, 4.0
+ASIDE_MM, ASTRAY_MM, RETREAT_STEPS = 2.0, 8.0, 4
 TURN_GAIN = 2.0
 """Turning speed per angle to go, 1/s."""
 
@@ -78,34 +78,32 @@ def _decide(
 ) -> tuple[float, float]:
     """(translation, rotation) for one trial; `mind` is updated in place."""
     remaining = float(view["remaining"][0])
+    angle, aside = _bearing(view)
     mind["stuck"] += 1
     if remaining < mind["best"] - PROGRESS_MM:
         mind["best"], mind["stuck"], mind["tries"], mind["bias"] = remaining, 0.0, 0.0, 0.0
-    if mind["back"] > 0:
-        mind["back"] -= 1
-        return -speed, mind["spin"]
-    angle, aside, behind = _bearing(view)
-    if mind["stuck"] > STUCK_STEPS + 2 * mind["tries"]:
+    astray = remaining > mind["best"] + ASTRAY_MM
+    if mind["back"] <= 0 and (astray or mind["stuck"] > STUCK_STEPS + 2 * mind["tries"]):
         mind["tries"] += 1
         mind["stuck"] = 0.0
-        mind["back"] = float(3 + rng.integers(3 + 2 * min(int(mind["tries"]), 6)))
-        mind["bias"] = float(rng.normal(0.0, min(0.3 + 0.2 * mind["tries"], 1.5)))
+        wide = min(0.3 + 0.2 * mind["tries"], 1.5)
+        mind["bias"] = float(rng.normal(0.0, wide)) if mind["tries"] > 1 else 0.0
         mind["spin"] = float(rng.uniform(-0.5, 0.5)) * turning
-        return -speed, mind["spin"]
-    if behind:
-        return -speed, 0.0
+        mind["back"] = float(3 + rng.integers(3 + 2 * min(int(mind["tries"]), 6))) + (RETREAT_STEPS if astray else 0)
     angle = (angle + mind["bias"] + np.pi) % (2 * np.pi) - np.pi
     spin = float(np.clip(TURN_GAIN * angle, -turning, turning)) if aside else 0.0
+    if mind["back"] > 0:
+        mind["back"] -= 1
+        return -speed, spin if aside else mind["spin"]
     return speed * float(np.clip(np.cos(angle), 0.15, 1.0) if aside else 1.0), spin
 
 
-def _bearing(view: dict[str, Any]) -> tuple[float, bool, bool]:
+def _bearing(view: dict[str, Any]) -> tuple[float, bool]:
     """The angle by which the handle must turn so that the tip's bend faces the next point; whether that point lies
-    aside of the shaft's line at all; whether it lies behind the tip."""
+    aside of the shaft's line at all."""
     shaft = view["shaft"]
     have = view["heading"] - (view["heading"] @ shaft) * shaft
     offset = view["ahead"] - view["shaft_pos"]
     want = offset - (offset @ shaft) * shaft
     angle = float(np.arctan2(shaft @ np.cross(have, want), have @ want))
-    aside = bool(np.linalg.norm(want) > ASIDE_MM and np.linalg.norm(have) > 0.05)
-    return angle, aside, bool((view["ahead"] - view["tip"]) @ shaft < -BEHIND_MM)
+    return angle, bool(np.linalg.norm(want) > ASIDE_MM and np.linalg.norm(have) > 0.05)

@@ -3,18 +3,21 @@
 The rod is a chain of nodes (positions) and edges (orientations), numbered from the tip. Edge j runs from node j to
 node j + 1; the third director `d` of its frame points along it. Energy: `k l / 2 |dx / l - d|^2` per edge (stretch and
 shear, one numerical stiffness), `1 / (2 l) (w - w0)' diag(EI, EI, GJ) (w - w0)` per inner node (w: twice the vector
-part of its edges' relative quaternion, w0: rest angle about the first axis), and springs against penetration.
+part of its edges' relative quaternion, w0: rest angle about the first axis), springs against penetration, and the grip
+of the handle: a spring between the inserted length and its set point, whose force ends at the handle's limit.
 
-A substep is backward Euler: Gauss-Newton iterations on this energy with inertia, drag, a damping film at the wall and
-lagged Coulomb friction, each followed by a backtracking search. Six unknowns per node (position, rotation of its edge),
-tip first: couplings lie within eight diagonals and the matrix is positive definite, so an iteration is one banded
-factorisation. Stiffness is that of the energy whatever the substep; only transients depend on it.
+A substep is backward Euler: it minimises this energy plus inertia, drag and Coulomb friction, whose potential is smooth
+and takes normals and normal forces from the substep before. Newton's method with the exact second derivatives; where
+these are not positive definite (a wire about to buckle), with those of Gauss and Newton; a backtracking search either
+way. All terms are exact derivatives of one function, so that a search never fails for want of consistency. Six unknowns
+per node (position, rotation of its edge), tip first, the inserted length last: couplings lie within eight diagonals,
+and an iteration is one assembly and one banded elimination. Stiffness is that of the energy whatever the substep.
 
-The wire comes out of a straight sheath, whose axis holds what has not been inserted, turned by the handle's angle. The
-handle is force-limited: near the limit the commanded speed fades to nothing, beyond it the handle yields.
+The wire comes out of a straight sheath, whose axis holds what has not been inserted, turned by the handle's angle.
 
 It is one file because numba's cache looks only at the file of the function that is called: a change in another would
-leave stale machine code in use. Rows are passed as (array, index), as slices cost.
+leave stale machine code in use. Rows are passed as (array, index), as slices cost; functions are few, as each costs
+compilation.
 """
 
 from __future__ import annotations
@@ -24,63 +27,76 @@ import functools
 import numpy as np
 from numba import njit
 
-from proctor.suites.endovascular.rod import ANGLE, BAND, DEPTH_MAX, FORCE, FORCE_MAX, ITERATIONS, LENGTH, TORQUE
+from proctor.suites.endovascular.rod import (
+    ANGLE,
+    BAND,
+    DEPTH_MAX,
+    FORCE,
+    ITERATIONS,
+    LENGTH,
+    PUSHED,
+    SETPOINT,
+    TORQUE,
+    UNSETTLED,
+)
 
 SOFT_MM = 0.2
 """Contact sets in over this distance: half of it before the wall is touched."""
 DEEP, DEEP_FACTOR = 0.4, 6.0
 """Penetration, in radii of the wire, from which contact is so much stiffer."""
-FILM_MM = 0.4
-"""Clearance below which the film between wire and wall damps."""
 FRICTION_SLIP_MM_S = 0.05
 """Below this slip speed friction is viscous: the regularisation of sticking."""
-MAX_MOVE_MM, MAX_TURN_RAD = 1.5, 0.3
+MAX_MOVE_MM, MAX_TURN_RAD = 1.5, 0.4
 """Bounds on one iteration."""
-SETTLED_MM, LEVER_MM = 5e-3, 2.0
-"""An iteration that moves no node further than this, and no edge at this lever, ends the substep."""
-YIELDS, HALVINGS = 3, 6
-"""How often the handle gives way in a substep that ends above its limit; and how often a bad move is halved."""
-FADE = 0.1  # the share of a handle's limit over which the commanded speed fades
+SETTLED_N_MM = 1e-5
+"""A substep ends when the next iteration would lower the energy by less than about this."""
+HALVINGS = 7
+"""How often a move that raises the energy is halved."""
+GRIP_N_MM = 20.0
+"""Stiffness of the handle's grip."""
+CLAMPED = 0.05
+"""The least share of an edge that a hinge at the sheath stands for."""
+SLIPPING = 0.1
+"""What is left of the grip's stiffness in Newton's system where it slips."""
+FADE = 0.1
+"""The share of the torque limit over which the commanded turning speed fades."""
+STEEP = 1.75
+"""Bound on the slope of an interpolated distance field."""
 
 compiled = functools.partial(njit, cache=True, nogil=True, error_model="numpy")
 
 
 @compiled()
-def within(value, high):
-    """The value cut to 0 .. high; NaN is 0, as it must not become an index."""
-    return min(value, high) if value > 0.0 else 0.0
-
-
-@compiled()
-def distance(field, px, py, pz):
-    """The field at a point, trilinear; outside the grid that of the grid's nearest point."""
-    f = field.values
-    ux = within((px - field.origin[0]) / field.spacing, f.shape[0] - 1.001)
-    uy = within((py - field.origin[1]) / field.spacing, f.shape[1] - 1.001)
-    uz = within((pz - field.origin[2]) / field.spacing, f.shape[2] - 1.001)
-    i, j, k = int(ux), int(uy), int(uz)
+def sample(field, px, py, pz):
+    """The field at a point as a quadratic spline: value, gradient (x, y, z), second derivatives (xx, yy, zz, xy, xz,
+    yz). Outside the grid those of its nearest point; NaN counts as its first."""
+    f, h = field.values, field.spacing
+    ux, uy, uz = (px - field.origin[0]) / h, (py - field.origin[1]) / h, (pz - field.origin[2]) / h
+    ux = min(ux, f.shape[0] - 1.6) if ux > 0.6 else 0.6
+    uy = min(uy, f.shape[1] - 1.6) if uy > 0.6 else 0.6
+    uz = min(uz, f.shape[2] - 1.6) if uz > 0.6 else 0.6
+    i, j, k = int(ux + 0.5), int(uy + 0.5), int(uz + 0.5)
     a, b, c = ux - i, uy - j, uz - k
-    total = 0.0
-    for m in range(2):
-        for n in range(2):
-            share = (a if m == 1 else 1.0 - a) * (b if n == 1 else 1.0 - b)
-            total += share * ((1.0 - c) * f[i + m, j + n, k] + c * f[i + m, j + n, k + 1])
-    return total
-
-
-@compiled()
-def wall(field, px, py, pz, middle):
-    """The unit normal towards the wall, and the wall's curvature (1/mm) where it is hollow towards the wire, 0
-    elsewhere (of a tube: one over its radius). From differences over a cell to either side, so that both are
-    continuous. `middle` is the distance at the point."""
-    e = field.spacing
-    east, west = distance(field, px + e, py, pz), distance(field, px - e, py, pz)
-    back, front = distance(field, px, py + e, pz), distance(field, px, py - e, pz)
-    high, low = distance(field, px, py, pz + e), distance(field, px, py, pz - e)
-    gx, gy, gz = east - west, back - front, high - low
-    size = np.sqrt(gx * gx + gy * gy + gz * gz) + 1e-12
-    hollow = (east + west + back + front + high + low - 6.0 * middle) / (e * e)
-    return gx / size, gy / size, gz / size, min(max(hollow, 0.0), 1.0)
+    c0, c1, c2 = 0.5 * (0.5 - c) * (0.5 - c), 0.75 - c * c, 0.5 * (0.5 + c) * (0.5 + c)
+    value, gx, gy, gz, xx, yy, zz, xy, xz, yz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for m in range(-1, 2):
+        s = 0.75 - a * a if m == 0 else 0.5 * (0.5 + m * a) * (0.5 + m * a)
+        s1 = -2.0 * a if m == 0 else m * (0.5 + m * a)
+        s2 = -2.0 if m == 0 else 1.0
+        v, vy, vz, vyy, vyz, vzz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for n in range(-1, 2):
+            t = 0.75 - b * b if n == 0 else 0.5 * (0.5 + n * b) * (0.5 + n * b)
+            t1 = -2.0 * b if n == 0 else n * (0.5 + n * b)
+            t2 = -2.0 if n == 0 else 1.0
+            low, mid, top = f[i + m, j + n, k - 1], f[i + m, j + n, k], f[i + m, j + n, k + 1]
+            w, w1, w2 = c0 * low + c1 * mid + c2 * top, (c - 0.5) * low - 2 * c * mid + (c + 0.5) * top, low - 2 * mid + top
+            v, vy, vyy = v + t * w, vy + t1 * w, vyy + t2 * w
+            vz, vyz, vzz = vz + t * w1, vyz + t1 * w1, vzz + t * w2
+        value, gx, xx = value + s * v, gx + s1 * v, xx + s2 * v
+        gy, gz, xy, xz = gy + s * vy, gz + s * vz, xy + s1 * vy, xz + s1 * vz
+        yy, zz, yz = yy + s * vyy, zz + s * vzz, yz + s * vyz
+    e = 1.0 / (h * h)
+    return value, gx / h, gy / h, gz / h, xx * e, yy * e, zz * e, xy * e, xz * e, yz * e
 
 
 @compiled()
@@ -117,116 +133,130 @@ def relative(q, i, j):
 
 
 @compiled()
-def add_square(band, row, scale, x, y, z):
-    """Add scale * a a', a = (x, y, z), to the diagonal block that starts at `row`."""
-    band[row, 0] += scale * x * x
-    band[row, 1] += scale * x * y
-    band[row, 2] += scale * x * z
-    band[row + 1, 0] += scale * y * y
-    band[row + 1, 1] += scale * y * z
-    band[row + 2, 0] += scale * z * z
+def spun(before, q, j):
+    """By which angle an edge has turned about itself, for small ones."""
+    along = before[j, 0] * q[j, 3] - before[j, 3] * q[j, 0]
+    return 2 * (along + before[j, 2] * q[j, 1] - before[j, 1] * q[j, 2])
 
 
 @compiled()
-def add_cross(band, row, x, y, z):
-    """Add the block -[a]x, a = (x, y, z), right of the diagonal block that starts at `row`."""
-    band[row, 4] += z
-    band[row, 5] -= y
-    band[row + 1, 2] -= z
-    band[row + 1, 4] += x
-    band[row + 2, 1] += y
-    band[row + 2, 2] -= x
+def turned(before, q, j, scale):
+    """The quaternion of an edge's turn since `before`, w not negative, its vector part scaled."""
+    w = q[j, 0] * before[j, 0] + q[j, 1] * before[j, 1] + q[j, 2] * before[j, 2] + q[j, 3] * before[j, 3]
+    x = q[j, 1] * before[j, 0] - q[j, 0] * before[j, 1] - q[j, 2] * before[j, 3] + q[j, 3] * before[j, 2]
+    y = q[j, 2] * before[j, 0] - q[j, 0] * before[j, 2] - q[j, 3] * before[j, 1] + q[j, 1] * before[j, 3]
+    z = q[j, 3] * before[j, 0] - q[j, 0] * before[j, 3] - q[j, 1] * before[j, 2] + q[j, 2] * before[j, 1]
+    s = -scale if w < 0 else scale
+    return abs(w), s * x, s * y, s * z
 
 
 @compiled()
-def add_vector(rhs, row, scale, x, y, z):
-    """Add scale (x, y, z) to three rows."""
-    rhs[row] += scale * x
-    rhs[row + 1] += scale * y
-    rhs[row + 2] += scale * z
-
-
-@compiled()
-def add_diagonal(band, row, column, value):
-    """Add a multiple of the identity to a block."""
-    band[row, column] += value
-    band[row + 1, column] += value
-    band[row + 2, column] += value
-
-
-@compiled()
-def add_inertia(rod, state, law, work, free):
-    """Mass and drag against the start of the substep, and outer forces."""
-    for j in range(free):
-        stiff = rod.mass[j] / (law.dt * law.dt) + law.drag / law.dt
-        for c in range(3):
-            work.band[6 * j + c, 0] += stiff
-            moved = state.x[j, c] - work.start[j, c]
-            work.rhs[6 * j + c] += rod.mass[j] * state.v[j, c] / law.dt - stiff * moved + work.force[j, c]
-            work.band[6 * j + 3 + c, 0] += 1e-9 * rod.axial[j]
-
-
-@compiled()
-def add_stretch(rod, state, work, free):
-    """Edges: node j, edge j, node j + 1, of which the last may be held. The residual dx / l - d changes by
-    (dx_b - dx_a) / l + [d]x turn."""
+def edges(rod, state, work, free, exact):
+    """Stretch and shear of edge j between nodes j and j + 1. Overwrites matrix and right-hand side; returns the energy.
+    With k the stiffness and r = k (dx / l - d), `exact` 1 takes the second derivative in the edge's turn,
+    k ((dx.d) - sym(dx d')), 0 that of a straight edge."""
     length, band, rhs, x = rod.spacing, work.band, work.rhs, state.x
+    total, before, px, py, pz = 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(free):
         k = rod.axial[j]
         dx, dy, dz = director(state.q, j)
-        rx = k * ((x[j + 1, 0] - x[j, 0]) / length - dx)
-        ry = k * ((x[j + 1, 1] - x[j, 1]) / length - dy)
-        rz = k * ((x[j + 1, 2] - x[j, 2]) / length - dz)
-        a, e, b = 6 * j, 6 * j + 3, 6 * j + 6
-        add_vector(rhs, a, 1.0, rx, ry, rz)
-        add_vector(rhs, e, length, dy * rz - dz * ry, dz * rx - dx * rz, dx * ry - dy * rx)
-        add_diagonal(band, a, 0, k / length)
-        add_diagonal(band, e, 0, k * length)
-        add_square(band, e, -k * length, dx, dy, dz)
-        add_cross(band, a, k * dx, k * dy, k * dz)
-        if j + 1 < free:
-            add_vector(rhs, b, -1.0, rx, ry, rz)
-            add_diagonal(band, b, 0, k / length)
-            add_diagonal(band, a, 6, -k / length)
-            add_cross(band, e, k * dx, k * dy, k * dz)
+        lx, ly, lz = x[j + 1, 0] - x[j, 0], x[j + 1, 1] - x[j, 1], x[j + 1, 2] - x[j, 2]
+        rx, ry, rz = k * (lx / length - dx), k * (ly / length - dy), k * (lz / length - dz)
+        total += 0.5 * length / k * (rx * rx + ry * ry + rz * rz)
+        a, e = 6 * j, 6 * j + 3
+        rhs[a], rhs[a + 1], rhs[a + 2] = rx - px, ry - py, rz - pz
+        rhs[e], rhs[e + 1] = length * (dy * rz - dz * ry), length * (dz * rx - dx * rz)
+        rhs[e + 2] = length * (dx * ry - dy * rx)
+        px, py, pz = rx, ry, rz
+        if exact < 0.5:
+            lx, ly, lz = length * dx, length * dy, length * dz
+        for row in range(a, a + 6):
+            for m in range(BAND):
+                band[row, m] = 0.0
+        for c in range(3):
+            band[a + c, 0], band[a + c, 6] = (k + before) / length, -k / length
+        before = k
+        dot = lx * dx + ly * dy + lz * dz
+        band[e, 0], band[e + 1, 0], band[e + 2, 0] = k * (dot - lx * dx), k * (dot - ly * dy), k * (dot - lz * dz)
+        band[e, 1], band[e, 2] = -0.5 * k * (lx * dy + ly * dx), -0.5 * k * (lx * dz + lz * dx)
+        band[e + 1, 1] = -0.5 * k * (ly * dz + lz * dy)
+        for row in (a, e):
+            band[row, 4], band[row, 5], band[row + 1, 2] = k * dz, -k * dy, -k * dz
+            band[row + 1, 4], band[row + 2, 1], band[row + 2, 2] = k * dx, k * dy, -k * dx
+    return total
 
 
 @compiled()
-def strain_rate(q, j, jac):
-    """Relative quaternion (w, x, y, z) of edges j - 1 and j; in `jac`, how twice (x, y, z) changes with the turn of
-    edge j in the world: (w - [v]x) R' with the rotation R of edge j - 1."""
-    w, x, y, z = relative(q, j - 1, j)
-    pw, px, py, pz = q[j - 1, 0], q[j - 1, 1], q[j - 1, 2], q[j - 1, 3]
-    jac[3, 0], jac[3, 1], jac[3, 2] = 1 - 2 * (py * py + pz * pz), 2 * (px * py + pw * pz), 2 * (px * pz - pw * py)
-    jac[4, 0], jac[4, 1], jac[4, 2] = 2 * (px * py - pw * pz), 1 - 2 * (px * px + pz * pz), 2 * (py * pz + pw * px)
-    jac[5, 0], jac[5, 1], jac[5, 2] = 2 * (px * pz + pw * py), 2 * (py * pz - pw * px), 1 - 2 * (px * px + py * py)
-    for m in range(3):
-        jac[0, m] = w * jac[3, m] + z * jac[4, m] - y * jac[5, m]
-        jac[1, m] = w * jac[4, m] - z * jac[3, m] + x * jac[5, m]
-        jac[2, m] = w * jac[5, m] + y * jac[3, m] - x * jac[4, m]
-    return x, y, z
-
-
-@compiled()
-def add_bending(rod, state, work, free):
-    """Inner nodes 1 .. free: edges j - 1 and j, of which the last may be held."""
-    band, rhs, jac = work.band, work.rhs, work.jac
-    for j in range(1, free + 1):
-        x, y, z = strain_rate(state.q, j, jac)
-        bend, twist = rod.bend[j] / rod.spacing, rod.twist[j] / rod.spacing
-        sx, sy, sz = bend * (2 * x - rod.rest[j]), bend * 2 * y, twist * 2 * z
-        a, b = 6 * j - 3, 6 * j + 3
-        both = 1.0 if j < free else 0.0
+def grip(rod, state, work, sheath, status, free):
+    """The last unknown: the inserted length, which moves the held node along the sheath. Returns the energy of the
+    handle's grip."""
+    band, d, j, last = work.band, sheath.direction, free - 1, 6 * free
+    k = rod.axial[j]
+    ex, ey, ez = director(state.q, j)
+    for row in range(last, last + BAND):
+        work.rhs[row] = 0.0
+        for m in range(BAND):
+            band[row, m] = 0.0
+    pull = k * (ex * d[0] + ey * d[1] + ez * d[2])
+    for c in range(3):
+        pull -= k / rod.spacing * d[c] * (state.x[free, c] - state.x[j, c])
         for m in range(3):
-            torque = jac[0, m] * sx + jac[1, m] * sy + jac[2, m] * sz
-            rhs[a + m] += torque
-            rhs[b + m] -= both * torque
+            band[last - 6 + c, 6 + m - c] = 0.0
+            band[last - 3 + c, 3 + m - c] = 0.0
+        band[last - 6 + c, 6 - c] = -k / rod.spacing * d[c]
+    band[last - 3, 3] = -k * (ey * d[2] - ez * d[1])
+    band[last - 2, 2] = -k * (ez * d[0] - ex * d[2])
+    band[last - 1, 1] = -k * (ex * d[1] - ey * d[0])
+    ahead, most = status[SETPOINT] - status[LENGTH], sheath.max_force / GRIP_N_MM
+    held = min(max(ahead, -most), most)
+    work.rhs[last] = pull + GRIP_N_MM * held
+    band[last, 0] = k / rod.spacing + GRIP_N_MM * (1.0 if held == ahead else SLIPPING * held / ahead)
+    return GRIP_N_MM * held * (ahead - 0.5 * held)
+
+
+@compiled()
+def hinges(rod, state, work, free, exact):
+    """Bending and torsion at the inner nodes 1 .. free: edges j - 1 and j, of which the last is held. Adds to matrix and
+    right-hand side; returns the energy. J is how the strain w changes with the turn of edge j in the world, (w - [v]x) R' with the
+    relative quaternion (w, v) and the rotation R of edge j - 1; t = J's, s = K (w - w0), is the torque between the
+    edges. The second derivative is J'KJ and, with `exact` 1, what a turning torque adds."""
+    band, rhs, q, jac, force = work.band, work.rhs, state.q, work.jac, work.jac[6]
+    total = 0.0
+    for j in range(1, free + 1):
+        w, x, y, z = relative(q, j - 1, j)
+        pw, px, py, pz = q[j - 1, 0], q[j - 1, 1], q[j - 1, 2], q[j - 1, 3]
+        jac[3, 0], jac[3, 1], jac[3, 2] = 1 - 2 * (py * py + pz * pz), 2 * (px * py + pw * pz), 2 * (px * pz - pw * py)
+        jac[4, 0], jac[4, 1], jac[4, 2] = 2 * (px * py - pw * pz), 1 - 2 * (px * px + pz * pz), 2 * (py * pz + pw * px)
+        jac[5, 0], jac[5, 1], jac[5, 2] = 2 * (px * pz + pw * py), 2 * (py * pz - pw * px), 1 - 2 * (px * px + py * py)
+        share = work.flex[j] / rod.spacing
+        bend, twist = rod.bend[j] * share, rod.twist[j] * share
+        sx, sy, sz = bend * (2 * x - rod.rest[j]), bend * 2 * y, twist * 2 * z
+        total += 0.5 * (sx * (2 * x - rod.rest[j]) + sy * 2 * y + sz * 2 * z)
+        for m in range(3):
+            jac[0, m] = w * jac[3, m] + z * jac[4, m] - y * jac[5, m]
+            jac[1, m] = w * jac[4, m] - z * jac[3, m] + x * jac[5, m]
+            jac[2, m] = w * jac[5, m] + y * jac[3, m] - x * jac[4, m]
+            force[m] = jac[0, m] * sx + jac[1, m] * sy + jac[2, m] * sz
+        ease = exact * 0.5 * (sx * x + sy * y + sz * z)
+        inner = 1.0 if j < free else 0.0
+        a, b, half = 6 * j - 3, 6 * j + 3, 0.5 * exact * inner
+        for m in range(3):
+            rhs[a + m] += force[m]
+            rhs[b + m] -= inner * force[m]
             for n in range(3):
                 h = bend * (jac[0, m] * jac[0, n] + jac[1, m] * jac[1, n]) + twist * jac[2, m] * jac[2, n]
-                band[a + m, 6 + n - m] -= both * h
+                h -= ease if n == m else 0.0
+                band[a + m, 6 + n - m] -= inner * h
                 if n >= m:
                     band[a + m, n - m] += h
-                    band[b + m, n - m] += both * h
+                    band[b + m, n - m] += inner * h
+        band[a, 7] -= half * force[2]
+        band[a, 8] += half * force[1]
+        band[a + 1, 5] += half * force[2]
+        band[a + 1, 7] -= half * force[0]
+        band[a + 2, 4] -= half * force[1]
+        band[a + 2, 5] += half * force[0]
+    return total
 
 
 @compiled()
@@ -246,255 +276,274 @@ def spring(stiffness, radius, depth):
 
 
 @compiled()
-def spun(before, q, j):
-    """By which angle an edge has turned about itself, for small ones."""
-    along = before[j, 0] * q[j, 3] - before[j, 3] * q[j, 0]
-    return 2 * (along + before[j, 2] * q[j, 1] - before[j, 1] * q[j, 2])
+def add_square(band, row, scale, x, y, z):
+    """Add scale * a a', a = (x, y, z), to the diagonal block that starts at `row`."""
+    band[row, 0] += scale * x * x
+    band[row, 1] += scale * x * y
+    band[row, 2] += scale * x * z
+    band[row + 1, 0] += scale * y * y
+    band[row + 1, 1] += scale * y * z
+    band[row + 2, 0] += scale * z * z
 
 
 @compiled()
-def add_contact(rod, state, field, law, work, free):
-    """Normal, friction and film forces at the nodes near the wall. Friction acts on sliding and spinning together, and
-    is lagged: normal force and slip are those of the last iteration (in the first one, the slip of the last substep). A
-    hollow wall stiffens the way across the wire, as its normal turns when the node slides."""
-    band, contact, film, start = work.band, state.contact, work.film, work.start
+def nodes(rod, state, field, law, work, free, exact):
+    """Inertia, drag, sway, outer forces, contact and friction. Adds to matrix and right-hand side, fills
+    `state.contact`; returns the energy. Nodes that cannot have come to the wall since the start of the substep are not looked up."""
+    band, rhs, x, contact, start, lag = work.band, work.rhs, state.x, state.contact, work.start, work.lag
+    total, sway = 0.0, law.sway / law.dt
     for j in range(free):
-        px, py, pz = state.x[j, 0], state.x[j, 1], state.x[j, 2]
-        outside = distance(field, px, py, pz)
-        depth, before = outside + rod.radius, contact[j, 3]
-        contact[j, 0], contact[j, 1], contact[j, 2], contact[j, 3], contact[j, 4] = 0.0, 0.0, 0.0, 0.0, depth
-        film[j, 3], film[j, 4] = 0.0, 0.0
-        if depth <= -FILM_MM:
-            continue
-        nx, ny, nz, hollow = wall(field, px, py, pz, outside)
-        _, push, stiff = spring(law.wall, rod.radius, depth)
-        damping = law.film / law.dt * min(1.0, 1.0 + depth / FILM_MM)
-        sx, sy, sz = px - start[j, 0], py - start[j, 1], pz - start[j, 2]
-        along = sx * nx + sy * ny + sz * nz
-        sx, sy, sz = sx - along * nx, sy - along * ny, sz - along * nz
-        bound = law.friction * (before if before > 0.0 else push)
-        spin = rod.radius * spun(work.turned, state.q, j)
-        slip = np.sqrt(sx * sx + sy * sy + sz * sz + spin * spin)
-        if slip < 1e-12:
-            vx, vy, vz, rim = state.v[j, 0], state.v[j, 1], state.v[j, 2], rod.radius * state.v[j, 3]
-            slip = law.dt * np.sqrt(vx * vx + vy * vy + vz * vz + rim * rim)
-        drag = bound / max(slip, FRICTION_SLIP_MM_S * law.dt)
-        film[j, 0], film[j, 1], film[j, 2], film[j, 3], film[j, 4] = nx, ny, nz, damping, drag
-        contact[j, 0], contact[j, 3] = -push * nx - drag * sx, push
-        contact[j, 1], contact[j, 2] = -push * ny - drag * sy, -push * nz - drag * sz
-        row = 6 * j
-        add_vector(work.rhs, row, 1.0, contact[j, 0], contact[j, 1], contact[j, 2])
-        add_vector(work.rhs, row, -damping * along, nx, ny, nz)
-        add_diagonal(band, row, 0, drag)
-        add_square(band, row, stiff + damping - drag, nx, ny, nz)
-        if push > 0.0:
-            dx, dy, dz = director(state.q, j)
-            add_square(band, row, push * hollow, ny * dz - nz * dy, nz * dx - nx * dz, nx * dy - ny * dx)
-            add_square(band, row + 3, drag * rod.radius * rod.radius, dx, dy, dz)
-            add_vector(work.rhs, row + 3, -drag * rod.radius * spin, dx, dy, dz)
+        steady = rod.mass[j] / (law.dt * law.dt) + law.drag / law.dt + sway
+        dx, dy, dz = director(work.turned, j)
+        mx, my, mz = x[j, 0] - start[j, 0], x[j, 1] - start[j, 1], x[j, 2] - start[j, 2]
+        along, moved = mx * dx + my * dy + mz * dz, mx * mx + my * my + mz * mz
+        total += 0.5 * (steady * moved - sway * along * along)
+        add_square(band, 6 * j, -sway, dx, dy, dz)
+        for c, way, d in ((0, mx, dx), (1, my, dy), (2, mz, dz)):
+            outer = work.force[j, c] + rod.mass[j] * state.v[j, c] / law.dt
+            total -= outer * way
+            rhs[6 * j + c] += outer - steady * way + sway * along * d
+            band[6 * j + c, 0] += steady
+            contact[j, c] = 0.0
+        contact[j, 3], contact[j, 4] = 0.0, lag[j, 4] + STEEP * np.sqrt(moved)
+        if contact[j, 4] > -0.5 * SOFT_MM:
+            total += touch(rod, state, field, law, work, j, exact)
+        if lag[j, 3] > 0.0:
+            total += rub(rod, state, law, work, j)
+    return total
+
+
+@compiled()
+def touch(rod, state, field, law, work, j, exact):
+    """Contact at one node; its energy. With `exact` 0 the wall's curvature counts only across the wire, and only where
+    it is hollow."""
+    band, rhs, contact, x, a = work.band, work.rhs, state.contact, state.x, 6 * j
+    value, gx, gy, gz, xx, yy, zz, xy, xz, yz = sample(field, x[j, 0], x[j, 1], x[j, 2])
+    energy, push, stiff = spring(law.wall, rod.radius, value + rod.radius)
+    contact[j, 4] = value + rod.radius
+    if push == 0.0:
+        return 0.0
+    size = np.sqrt(gx * gx + gy * gy + gz * gz) + 1e-12
+    for c, g in ((0, gx), (1, gy), (2, gz)):
+        rhs[6 * j + c] -= push * g
+        contact[j, c], contact[j, 5 + c] = -push * g, g / size
+    contact[j, 3] = push * size
+    add_square(band, 6 * j, stiff, gx, gy, gz)
+    if exact < 0.5:
+        dx, dy, dz = director(state.q, j)
+        hollow = max(xx + yy + zz, 0.0)
+        add_square(band, a, push * hollow, gy * dz - gz * dy, gz * dx - gx * dz, gx * dy - gy * dx)
+        return energy
+    band[a, 0], band[a, 1], band[a, 2] = band[a, 0] + push * xx, band[a, 1] + push * xy, band[a, 2] + push * xz
+    band[a + 1, 0], band[a + 1, 1] = band[a + 1, 0] + push * yy, band[a + 1, 1] + push * yz
+    band[a + 2, 0] += push * zz
+    return energy
+
+
+@compiled()
+def rub(rod, state, law, work, j):
+    """Friction at one node, sliding and spinning together, bounded by `work.lag`; its energy. The second derivative is
+    that of the tangent parabola."""
+    band, rhs, lag, start, contact = work.band, work.rhs, work.lag, work.start, state.contact
+    nx, ny, nz, bound = lag[j, 0], lag[j, 1], lag[j, 2], lag[j, 3]
+    sx, sy, sz = state.x[j, 0] - start[j, 0], state.x[j, 1] - start[j, 1], state.x[j, 2] - start[j, 2]
+    along = sx * nx + sy * ny + sz * nz
+    sx, sy, sz = sx - along * nx, sy - along * ny, sz - along * nz
+    dx, dy, dz = director(state.q, j)
+    spin = rod.radius * spun(work.turned, state.q, j)
+    slip, small = np.sqrt(sx * sx + sy * sy + sz * sz + spin * spin), FRICTION_SLIP_MM_S * law.dt
+    drag, wide = bound / max(slip, small), bound / max(slip, max(small, lag[j, 5]))
+    for c, s, d in ((0, sx, dx), (1, sy, dy), (2, sz, dz)):
+        rhs[6 * j + c] -= drag * s
+        rhs[6 * j + 3 + c] -= drag * rod.radius * spin * d
+        band[6 * j + c, 0] += wide
+        contact[j, c] -= drag * s
+    add_square(band, 6 * j, -wide, nx, ny, nz)
+    add_square(band, 6 * j + 3, wide * rod.radius * rod.radius, dx, dy, dz)
+    return bound * (slip - 0.5 * small if slip > small else 0.5 * slip * slip / small)
 
 
 @compiled()
 def solve(band, rhs, n):
-    """Solve the banded positive definite system in place; the solution is in `rhs`. The innermost loop runs on into
-    columns of zeros: its constant length is what makes it fast."""
+    """Solve the banded system in place; the solution is in `rhs`. Returns right-hand side times solution: twice what
+    the energy falls if it is a parabola; -1 where the matrix is not positive definite."""
+    gain = 0.0
     for k in range(n):
-        inverse = 1.0 / band[k, 0]
-        right = rhs[k]
+        if not band[k, 0] > 0.0:
+            return -1.0
+        inverse, right = 1.0 / band[k, 0], rhs[k]
+        gain += right * right * inverse
         for m in range(1, BAND):
             factor = band[k, m] * inverse
-            for p in range(BAND - 1):
-                band[k + m, p] -= factor * band[k, p + m]
             rhs[k + m] -= factor * right
-    for m in range(BAND - 1):
-        rhs[n + m] = 0.0
+            for p in range(m, BAND):
+                band[k + m, p - m] -= factor * band[k, p]
+        band[k, 0] = inverse
+    x1, x2, x3, x4, x5, x6, x7, x8 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(n - 1, -1, -1):
-        total = rhs[k]
-        for m in range(1, BAND):
-            total -= band[k, m] * rhs[k + m]
-        rhs[k] = total / band[k, 0]
+        far = (band[k, 8] * x8 + band[k, 7] * x7) + (band[k, 6] * x6 + band[k, 5] * x5)
+        near = band[k, 4] * x4 + band[k, 3] * x3 + band[k, 2] * x2
+        x = (rhs[k] - (far + near) - band[k, 1] * x1) * band[k, 0]
+        x1, x2, x3, x4, x5, x6, x7, x8 = x, x1, x2, x3, x4, x5, x6, x7
+        rhs[k] = x
+    return gain
 
 
 @compiled()
-def elastic(rod, state, free):
-    """The rod's energy: stretch, shear, bending and torsion, N mm."""
-    total = 0.0
-    for j in range(free):
-        dx, dy, dz = director(state.q, j)
-        rx = (state.x[j + 1, 0] - state.x[j, 0]) / rod.spacing - dx
-        ry = (state.x[j + 1, 1] - state.x[j, 1]) / rod.spacing - dy
-        rz = (state.x[j + 1, 2] - state.x[j, 2]) / rod.spacing - dz
-        total += 0.5 * rod.axial[j] * rod.spacing * (rx * rx + ry * ry + rz * rz)
-        _, x, y, z = relative(state.q, j, j + 1)
-        bent = 2 * x - rod.rest[j + 1]
-        total += (rod.bend[j + 1] * (bent * bent + 4 * y * y) + rod.twist[j + 1] * 4 * z * z) / (2 * rod.spacing)
-    return total
+def assemble(rod, state, field, law, work, sheath, status, free, exact):
+    """Newton's system at the current state; returns the energy that a substep lowers."""
+    total = edges(rod, state, work, free, exact)
+    total += grip(rod, state, work, sheath, status, free)
+    total += hinges(rod, state, work, free, exact)
+    return total + nodes(rod, state, field, law, work, free, exact)
 
 
 @compiled()
-def objective(rod, state, field, law, work, free):
-    """What an iteration lowers: energy, inertia, drag, and film and friction as dampers with lagged coefficients."""
-    total = elastic(rod, state, free)
-    for j in range(free):
-        depth = distance(field, state.x[j, 0], state.x[j, 1], state.x[j, 2]) + rod.radius
-        total += spring(law.wall, rod.radius, depth)[0]
-        stiff = rod.mass[j] / (law.dt * law.dt) + law.drag / law.dt + work.film[j, 4]
-        along = 0.0
-        for c in range(3):
-            moved = state.x[j, c] - work.start[j, c]
-            outer = work.force[j, c] + rod.mass[j] * state.v[j, c] / law.dt
-            total += 0.5 * stiff * moved * moved - outer * moved
-            along += work.film[j, c] * moved
-        total += 0.5 * (work.film[j, 3] - work.film[j, 4]) * along * along
-        if work.film[j, 4] > 0.0:
-            spin = rod.radius * spun(work.turned, state.q, j)
-            total += 0.5 * work.film[j, 4] * spin * spin
-    return total
-
-
-@compiled()
-def apply(state, work, free, share):
-    """Set nodes and edges to the start of the iteration plus a share of the solution."""
-    for j in range(free):
-        for c in range(3):
-            state.x[j, c] = work.x[j, c] + share * work.rhs[6 * j + c]
-        for c in range(4):
-            state.q[j, c] = work.q[j, c]
-        e = 6 * j + 3
-        turn(state.q, j, share * work.rhs[e], share * work.rhs[e + 1], share * work.rhs[e + 2])
-
-
-@compiled()
-def assemble(rod, state, field, law, work, free):
-    """Matrix and right-hand side at the current state, which is kept as the start of the iteration."""
-    for row in range(6 * free + BAND - 1):
-        work.rhs[row] = 0.0
-        for m in range(BAND):
-            work.band[row, m] = 0.0
-    for j in range(free):
-        for c in range(3):
-            work.x[j, c] = state.x[j, c]
-        for c in range(4):
-            work.q[j, c] = state.q[j, c]
-    add_inertia(rod, state, law, work, free)
-    add_stretch(rod, state, work, free)
-    add_bending(rod, state, work, free)
-    add_contact(rod, state, field, law, work, free)
-
-
-@compiled()
-def iterate(rod, state, field, law, work, free):
-    """One Gauss-Newton iteration with a backtracking search; the largest move (mm), an edge's rim included."""
-    solve(work.band, work.rhs, 6 * free)
-    move, angle = 1e-30, 1e-30
-    for j in range(free):
-        for c in range(3):
-            move = max(move, abs(work.rhs[6 * j + c]))
-            angle = max(angle, abs(work.rhs[6 * j + 3 + c]))
-    share = min(1.0, min(MAX_MOVE_MM / move, MAX_TURN_RAD / angle))
-    before = np.inf  # of the start of the iteration, which the first round measures
-    for trial in range(HALVINGS + 2):
-        apply(state, work, free, 0.0 if trial == 0 else share)
-        energy = objective(rod, state, field, law, work, free)
-        if trial == 0:
-            before = energy
-        elif energy <= before + 1e-9 * abs(before):
-            break
-        share *= 1.0 if trial == 0 else 0.5
-    return share * max(move, LEVER_MM * angle)
-
-
-@compiled()
-def substep(rod, state, field, law, work, free):
-    """One step of `law.dt` for nodes and edges 0 .. free - 1; node and edge `free` are held. Iterations used."""
-    used = 0
+def begin(rod, state, law, work, free):
+    """Keep the state at the start of a substep, and what friction takes from the last one."""
     for j in range(free):
         for c in range(3):
             work.start[j, c] = state.x[j, c]
+            work.lag[j, c] = state.contact[j, 5 + c]
         for c in range(4):
             work.turned[j, c] = state.q[j, c]
-    for _ in range(law.iterations):
-        used += 1
-        assemble(rod, state, field, law, work, free)
-        if iterate(rod, state, field, law, work, free) < SETTLED_MM:
-            break
-    add_contact(rod, state, field, law, work, free)
-    for j in range(free):
-        for c in range(3):
-            state.v[j, c] = (state.x[j, c] - work.start[j, c]) / law.dt
-        state.v[j, 3] = spun(work.turned, state.q, j) / law.dt
-    return used
+        work.lag[j, 3], work.lag[j, 4] = law.friction * state.contact[j, 3], state.contact[j, 4]
+        v = state.v
+        work.lag[j, 5] = law.dt * np.sqrt(v[j, 0] * v[j, 0] + v[j, 1] * v[j, 1] + v[j, 2] * v[j, 2])
 
 
 @compiled()
-def hold(rod, state, sheath, status):
-    """Put what has not been inserted onto the sheath's axis; how many nodes are free (at least one)."""
-    free = int(status[LENGTH] / rod.spacing) + 1
+def glide(state, free, time, bound):
+    """A guess for the next state: everything goes on as it went; left out where a node would go beyond the bound."""
+    v = state.v
+    for j in range(free):
+        for c in range(3):
+            if not time * abs(v[j, c]) < bound:
+                return
+    for j in range(free):
+        for c in range(3):
+            state.x[j, c] += time * v[j, c]
+        turn(state.q, j, time * v[j, 3], time * v[j, 4], time * v[j, 5])
+
+
+@compiled()
+def apply(rod, state, work, sheath, status, free, share):
+    """Set nodes, edges and the inserted length to the start of the iteration plus a share of the move."""
+    move = work.move
+    for j in range(free):
+        for c in range(3):
+            state.x[j, c] = work.x[j, c] + share * move[6 * j + c]
+        for c in range(4):
+            state.q[j, c] = work.q[j, c]
+        e = 6 * j + 3
+        turn(state.q, j, share * move[e], share * move[e + 1], share * move[e + 2])
+    status[LENGTH] = work.x[free, 0] + share * move[6 * free]
+    for c in range(3):
+        state.x[free, c] = sheath.entry[c] - sheath.direction[c] * (free * rod.spacing - status[LENGTH])
+
+
+@compiled()
+def keep(state, work, status, free):
+    """Keep state and move at the start of an iteration; by how much the move is beyond its bounds, at least 1."""
+    largest, move, rhs = 1.0, work.move, work.rhs
+    work.x[free, 0], move[6 * free] = status[LENGTH], rhs[6 * free]
+    for j in range(free):
+        for c in range(3):
+            work.x[j, c] = state.x[j, c]
+            move[6 * j + c], move[6 * j + 3 + c] = rhs[6 * j + c], rhs[6 * j + 3 + c]
+            largest = max(largest, max(abs(rhs[6 * j + c]) / MAX_MOVE_MM, abs(rhs[6 * j + 3 + c]) / MAX_TURN_RAD))
+        for c in range(4):
+            work.q[j, c] = state.q[j, c]
+    return largest
+
+
+@compiled()
+def settle(rod, state, field, law, work, sheath, status, free):
+    """Minimise for nodes and edges 0 .. free - 1 and the inserted length; edge `free` is held. The first iteration is
+    of Gauss and Newton, as the push has compressed the last edge. Iterations used; one more than `law.iterations` where
+    it did not settle."""
+    energy = assemble(rod, state, field, law, work, sheath, status, free, 1.0)
+    for used in range(1, law.iterations + 1):
+        gain = solve(work.band, work.rhs, 6 * free + 1)
+        if gain < 0.0:
+            assemble(rod, state, field, law, work, sheath, status, free, 0.0)
+            gain = solve(work.band, work.rhs, 6 * free + 1)
+        share = 1.0 / keep(state, work, status, free)
+        for _ in range(HALVINGS + 1):
+            apply(rod, state, work, sheath, status, free, share)
+            after = assemble(rod, state, field, law, work, sheath, status, free, 1.0)
+            if after <= energy - 1e-4 * share * gain + 1e-10:
+                break
+            share *= min(max(0.5 * share * gain / (after - energy + share * gain), 0.1), 0.5)
+        energy = after
+        if gain < SETTLED_N_MM:
+            return used
+    return law.iterations + 1
+
+
+@compiled()
+def hold(rod, state, work, sheath, status, free, speed):
+    """Put what has not been inserted onto the sheath's axis. Of the last hinges only what is inside the body bends: a
+    hinge stands for half an edge to either side."""
     d = sheath.direction
     for j in range(free, min(free + 3, len(state.x))):
         back = j * rod.spacing - status[LENGTH]
         for c in range(3):
             state.x[j, c] = sheath.entry[c] - d[c] * back
+            state.v[j, c], state.v[j, 3 + c] = speed * d[c], 0.0
         for c in range(4):
             state.q[j, c] = sheath.orientation[c]
-            state.v[j, c] = 0.0
         turn(state.q, j, status[ANGLE] * d[0], status[ANGLE] * d[1], status[ANGLE] * d[2])
-        state.contact[j, 3] = 0.0
-    return free
+        state.contact[j, 3], state.contact[j, 4] = 0.0, rod.radius
+    for j in range(max(free - 4, 0), free + 1):
+        inside = status[LENGTH] / rod.spacing - j + 0.5
+        work.flex[j] = 1.0 / min(max(inside, CLAMPED), 1.0)
 
 
 @compiled()
-def feel(rod, state, sheath, status, free):
-    """The wire's reaction on the handle, from its last free edge; how far it is beyond the handle's limit."""
-    j = free - 1
-    dx, dy, dz = director(state.q, j)
-    force = -(sheath.direction[0] * dx + sheath.direction[1] * dy + sheath.direction[2] * dz)
-    for c in range(3):
-        force += sheath.direction[c] * (state.x[j + 1, c] - state.x[j, c]) / rod.spacing
-    status[FORCE] = rod.axial[j] * force
-    status[TORQUE] = -rod.twist[free] / rod.spacing * 2 * relative(state.q, j, free)[3]
-    return abs(status[FORCE]) - sheath.max_force
-
-
-@compiled()
-def gather(state, status, free, share):
-    """Add a substep's share to the mean contact forces, and its extremes to the status."""
+def substep(rod, state, field, law, work, sheath, status, pushed):
+    """One step of `law.dt` with the handle's set point moved by `pushed`; how many nodes are free."""
+    most = sheath.max_force / GRIP_N_MM
+    status[SETPOINT] = min(max(status[SETPOINT] + pushed, sheath.min_length), sheath.max_length)
+    slipping = abs(status[FORCE]) > 0.99 * sheath.max_force and status[FORCE] * pushed > 0.0
+    by = 0.0 if slipping else status[SETPOINT] - status[LENGTH]
+    status[LENGTH] += by
+    free = int(status[LENGTH] / rod.spacing) + 1
+    hold(rod, state, work, sheath, status, free, by / law.dt)
+    begin(rod, state, law, work, free)
+    if not slipping and 0.0 < by * status[PUSHED] and abs(by) < 2 * abs(status[PUSHED]):
+        glide(state, free, law.dt * by / status[PUSHED], 2 * abs(by))
+    before = status[LENGTH] - by
+    used = settle(rod, state, field, law, work, sheath, status, free)
+    status[PUSHED] = status[LENGTH] - before
+    status[ITERATIONS] += min(used, law.iterations)
+    status[UNSETTLED] += 1.0 if used > law.iterations else 0.0
+    held = min(max(status[SETPOINT] - status[LENGTH], -most), most)
+    status[SETPOINT], status[FORCE] = status[LENGTH] + held, GRIP_N_MM * held
+    status[TORQUE] = -rod.twist[free] * work.flex[free] / rod.spacing * 2 * relative(state.q, free - 1, free)[3]
     for j in range(free):
         status[DEPTH_MAX] = max(status[DEPTH_MAX], state.contact[j, 4])
-        status[FORCE_MAX] = max(status[FORCE_MAX], state.contact[j, 3])
-        for c in range(4):
-            state.mean[j, c] += share * state.contact[j, c]
-
-
-@compiled()
-def yielding(speed, load, limit):
-    """The speed that a handle with this load really has: it fades towards the limit in the direction of the load."""
-    ahead = load if speed > 0 else -load
-    return speed * min(max((limit - ahead) / (FADE * limit), 0.0), 1.0)
+        for c in range(3):
+            state.v[j, c] = (state.x[j, c] - work.start[j, c]) / law.dt
+        _, state.v[j, 3], state.v[j, 4], state.v[j, 5] = turned(work.turned, state.q, j, 2 / law.dt)
+    return free
 
 
 @compiled()
 def advance(rod, state, field, law, work, sheath, status, speed, spin, substeps):
     """Push with `speed` (mm/s) and turn with `spin` (rad/s) for so many substeps; how many nodes are free then. Stops
     when something is not finite."""
-    status[DEPTH_MAX], status[FORCE_MAX], status[ITERATIONS] = 0.0, 0.0, 0.0
-    free = hold(rod, state, sheath, status)
-    for j in range(len(state.mean)):
-        for c in range(4):
-            state.mean[j, c] = 0.0
+    status[DEPTH_MAX], status[ITERATIONS], status[UNSETTLED] = 0.0, 0.0, 0.0
+    free = int(status[LENGTH] / rod.spacing) + 1
+    state.mean[:] = 0.0
     for _ in range(substeps):
-        pushed = law.dt * yielding(speed, status[FORCE], sheath.max_force)
-        status[ANGLE] += law.dt * yielding(spin, status[TORQUE], sheath.max_torque)
-        if not np.isfinite(pushed + status[ANGLE]):
+        ahead = status[TORQUE] if spin > 0 else -status[TORQUE]
+        fade = min(max((sheath.max_torque - ahead) / (FADE * sheath.max_torque), 0.0), 1.0)
+        status[ANGLE] += law.dt * spin * fade
+        if not np.isfinite(status[SETPOINT] + speed + status[ANGLE]):
             break
-        for _ in range(YIELDS + 1):
-            status[LENGTH] = min(max(status[LENGTH] + pushed, sheath.min_length), sheath.max_length)
-            free = hold(rod, state, sheath, status)
-            status[ITERATIONS] += substep(rod, state, field, law, work, free)
-            excess = feel(rod, state, sheath, status, free)
-            if not excess > 0.0:
-                break
-            give = min(excess * rod.spacing * free / rod.axial[free], 0.3)
-            pushed = -give if status[FORCE] > 0 else give
-        gather(state, status, free, 1.0 / substeps)
+        free = substep(rod, state, field, law, work, sheath, status, law.dt * speed)
+        for j in range(free):
+            for c in range(4):
+                state.mean[j, c] += state.contact[j, c] / substeps
     return free

@@ -56,9 +56,9 @@ class EndovascularOptions(SuiteOptions):
     """Do not push on where the tip has come to the end of a vessel (the real one goes on, this one does not)."""
     start_mm: float = Field(default=10.0, ge=2, le=100)
     """Inserted length at the start of a trial."""
-    substeps: int = Field(default=10, ge=4, le=400)
+    substeps: int = Field(default=6, ge=4, le=400)
     """Of a control step."""
-    iterations: int = Field(default=4, ge=1, le=50)
+    iterations: int = Field(default=50, ge=1, le=200)
     """At most so many in a substep."""
     spacing_mm: float = Field(default=2.0, ge=0.5, le=5)
     """Between nodes of the wire."""

@@ -9,9 +9,11 @@ import numpy as np
 BAND = 9
 """Stored diagonals of the solver's matrix: the main one and eight above."""
 
-LENGTH, ANGLE, FORCE, TORQUE, DEPTH_MAX, FORCE_MAX, ITERATIONS = range(7)
-"""Entries of a handle's status: inserted length (mm), angle (rad), push force (N, positive: the wire resists being
-pushed), torque (N mm), largest penetration (mm) and contact force (N) of any substep, iterations used."""
+STATUS = range(9)
+LENGTH, ANGLE, SETPOINT, FORCE, TORQUE, DEPTH_MAX, ITERATIONS, UNSETTLED, PUSHED = STATUS
+"""Entries of a handle's status: inserted length (mm), angle (rad), the length that the handle is at (its grip yields),
+push force (N, positive: the wire resists being pushed), torque (N mm); of the last control step the largest penetration
+(mm, 0 without one), iterations, substeps that ended before they had settled; of the last substep how far the wire went in (mm)."""
 
 
 class Rod(NamedTuple):
@@ -39,9 +41,10 @@ class State(NamedTuple):
     q: np.ndarray
     """(n, 4) edge orientations, quaternions (w, x, y, z)."""
     v: np.ndarray
-    """(n, 4) velocities of nodes, and how fast their edges spin about themselves."""
+    """(n, 6) velocities of nodes, and of their edges' turning."""
     contact: np.ndarray
-    """(n, 5) per node: the wall's force (3), its normal part, penetration (negative: clearance)."""
+    """(n, 8) per node: the wall's force (3), its normal part, penetration (negative: a lower bound of the clearance),
+    the wall's normal where it was last touched (3)."""
     mean: np.ndarray
     """(n, 4) forces and normal parts, over the substeps of a control step."""
 
@@ -65,8 +68,8 @@ class Law(NamedTuple):
     friction: float
     drag: float
     """N s/mm per node."""
-    film: float
-    """N s/mm per node: damping of the approach to the wall and of the way back, nothing at rest."""
+    sway: float
+    """N s/mm per node, across the wire."""
 
 
 class Sheath(NamedTuple):
@@ -84,12 +87,14 @@ class Sheath(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch, and outer forces. Matrix and right-hand side have `BAND - 1` spare rows."""
+    """Scratch, and outer forces."""
 
     band: np.ndarray
-    """(6n + 8, 16) row k, column m: the entry (k, k + m); columns from `BAND` on are zero."""
+    """(6n + 9, 9) Newton's matrix; row k, column m: the entry (k, k + m)."""
     rhs: np.ndarray
-    """(6n + 8,)"""
+    """(6n + 9,) its right-hand side, then its solution."""
+    move: np.ndarray
+    """(6n + 9,) the iteration's move."""
     start: np.ndarray
     """(n, 3) positions and"""
     turned: np.ndarray
@@ -97,22 +102,34 @@ class Work(NamedTuple):
     x: np.ndarray
     """(n, 3) positions and"""
     q: np.ndarray
-    """(n, 4) orientations at the start of the iteration."""
-    film: np.ndarray
-    """(n, 5) near the wall: normal, damping along it and across it, lagged."""
+    """(n, 4) orientations at the start of the iteration; the row of the held node begins with the inserted length."""
+    lag: np.ndarray
+    """(n, 6) at the start of the substep: normal (3), bound of friction (N), penetration, slip in the last substep."""
     force: np.ndarray
     """(n, 3) outer forces on nodes."""
+    flex: np.ndarray
+    """(n,) how much stiffer a hinge is than the rod, near the sheath."""
     jac: np.ndarray
-    """(6, 3)"""
+    """(7, 3)"""
 
 
 def workspace(nodes: int) -> tuple[State, Work]:
     """Zeros for a rod of so many nodes."""
-    spare = BAND - 1
 
     def zeros(width: int) -> np.ndarray:
         return np.zeros((nodes, width))
 
-    band, rhs = np.zeros((6 * nodes + spare, BAND + spare - 1)), np.zeros(6 * nodes + spare)
-    work = Work(band, rhs, zeros(3), zeros(4), zeros(3), zeros(4), zeros(5), zeros(3), np.zeros((6, 3)))
-    return State(zeros(3), zeros(4), zeros(4), zeros(5), zeros(4)), work
+    work = Work(
+        band=np.zeros((6 * nodes + BAND, BAND)),
+        rhs=np.zeros(6 * nodes + BAND),
+        move=np.zeros(6 * nodes + BAND),
+        start=zeros(3),
+        turned=zeros(4),
+        x=zeros(3),
+        q=zeros(4),
+        lag=zeros(6),
+        force=zeros(3),
+        flex=np.ones(nodes),
+        jac=np.zeros((7, 3)),
+    )
+    return State(zeros(3), zeros(4), zeros(6), zeros(8), zeros(4)), work

@@ -13,7 +13,10 @@ from proctor.suites.endovascular.rod import (
     FORCE,
     ITERATIONS,
     LENGTH,
+    SETPOINT,
+    STATUS,
     TORQUE,
+    UNSETTLED,
     Field,
     Law,
     Sheath,
@@ -25,8 +28,8 @@ WALL_N_MM = 30.0
 """Contact stiffness per node. Stiffer than a vessel, so that the wire stays within a fraction of its radius."""
 DRAG_N_S_MM2 = 2e-8
 """Viscous drag per mm of wire: a thin cylinder in blood."""
-FILM_N_S_MM = 0.01
-"""Damping per node of motion towards and from the wall, close to it. Numerical: it stops chatter."""
+SWAY_N_S_MM2 = 5e-6
+"""Damping per mm of wire of motion across it. Numerical: a wire that snaps over takes some tenths of a second."""
 MAX_TORQUE_N_MM = 6.0
 
 
@@ -39,8 +42,8 @@ class Physics:
     """How a control step is simulated. `substeps` divide the control step; `iterations` bound those of a substep."""
 
     control_dt_s: float
-    substeps: int = 10
-    iterations: int = 4
+    substeps: int = 6
+    iterations: int = 50
     spacing_mm: float = 2.0
     friction: float = 0.001
     max_push_n: float = 1.5
@@ -68,7 +71,7 @@ class Wire:
         n = len(self.rod.mass)
         dt = physics.control_dt_s / physics.substeps
         drag = DRAG_N_S_MM2 * physics.spacing_mm
-        self._law = Law(dt, physics.iterations, WALL_N_MM, physics.friction, drag, FILM_N_S_MM)
+        self._law = Law(dt, physics.iterations, WALL_N_MM, physics.friction, drag, SWAY_N_S_MM2 * physics.spacing_mm)
         self._state, self._work = workspace(n)
         self._sheath = Sheath(
             np.ascontiguousarray(entry, np.float64),
@@ -79,17 +82,19 @@ class Wire:
             physics.spacing_mm,
             tool.length_mm,
         )
-        self._status = np.zeros(7)
+        self._status = np.zeros(len(STATUS))
         self.free = 0
 
     def reset(self, inserted_mm: float, angle_rad: float) -> None:
         """A straight wire with `inserted_mm` in the vessel, then let go for one control step."""
         status, state, sheath = self._status, self._state, self._sheath
         status[:] = 0.0
-        status[LENGTH], status[ANGLE] = inserted_mm, angle_rad
+        status[LENGTH], status[SETPOINT], status[ANGLE] = inserted_mm, inserted_mm, angle_rad
         back = np.arange(len(state.x)) * self.rod.spacing - inserted_mm
         state.x[:] = sheath.entry - back[:, None] * sheath.direction
         state.v[:], state.contact[:] = 0.0, 0.0
+        state.contact[:, 4] = self.rod.radius
+        self._work.flex[:] = 1.0
         state.q[:] = sheath.orientation
         self.step(0.0, 0.0)
 
@@ -178,6 +183,11 @@ class Wire:
     @property
     def iterations(self) -> int:
         return int(self._status[ITERATIONS])
+
+    @property
+    def unsettled(self) -> int:
+        """Substeps of the last step that ended at the bound on iterations."""
+        return int(self._status[UNSETTLED])
 
     def contact(self) -> Contact:
         rows = self._state.mean[: self.free]
