@@ -1,5 +1,6 @@
 import dataclasses
 import random
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -91,7 +92,7 @@ def test_equal_agents_share_rank_and_interval(run) -> None:
     report = report_of(dataclasses.replace(run, cfg=cfg, results=[*run.results, *copies]))
     assert [a.rank for a in report.agents] == [1, 1, 3, 4]
     assert report.agents[0].overall.score == report.agents[1].overall.score
-    assert report.verdict.endswith("twin has exactly the same score.")
+    assert report.verdict == "expert and twin have exactly the same score on 59 pairs of trials: no winner."
 
 
 def test_std_is_that_of_a_sample_and_steps_to_success_are_of_successes(run) -> None:
@@ -225,9 +226,12 @@ def test_verdicts(build) -> None:
     one = build(["a"], ["t"], 20, faults=0)
     assert report_of(one).verdict.startswith("a succeeded in 19 of 20 trials (95 %, 95 % interval 76 % to 99 %) and")
     clear = report_of(build(["a", "b"], ["t"], 200, faults=0))
-    assert clear.verdict.endswith("Its interval lies clear of b.")
+    assert clear.verdict.startswith("a is better than b: score ")
+    assert "200 pairs of trials, p < 0.001)" in clear.verdict
     near = report_of(build(["a", "b"], ["t"], 4, faults=0))
-    assert near.verdict.endswith("Its interval overlaps that of a: these n do not separate them.")
+    assert near.verdict.startswith("No winner yet. b ranks first (score ")
+    assert "but 4 pairs of trials do not tell it from a: difference " in near.verdict
+    assert re.search(r"about [\d,]+ trials each would settle it with 80 % probability: [\d,]+ more\.$", near.verdict)
 
 
 def test_a_result_of_an_unknown_agent_is_refused(run) -> None:

@@ -19,6 +19,7 @@ from proctor.report import model
 from proctor.report.accumulate import CellColumns, Columns
 from proctor.report.cases import case_tables
 from proctor.report.findings import find, verdict
+from proctor.report.rivals import compare_agents, score_profiles, trainings
 from proctor.report.simulators import force_findings, simulated_by
 from proctor.report.stops import stop_findings
 from proctor.report.targets import target_results
@@ -166,6 +167,9 @@ def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model
         context=context,
         targets=target_results(read_targets(cfg.scoring.options), agents, infos),
         cases=case_tables([columns.cells[agent.agent, task.name] for agent in agents for task in cfg.tasks], estimator),
+        comparison=compare_agents(columns, cfg, context),
+        profiles=score_profiles(columns, cfg, [agent.agent for agent in agents], context),
+        trainings=trainings([agent.name for agent in cfg.agents]),
     )
     findings = (
         *force_findings(draft, cfg.tasks),

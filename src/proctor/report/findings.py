@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from proctor.record.episode import Outcome
-from proctor.report import text
+from proctor.report import judgement, text
 from proctor.report.model import AgentReport, Finding, Report, Summary
+from proctor.report.stops import stop_sentence
 
 SMALL_N = 20
 BROKEN = [outcome for outcome in Outcome if outcome.broken_by_policy]
@@ -23,10 +24,16 @@ def verdict(report: Report) -> str:
         return "No ranking: no agent has a score for all of its scored trials."
     ranked = [a for a in report.agents if a.overall.score.mean is not None]
     level = text.percent(report.context.level)
-    opening = f"{best.agent} ranks first: {_score(best, level)}, success in {_rate(best)}."
-    if len(ranked) == 1:
-        return f"{opening} No other agent has a score."
-    return f"{opening} {_margin(best, ranked[1:])}"
+    if len(ranked) == 1 or report.comparison is None:
+        return f"{best.agent} ranks first: {_score(best, level)}, success in {_rate(best)}. No other agent has a score."
+    return _stopped(report) or judgement.verdict(report.comparison)
+
+
+def _stopped(report: Report) -> str:
+    """What a test that may stop early has settled: it outranks tests for a fixed number of trials."""
+    settled = [stop for stop in report.context.stops if len(stop.agents) == 2 and stop.settled]
+    after = {agent.agent: agent.overall.n_after_stop for agent in report.agents}
+    return " ".join(stop_sentence(stop, after) for stop in settled)
 
 
 def _single(report: Report, agent: AgentReport) -> str:
@@ -45,27 +52,6 @@ def _score(agent: AgentReport, level: str) -> str:
 def _rate(agent: AgentReport) -> str:
     rate = agent.overall.success
     return f"{text.percent(rate.rate)} of {text.count(rate.n, 'trial')}"
-
-
-def _margin(best: AgentReport, others: list[AgentReport]) -> str:
-    first = best.overall.score
-    equal = [a for a in others if a.overall.score.mean == first.mean]
-    if equal:
-        names = text.listed([a.agent for a in equal])
-        return f"{names} {'has' if len(equal) == 1 else 'have'} exactly the same score."
-    unclear = [a for a in others if overlap(best, a)]
-    if not unclear:
-        return f"Its interval lies clear of {'all others' if len(others) > 1 else others[0].agent}."
-    names = text.listed([a.agent for a in unclear], most=3)
-    return f"Its interval overlaps that of {names}: these n do not separate them."
-
-
-def overlap(a: AgentReport, b: AgentReport) -> bool:
-    """Whether the score intervals share a point; an interval that is not available separates nothing."""
-    left, right = a.overall.score.interval, b.overall.score.interval
-    if left is None or right is None:
-        return True
-    return left.low <= right.high and right.low <= left.high
 
 
 def find(report: Report) -> tuple[Finding, ...]:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from proctor.report.comparison_json import comparison_keys
 from proctor.report.files import write_text
 from proctor.report.model import (
     AgentReport,
@@ -76,6 +77,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "environment": context.environment,
         "config": report.config,
         **case_keys(report),
+        **_rival_keys(report),
         **stop_keys(report),
     }
     return plain(data)
@@ -133,6 +135,26 @@ def _rate(rate: RateEstimate) -> dict[str, Any]:
         "interval": _interval(rate.interval),
         "bounds": _interval(rate.bounds),
     }
+
+
+def _rival_keys(report: Report) -> dict[str, Any]:
+    """The comparison, profiles and curves of runs that have them."""
+    keys: dict[str, Any] = {
+        "comparison": None if report.comparison is None else comparison_keys(report.comparison),
+        "profiles": [
+            {
+                "agent": p.agent,
+                "n": p.profile.n,
+                "thresholds": p.profile.thresholds.tolist(),
+                "shares": p.profile.shares.tolist(),
+                "low": None if p.profile.low is None else p.profile.low.tolist(),
+                "high": None if p.profile.high is None else p.profile.high.tolist(),
+            }
+            for p in report.profiles
+        ],
+        "trainings": [asdict(training) for training in report.trainings],
+    }
+    return {key: value for key, value in keys.items() if value}
 
 
 def case_keys(report: Report) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from proctor.report import text
 from proctor.report.case_sections import target_value, target_words
 from proctor.report.model import AgentReport, Case, Report, Summary
+from proctor.report.sections import letters_of
 
 MAX_AGENTS, MAX_TASKS, MAX_FINDINGS, MAX_CAUSES, MAX_CASES = 20, 12, 12, 10, 15
 
@@ -19,6 +20,7 @@ def to_markdown(report: Report) -> str:
         *_findings(report),
         _ranking(report),
         *_targets(report),
+        *_differences(report),
         *_per_task(report),
         *_worst_cases(report),
         *_faults(report),
@@ -64,16 +66,18 @@ def _ranking(report: Report) -> str:
         "steps",
         "unscored",
     ]
-    rows = [_agent_cells(agent) for agent in report.agents[:MAX_AGENTS]]
-    shown = "## Ranking\n\n" + table(header, rows, left=2)
+    groups = letters_of(report)
+    rows = [_agent_cells(agent, groups.get(agent.agent)) for agent in report.agents[:MAX_AGENTS]]
+    told = "Agents that share a letter are not told apart by these trials.\n\n" if groups else ""
+    shown = f"## Ranking\n\n{told}" + table(header, rows, left=2)
     return shown + _more(len(report.agents) - MAX_AGENTS, "agents")
 
 
-def _agent_cells(agent: AgentReport) -> list[str]:
+def _agent_cells(agent: AgentReport, letters: str | None) -> list[str]:
     summary = agent.overall
     return [
         text.NONE if agent.rank is None else str(agent.rank),
-        escape(agent.agent),
+        escape(agent.agent) + (f" ({letters})" if letters else ""),
         str(summary.n),
         text.percent(summary.success.rate),
         text.percent_range(summary.success.interval),
@@ -82,6 +86,13 @@ def _agent_cells(agent: AgentReport) -> list[str]:
         text.number(summary.steps_total.mean),
         str(summary.n_unscored),
     ]
+
+
+def _differences(report: Report) -> Iterator[str]:
+    from proctor.report.compare_page import differences_markdown
+
+    if report.comparison is not None:
+        yield differences_markdown(report.comparison)
 
 
 def _per_task(report: Report) -> Iterator[str]:

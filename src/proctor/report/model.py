@@ -14,9 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from proctor.comparison import Comparison
 from proctor.metrics import MetricInfo
 from proctor.report.vessel_model import Passage
-from proctor.stats import Interval
+from proctor.stats import Interval, Profile
 from proctor.stopping import Stop
 
 
@@ -245,6 +246,23 @@ class ScoringInfo:
     settings: Mapping[str, Any]
 
 
+@dataclass(frozen=True, eq=False)
+class AgentProfile:
+    """Which share of an agent's trials scores above each threshold; thresholds are the same for all agents."""
+
+    agent: str
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Agents that are checkpoints of one training, in the order of the number in which their names differ."""
+
+    name: str
+    steps: tuple[int, ...]
+    agents: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Report:
     """`agents` are in rank order, those without a score last."""
@@ -270,3 +288,7 @@ class Report:
     """Of the worst cases of motion tracking, as far as their records are there."""
     passages: tuple[Passage, ...] = ()
     """Of the first trials of navigation in vessels, as far as their records are there."""
+    comparison: Comparison | None = None
+    """None with fewer than two agents that have scored trials."""
+    profiles: tuple[AgentProfile, ...] = ()
+    trainings: tuple[Training, ...] = ()

@@ -23,15 +23,24 @@ def ranking(report: Report) -> str:
         f"By mean score over all tasks; n counts scored trials. Small numbers are {level} intervals. Steps "
         "to success are of successes only, with their own n."
     )
-    rows = [_ranking_row(agent) for agent in report.agents]
+    groups = letters_of(report)
+    words += " Agents that share a letter are not told apart by these trials." if groups else ""
+    rows = [_ranking_row(agent, groups.get(agent.agent, "")) for agent in report.agents]
     return lead(words) + table("Agents in rank order", header, rows, "ranking")
 
 
-def _ranking_row(agent: AgentReport) -> list[str]:
+def letters_of(report: Report) -> dict[str, str]:
+    """By agent, for scores; none where they were not all tested against each other."""
+    standings = report.comparison.agents if report.comparison else ()
+    return {standing.agent: found for standing in standings if (found := standing.letters.get("score"))}
+
+
+def _ranking_row(agent: AgentReport, letters: str) -> list[str]:
     s = agent.overall
     rank = text.NONE if agent.rank is None else str(agent.rank)
+    group = f' <span class="letters">{letters}</span>' if letters else ""
     return [
-        f'<span class="rank">{rank}</span>{esc(agent.agent)}',
+        f'<span class="rank">{rank}</span>{esc(agent.agent)}{group}',
         f"{s.n:,}",
         spread(text.percent(s.success.rate), text.percent_range(s.success.interval)),
         spread(text.mean(s.score), text.mean_range(s.score)),
