@@ -27,7 +27,7 @@ from proctor.record import environment
 from proctor.record.ledger import Ledger
 from proctor.record.rundir import RunDir
 from proctor.record.video import require_video
-from proctor.report import Report, ReportContext, write_reports
+from proctor.report import Report, ReportContext, write_batches
 from proctor.rollout.engine import Engine
 from proctor.rollout.progress import CancelToken, Observer, Progress
 from proctor.rollout.stopper import Stopper
@@ -174,7 +174,7 @@ def write_report(run: RunDir) -> Report:
             stops=stopper.stops(),
             spared=stopper.spared(),
         )
-        return write_reports(run.path, cfg, ledger.results, context)
+        return write_batches(run.path, cfg, ledger.batches(), context)
 
 
 def score(path: str | Path, overrides: Sequence[str] = ()) -> Report:

@@ -49,7 +49,7 @@ def test_equal_results_give_equal_bytes(run, tmp_path) -> None:
 def test_summary_has_the_known_columns_first_and_a_row_per_trial(run, tmp_path) -> None:
     table = rows(write(run, tmp_path) / "summary.csv")
     assert list(table[0])[: len(KNOWN)] == KNOWN
-    assert list(table[0])[len(KNOWN) :] == ["clipped_steps", "max_steps", "error", "action_rate_mean"]
+    assert list(table[0])[len(KNOWN) :] == ["clipped_steps", "max_steps", "error", "after_stop", "action_rate_mean"]
     assert len(table) == len(run.results)
     for row, result in zip(table, run.results, strict=True):
         assert (row["agent"], row["task"], int(row["trial"])) == (

@@ -1,27 +1,25 @@
-"""Results in, compact columns out: one pass, a few numbers per trial, never the rows themselves."""
+"""The columns of a run cell by cell: what each agent did on each task, and what broke trials."""
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from proctor.config.models import EvalConfig
-from proctor.errors import InputError
-from proctor.record.result import TrialResult
+from proctor.plan.trial import Trial
+from proctor.record.batch import TrialBatch
 from proctor.report.model import Cause, Mark
-from proctor.scoring import Score, Scoring
+from proctor.report.trials import OUTCOMES, Trials
+from proctor.scoring import Scoring
 
 MARKS_IN_ALL, MARKS_PER_CELL, MARKS_AT_LEAST = 6000, 200, 20
 MAX_CAUSES = 200
-NAN = math.nan
-
-
-def _doubles() -> array[float]:
-    return array("d")
+SCORED = np.array([outcome.scored for outcome in OUTCOMES])
+BROKEN = np.array([outcome.broken_by_policy for outcome in OUTCOMES])
 
 
 class CaseTrial(NamedTuple):
@@ -32,137 +30,124 @@ class CaseTrial(NamedTuple):
     npz: str | None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class CellColumns:
-    """The scored trials of one (agent, task) as columns; NaN where a trial has no such value."""
+    """The scored trials of one (agent, task) as columns; NaN where a trial has no such value. Trials after the stop
+    are counted and in nothing else."""
 
     agent: str
     task: str
-    marks_cap: int
-    successes: int = 0
-    n_trials: int = 0
-    max_steps: int | None = None
-    score: array[float] = field(default_factory=_doubles)
-    steps_total: array[float] = field(default_factory=_doubles)
-    steps_to_success: array[float] = field(default_factory=_doubles)
-    wall_time_s: array[float] = field(default_factory=_doubles)
-    components: dict[str, array[float]] = field(default_factory=dict)
-    metrics: dict[str, array[float]] = field(default_factory=dict)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    traces: array[int] = field(default_factory=lambda: array("Q"))
-    indices: array[int] = field(default_factory=lambda: array("q"))
+    successes: int
+    n_trials: int
+    max_steps: int | None
+    score: np.ndarray
+    steps_total: np.ndarray
+    steps_to_success: np.ndarray
+    wall_time_s: np.ndarray
+    components: dict[str, np.ndarray]
+    metrics: dict[str, np.ndarray]
+    outcomes: Counter[str]
+    traces: np.ndarray
+    indices: np.ndarray
     """Of the scored trials; `won` and `prints` go with them."""
-    won: array[int] = field(default_factory=lambda: array("b"))
-    prints: array[int] = field(default_factory=lambda: array("Q"))
+    won: np.ndarray
+    prints: np.ndarray
     """The beginning of the trace; 0 where there is none, or the policy broke the trial."""
-    unscored: array[int] = field(default_factory=lambda: array("q"))
+    unscored: np.ndarray
     """Indices of the trials that the infrastructure broke."""
-    clipped_steps: int = 0
-    clipped_trials: int = 0
-    retried_trials: int = 0
-    after_stop: int = 0
-    marks: list[Mark] = field(default_factory=list)
+    clipped_steps: int
+    clipped_trials: int
+    retried_trials: int
+    after_stop: int
+    marks: list[Mark]
     cases: dict[str, list[CaseTrial]] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
         return len(self.score)
 
-    def add(self, result: TrialResult, score: Score) -> None:
-        """Take in a trial; one that came after the stop is counted and enters nothing else."""
-        if result.after_stop:
-            self.after_stop += 1
-            return
-        self.n_trials += 1
-        self.max_steps = max(self.max_steps or 0, result.max_steps)
-        self.outcomes[result.outcome.value] += 1
-        self.retried_trials += result.attempts > 1
-        if len(self.marks) < self.marks_cap:
-            self.marks.append(_mark(result, score))
-        if result.outcome.scored:
-            self._add_scored(result, score)
-        else:
-            self.unscored.append(result.trial.index)
-
-    def _add_scored(self, result: TrialResult, score: Score) -> None:
-        if result.case is not None:
-            self.cases.setdefault(result.case, []).append(CaseTrial(self.n, result.success, result.npz))
-        self._open_columns(self.components, score.components)
-        self._open_columns(self.metrics, result.metrics)
-        self.score.append(_number(score.total))
-        self.successes += result.success
-        self.steps_total.append(result.steps_total)
-        reached = result.steps_to_success if result.success else None
-        self.steps_to_success.append(NAN if reached is None else reached)
-        self.wall_time_s.append(result.wall_time_s)
-        for name, column in self.components.items():
-            column.append(_number(score.components.get(name)))
-        for name, column in self.metrics.items():
-            column.append(_number(result.metrics.get(name)))
-        self.clipped_steps += result.clipped_steps
-        self.clipped_trials += result.clipped_steps > 0
-        self.indices.append(result.trial.index)
-        self.won.append(result.success)
-        told = result.trace is not None and not result.outcome.broken_by_policy
-        self.prints.append(int(result.trace[:16], 16) if told and result.trace else 0)
-        if told:
-            self.traces.append(self.prints[-1])
-
-    def _open_columns(self, columns: dict[str, array[float]], names: Iterable[str]) -> None:
-        for name in names:
-            if name not in columns:
-                columns[name] = array("d", [NAN]) * self.n
-
-
-def _mark(result: TrialResult, score: Score) -> Mark:
-    return Mark(
-        index=result.trial.index,
-        seed=result.trial.seed,
-        outcome=result.outcome.value,
-        steps=result.steps_total,
-        score=score.total,
-        npz=result.npz,
-        video=result.video,
-    )
-
-
-def _number(value: float | None) -> float:
-    return NAN if value is None else value
-
 
 class Columns:
     """All cells of a run, in the order of the config, and what broke trials."""
 
-    def __init__(self, cfg: EvalConfig):
-        pairs = [(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks]
-        cap = min(MARKS_PER_CELL, max(MARKS_AT_LEAST, MARKS_IN_ALL // len(pairs)))
-        self.cells = {pair: CellColumns(*pair, marks_cap=cap) for pair in pairs}
-        self._causes: dict[tuple[str, str, str], list[int | str]] = {}
-
-    def fill(self, results: Iterable[TrialResult], scoring: Scoring) -> None:
-        for result in results:
-            pair = (result.trial.agent, result.trial.task)
-            if pair not in self.cells:
-                raise InputError(f"trial {result.trial.key} belongs to no agent and task of the config")
-            self.cells[pair].add(result, scoring.score(result))
-            if not result.after_stop and (result.outcome.broken_by_policy or not result.outcome.scored):
-                self._count_cause(result)
-
-    def _count_cause(self, result: TrialResult) -> None:
-        message = first_line(result.error) or "no message"
-        key = (result.trial.agent, result.outcome.value, message)
-        if key not in self._causes and len(self._causes) >= MAX_CAUSES:
-            key = (result.trial.agent, result.outcome.value, "other messages")
-        entry = self._causes.setdefault(key, [0, result.trial.key])
-        entry[0] = int(entry[0]) + 1
+    def __init__(self, cfg: EvalConfig, batches: Iterable[TrialBatch], scoring: Scoring):
+        self.trials = trials = Trials(cfg, batches, scoring)
+        cap = min(MARKS_PER_CELL, max(MARKS_AT_LEAST, MARKS_IN_ALL // len(trials.pairs)))
+        order = np.argsort(trials["cell"], kind="stable")
+        ends = np.searchsorted(trials["cell"][order], np.arange(len(trials.pairs) + 1))
+        self.cells = {
+            pair: _cell(trials, cell, order[ends[cell] : ends[cell + 1]], cap) for cell, pair in enumerate(trials.pairs)
+        }
 
     def causes(self) -> tuple[Cause, ...]:
-        """Most frequent first, ties by name."""
-        found = [Cause(*key, count=int(count), example=str(trial)) for key, (count, trial) in self._causes.items()]
-        return tuple(sorted(found, key=lambda c: (-c.count, c.agent, c.outcome, c.message)))
+        """Most frequent first, ties by name. Beyond MAX_CAUSES different messages, further ones are counted
+        together."""
+        found: dict[tuple[str, str, str], list[int]] = {}
+        trials, outcome = self.trials, self.trials["outcome"]
+        for row in np.flatnonzero((BROKEN[outcome] | ~SCORED[outcome]) & ~trials["after_stop"]).tolist():
+            agent, kind = trials.pairs[trials["cell"][row]][0], OUTCOMES[outcome[row]].value
+            key = (agent, kind, trials["error"][row] or "no message")
+            if key not in found and len(found) >= MAX_CAUSES:
+                key = (agent, kind, "other messages")
+            found.setdefault(key, [0, row])[0] += 1
+        causes = [Cause(*key, count=count, example=self._key(row)) for key, (count, row) in found.items()]
+        return tuple(sorted(causes, key=lambda c: (-c.count, c.agent, c.outcome, c.message)))
+
+    def _key(self, row: int) -> str:
+        trials = self.trials
+        return Trial(*trials.pairs[trials["cell"][row]], int(trials["index"][row]), int(trials["seed"][row])).key
 
 
-def first_line(text: str | None) -> str:
-    """The first line of an error, cut to what fits a table."""
-    line = next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
-    return line if len(line) <= 200 else line[:199] + "…"
+def _cell(trials: Trials, cell: int, rows: np.ndarray, cap: int) -> CellColumns:
+    """The trials of one cell: those in `rows`, in their order."""
+    kept = rows[~trials["after_stop"][rows]]
+    scored = kept[SCORED[trials["outcome"][kept]]]
+    broken = BROKEN[trials["outcome"][scored]]
+    success, clipped = trials["success"][scored], trials["clipped_steps"][scored]
+    prints = np.where(broken, np.uint64(0), trials["print"][scored])
+    counts = np.bincount(trials["outcome"][kept], minlength=len(OUTCOMES)).tolist()
+    return CellColumns(
+        *trials.pairs[cell],
+        successes=int(success.sum()),
+        n_trials=len(kept),
+        max_steps=int(trials["max_steps"][kept].max()) if len(kept) else None,
+        score=trials["score"][scored],
+        steps_total=trials["steps_total"][scored].astype(np.float64),
+        steps_to_success=np.where(success, trials["steps_to_success"][scored], np.nan),
+        wall_time_s=trials["wall_time_s"][scored],
+        components={name: trials.components[name][scored] for name in sorted(trials.cell_components[cell])},
+        metrics={name: trials.metrics[name][scored] for name in sorted(trials.cell_metrics[cell])},
+        outcomes=Counter({outcome.value: n for outcome, n in zip(OUTCOMES, counts, strict=True) if n}),
+        traces=prints[trials["told"][scored] & ~broken],
+        indices=trials["index"][scored],
+        won=success,
+        prints=prints,
+        unscored=trials["index"][kept[~SCORED[trials["outcome"][kept]]]],
+        clipped_steps=int(clipped.sum()),
+        clipped_trials=int((clipped > 0).sum()),
+        retried_trials=int((trials["attempts"][kept] > 1).sum()),
+        after_stop=len(rows) - len(kept),
+        marks=[_mark(trials, row) for row in kept[:cap].tolist()],
+        cases=_cases(trials, scored),
+    )
+
+
+def _mark(trials: Trials, row: int) -> Mark:
+    score = float(trials["score"][row])
+    return Mark(
+        index=int(trials["index"][row]),
+        seed=int(trials["seed"][row]),
+        outcome=OUTCOMES[trials["outcome"][row]].value,
+        steps=int(trials["steps_total"][row]),
+        score=None if np.isnan(score) else score,
+        npz=trials["npz"][row],
+        video=trials["video"][row],
+    )
+
+
+def _cases(trials: Trials, scored: np.ndarray) -> dict[str, list[CaseTrial]]:
+    found: dict[str, list[CaseTrial]] = {}
+    for position, row in enumerate(scored.tolist()):
+        if (case := trials["case"][row]) is not None:
+            found.setdefault(case, []).append(CaseTrial(position, bool(trials["success"][row]), trials["npz"][row]))
+    return found

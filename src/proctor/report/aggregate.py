@@ -14,6 +14,7 @@ import numpy as np
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import InputError
 from proctor.metrics import MetricInfo, describe
+from proctor.record.batch import batched
 from proctor.record.result import TrialResult
 from proctor.report import model
 from proctor.report.accumulate import CellColumns, Columns
@@ -142,9 +143,12 @@ def _not_below_zero(estimate: model.MeanEstimate) -> model.MeanEstimate:
 def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model.ReportContext) -> model.Report:
     """The report of these results, read once. Agents and tasks are those of the config; a cell without
     results has n = 0."""
+    return report_of(cfg, Columns(cfg, batched(results), make_scoring(cfg.scoring, context.base)), context)
+
+
+def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -> model.Report:
+    """The report of these columns."""
     scoring = make_scoring(cfg.scoring, context.base)
-    columns = Columns(cfg)
-    columns.fill(results, scoring)
     infos, trouble = _metric_infos(cfg, context)
     estimator = _Estimator(cfg, context, scoring, infos)
     agents = _ranked([_agent(estimator, columns, agent) for agent in cfg.agents])

@@ -2,23 +2,23 @@
 row per agent).
 
 CSV is `;`-delimited with blanks for what is not available. The leading columns are a fixed format; further
-ones come after them. The Parquet file is made from the CSV, typed, so the two cannot disagree.
+ones come after them. The Parquet file has the same rows, typed.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from proctor.record.result import TrialResult
-from proctor.report.accumulate import first_line
+import numpy as np
+
 from proctor.report.files import replacing
 from proctor.report.model import AgentReport, MeanEstimate, Report
-from proctor.scoring import Score, Scoring
+from proctor.report.trials import OUTCOMES, Trials
 
 TEXT, WHOLE, REAL = "VARCHAR", "BIGINT", "DOUBLE"
 
@@ -69,25 +69,38 @@ METRICS_IN_FIXED = frozenset(list(FIXED)[9:23]) - {"wall_time_s", "sim_time_s"}
 
 @dataclass(frozen=True)
 class TrialTable:
-    """The columns of a run's trial table and how a result becomes a row."""
+    """The columns of a run's trial table and where their values come from."""
 
     report: Report
-    scoring: Scoring
+    trials: Trials
 
     def columns(self) -> dict[str, str]:
         """Name to type: the fixed ones, further score components, further metrics in alphabetical order."""
         parts = [f"score_{name}" for name in self._components() if f"score_{name}" not in FIXED]
         return {**FIXED, **dict.fromkeys([*parts, *self._metric_columns().values()], REAL)}
 
-    def rows(self, results: Iterable[TrialResult]) -> Iterator[list[str]]:
-        columns, metric_columns = list(self.columns()), self._metric_columns()
+    def values(self) -> dict[str, np.ndarray]:
+        """A value for every trial and column that is not by agent or task; NaN or None where there is none."""
+        trials, named = self.trials, self._metric_columns()
+        unscored = np.array([not outcome.scored for outcome in OUTCOMES])[trials["outcome"]]
+        found = {name: trials[name] for name in FIXED if name in trials.columns}
+        found |= {"trial": trials["index"], "npz_path": trials["npz"]}
+        found |= {"success": np.where(unscored, np.nan, trials["success"])}
+        found |= {f"score_{name}": column for name, column in trials.components.items()}
+        found |= {named.get(name, name): column for name, column in trials.metrics.items()}
+        return {name: column for name, column in found.items() if name in self.columns()}
+
+    def names(self) -> dict[str, tuple[np.ndarray, list[str | None]]]:
+        """For columns of few different texts: the place of each trial's text in a list."""
+        trials = self.trials
         agents = {agent.agent: agent for agent in self.report.agents}
-        for result in results:
-            row = _common(result, agents[result.trial.agent])
-            row.update(_scores(self.scoring.score(result)))
-            for name, value in result.metrics.items():
-                row[metric_columns.get(name, name)] = value
-            yield [_text(row.get(name)) for name in columns]
+        return {
+            "agent": (trials["cell"], [agent for agent, _ in trials.pairs]),
+            "tool": (trials["cell"], [agents[agent].tool for agent, _ in trials.pairs]),
+            "checkpoint": (trials["cell"], [agents[agent].checkpoint for agent, _ in trials.pairs]),
+            "task": (trials["cell"], [task for _, task in trials.pairs]),
+            "outcome": (trials["outcome"], [outcome.value for outcome in OUTCOMES]),
+        }
 
     def _components(self) -> list[str]:
         return list(dict.fromkeys(name for agent in self.report.agents for name in agent.overall.components))
@@ -98,35 +111,6 @@ class TrialTable:
         names = {name for agent in self.report.agents for name in agent.overall.metrics} - METRICS_IN_FIXED
         taken = {*FIXED, *(f"score_{name}" for name in self._components())}
         return {name: f"metric_{name}" if name in taken else name for name in sorted(names)}
-
-
-def _common(result: TrialResult, agent: AgentReport) -> dict[str, Any]:
-    return {
-        "agent": result.trial.agent,
-        "tool": agent.tool,
-        "checkpoint": agent.checkpoint,
-        "trial": result.trial.index,
-        "seed": result.trial.seed,
-        "success": int(result.success) if result.outcome.scored else None,
-        "steps_total": result.steps_total,
-        "steps_to_success": result.steps_to_success,
-        "episode_reward": result.episode_reward,
-        "wall_time_s": result.wall_time_s,
-        "sim_time_s": result.sim_time_s,
-        "npz_path": result.npz,
-        "task": result.trial.task,
-        "outcome": result.outcome.value,
-        "attempts": result.attempts,
-        "case": result.case,
-        "clipped_steps": result.clipped_steps,
-        "max_steps": result.max_steps,
-        "error": first_line(result.error),
-        "after_stop": int(result.after_stop),
-    }
-
-
-def _scores(score: Score) -> dict[str, float | None]:
-    return {"score": score.total, **{f"score_{name}": value for name, value in score.components.items()}}
 
 
 def _text(value: Any) -> str:
@@ -142,26 +126,42 @@ def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[str]]) 
         writer.writerows(rows)
 
 
-def write_trials(folder: Path, table: TrialTable, results: Iterable[TrialResult]) -> None:
-    """Write `summary.csv` row by row, then `trials.parquet` from it."""
-    columns = table.columns()
-    write_csv(folder / "summary.csv", columns, table.rows(results))
-    with replacing(folder / "trials.parquet") as temporary:
-        _csv_to_parquet(folder / "summary.csv", temporary, columns)
-
-
-def _csv_to_parquet(source: Path, target: Path, columns: dict[str, str]) -> None:
-    """One thread: the file's bytes depend on the rows only."""
+def write_trials(folder: Path, table: TrialTable) -> None:
+    """Write `summary.csv` and `trials.parquet`. One thread: the bytes of the files depend on the rows only."""
     import duckdb
 
-    types = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in columns.items())
-    literal = "".join(f"[{c}]" if c in "*?[" else c for c in str(source))
-    rows = (
-        f"SELECT * FROM read_csv({_quoted(literal)}, columns = {{{types}}}, auto_detect = false, "
-        """header = true, delim = ';', quote = '"', escape = '"', new_line = '\\n')"""
-    )
+    names, values = table.names(), table.values()
+    source = {f"v{i}": column for i, column in enumerate(values.values())}
+    source |= {f"n{i}": place + 1 for i, (place, _) in enumerate(names.values())}
+    picks = [_pick(name, kind, list(values), list(names)) for name, kind in table.columns().items()]
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        connection.execute(f"COPY ({rows}) TO {_quoted(str(target))} (FORMAT parquet, COMPRESSION zstd)")
+        for i, (_, texts) in enumerate(names.values()):
+            connection.execute(f"SET VARIABLE n{i} = ?", [texts])
+        for target, how in (("summary.csv", CSV), ("trials.parquet", PARQUET)):
+            with replacing(folder / target) as temporary:
+                connection.execute(f"COPY (SELECT {', '.join(picks)} FROM source) TO {_quoted(str(temporary))} ({how})")
+    assert source is not None
+
+
+CSV = "FORMAT csv, DELIM ';', HEADER true, NULL ''"
+PARQUET = "FORMAT parquet, COMPRESSION zstd"
+
+
+def _pick(name: str, kind: str, values: list[str], names: list[str]) -> str:
+    """How a column is read from the source, with its type; what is not there is NULL."""
+    if name in names:
+        i = names.index(name)
+        value = f"list_extract(getvariable('n{i}'), n{i})"
+    elif name not in values:
+        value = "NULL"
+    else:
+        value = f"v{values.index(name)}"
+        value = f"nullif({value}, '')" if kind == TEXT else f"nullif({value}, 'nan'::DOUBLE)"
+    return f"CAST({value} AS {kind}) AS {_identifier(name)}"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _quoted(words: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from proctor.config.models import EvalConfig
+from proctor.record.batch import TrialBatch, batched
 from proctor.record.result import TrialResult
-from proctor.report.aggregate import build_report
+from proctor.report.accumulate import Columns
+from proctor.report.aggregate import report_of
 from proctor.report.files import write_text
 from proctor.report.html import to_html
 from proctor.report.joint_errors import read_joint_errors
@@ -28,13 +30,19 @@ def write_reports(
     context: ReportContext,
 ) -> Report:
     """Write `summary.csv`, `trials.parquet`, `report.{json,csv,md,html}` and `pictures/` (where there are any) into
-    `folder`. `results` is called twice and gives the finished trials in plan order each time. Equal results give equal
+    `folder`. `results` gives the finished trials in plan order. Equal results give equal
     bytes, `context` aside."""
-    report = build_report(cfg, results(), context)
+    return write_batches(folder, cfg, batched(results()), context)
+
+
+def write_batches(folder: Path, cfg: EvalConfig, batches: Iterable[TrialBatch], context: ReportContext) -> Report:
+    """As `write_reports`, of trials that come in batches."""
+    columns = Columns(cfg, batches, make_scoring(cfg.scoring, context.base))
+    report = report_of(cfg, columns, context)
     report = replace(
         report, joint_errors=read_joint_errors(folder, report.cases), passages=read_passages(folder, report)
     )
-    write_trials(folder, TrialTable(report, make_scoring(cfg.scoring, context.base)), results())
+    write_trials(folder, TrialTable(report, columns.trials))
     write_pictures(folder, report.passages)
     write_json(folder / "report.json", report)
     write_agents(folder / "report.csv", report)

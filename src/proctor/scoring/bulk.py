@@ -1,8 +1,9 @@
-"""Scores of many trials at once, for the built-in scorings: equal to `Scoring.score`, row by row, to the last bit but
-those of the exponential function."""
+"""Scores of many trials at once, for the built-in scorings: equal to `Scoring.score`, row by row, to the last bit. The
+operations are the same, in the same order, and exponentials are those of `math`."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -30,29 +31,41 @@ def bulk_metrics(scoring: Scoring) -> tuple[str, ...] | None:
 def bulk_totals(scoring: Scoring, columns: Columns) -> np.ndarray:
     """The total of every scored trial, NaN where there is none. Raises TypeError for a scoring that `bulk_metrics`
     does not know."""
+    return bulk_scores(scoring, columns)[0]
+
+
+def bulk_scores(scoring: Scoring, columns: Columns) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """As `bulk_totals`, with the components by name."""
     if type(scoring) is SuccessScoring:
-        totals = columns["success"].copy()
+        totals, parts = columns["success"], {"success": columns["success"]}
     elif type(scoring) is ReturnScoring:
-        totals = columns["episode_reward"].copy()
+        totals, parts = columns["episode_reward"], {}
     elif type(scoring) in (DefaultV1, RankingV1):
-        totals = _weighted(scoring, columns)
+        parts = {
+            "success": columns["success"],
+            "efficiency": _efficiency(scoring, columns),
+            "safety": _safety(scoring, columns),
+            "smoothness": _smoothness(scoring, columns),
+        }
+        totals = _weighted(scoring, parts)
     else:
         raise TypeError(f"the scoring {scoring.name} is not known column by column")
-    floor = np.nan if scoring.floor is None else scoring.floor
-    totals = np.where(columns["broken"], floor, totals)
-    return np.where(np.isfinite(totals), totals, np.nan)
+    broken, floor = columns["broken"], np.nan if scoring.floor is None else scoring.floor
+    floors = {name: 0.0 if name == "success" else np.nan for name in parts}
+    return _known(np.where(broken, floor, totals)), {
+        name: _known(np.where(broken, floors[name], values)) for name, values in parts.items()
+    }
 
 
-def _weighted(scoring: Scoring, columns: Columns) -> np.ndarray:
+def _known(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _weighted(scoring: Scoring, parts: Columns) -> np.ndarray:
     cfg = scoring.cfg
-    parts = [
-        (columns["success"], cfg.w_success),
-        (_efficiency(scoring, columns), cfg.w_efficiency),
-        (_safety(scoring, columns), cfg.w_safety),
-        (_smoothness(scoring, columns), cfg.w_smoothness),
-    ]
-    total, norm = np.zeros(len(columns["success"])), np.zeros(len(columns["success"]))
-    for values, weight in parts:
+    weights = (cfg.w_success, cfg.w_efficiency, cfg.w_safety, cfg.w_smoothness)
+    total, norm = np.zeros(len(parts["success"])), np.zeros(len(parts["success"]))
+    for values, weight in zip(parts.values(), weights, strict=True):
         known = ~np.isnan(values)
         total += np.where(known, weight * values, 0.0)
         norm += np.where(known, weight, 0.0)
@@ -91,4 +104,6 @@ def _smoothness(scoring: Scoring, columns: Columns) -> np.ndarray:
 
 def _penalty(values: np.ndarray, scale: float) -> np.ndarray:
     """exp(-value / scale); a scale of 0 or less switches the penalty off for known values."""
-    return np.exp(-values / scale) if scale > 0 else np.where(np.isnan(values), np.nan, 1.0)
+    if scale <= 0:
+        return np.where(np.isnan(values), np.nan, 1.0)
+    return np.array([math.exp(x) for x in (-values / scale).tolist()])
