@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proctor.comparison import Comparison, Difference, Measure, Pair, TaskDifference
+from proctor.comparison.model import MEASURES
 from proctor.report import svg, text
 from proctor.report.judgement import difference_words, p_value
 from proctor.report.markup import NONE, lead, small, table
 from proctor.report.svg import esc
 
-MOST_ROWS, MOST_DRAWN, MOST_TASKS = 60, 15, 40
+MOST_ROWS, MOST_OPEN, MOST_DRAWN, MOST_TASKS = 60, 8, 15, 40
 EFFECTS = {
     "paired_d": "d",
     "paired_odds_ratio": "odds",
@@ -40,7 +41,16 @@ def _words(found: Comparison) -> str:
 
 
 def _plots(found: Comparison) -> str:
-    return '<div class="pair">' + _plot(found, "success") + _plot(found, "score") + "</div>"
+    drawn = [_plot(found, measure) for measure in shown_measures(found)]
+    return f'<div class="pair">{"".join(drawn)}</div>'
+
+
+def shown_measures(found: Comparison) -> tuple[Measure, ...]:
+    """Success alone where scores say the same, pair by pair."""
+    same = all(
+        (pair.score.value, pair.score.interval) == (pair.success.value, pair.success.interval) for pair in found.pairs
+    )
+    return ("success",) if same else MEASURES
 
 
 def _plot(found: Comparison, measure: Measure) -> str:
@@ -79,11 +89,22 @@ def _row(found: Comparison, pair: Pair, measure: Measure, axis: svg.Axis) -> str
 
 
 def _table(found: Comparison) -> str:
-    header = ["First − second", "n", "Success", "p", "Won alone", "Score", "p", "Effect"]
+    scores = ["Score", "p"] if "score" in shown_measures(found) else []
+    header = ["First − second", "n", "Success", "p", "Won alone", *scores, "Effect"]
     rows = [_cells(found, pair) for pair in found.pairs[:MOST_ROWS]]
     hidden = len(found.pairs) - MOST_ROWS
     more = lead(f"{hidden:,} more pairs are in the JSON file.") if hidden > 0 else ""
-    return table("Every pair: differences with intervals and tests", header, rows, "versus") + more + _methods(found)
+    return _folded("Every pair: differences with intervals and tests", header, rows, "versus") + more + _methods(found)
+
+
+def _folded(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], kind: str) -> str:
+    """A table whose rows beyond the first are behind a fold."""
+    shown, rest = (rows, []) if len(rows) <= MOST_OPEN + 2 else (rows[:MOST_OPEN], rows[MOST_OPEN:])
+    drawn = table(caption, header, shown, kind)
+    if not rest:
+        return drawn
+    folded = table(f"{caption}, more", header, rest, kind)
+    return f"{drawn}<details><summary>{len(rest)} more pairs</summary>{folded}</details>"
 
 
 def _cells(found: Comparison, pair: Pair) -> list[str]:
@@ -96,8 +117,7 @@ def _cells(found: Comparison, pair: Pair) -> list[str]:
         _spread(pair.success),
         _p(found, pair, "success"),
         alone,
-        _spread(pair.score),
-        _p(found, pair, "score"),
+        *([_spread(pair.score), _p(found, pair, "score")] if "score" in shown_measures(found) else []),
         _effect(pair),
     ]
 
@@ -125,8 +145,12 @@ def _p(found: Comparison, pair: Pair, measure: Measure) -> str:
 def _effect(pair: Pair) -> str:
     names = ("paired_d", "cliffs_delta", "paired_odds_ratio", "odds_ratio")
     known = {**pair.success.effects, **pair.score.effects}
-    shown = [f"{EFFECTS[name]} {text.number(known[name], 2)}" for name in names if name in known]
+    shown = [f"{EFFECTS[name]} {_two_digits(known[name])}" for name in names if name in known]
     return esc(", ".join(shown).replace("-", "−")) or NONE
+
+
+def _two_digits(value: float) -> str:
+    return text.number(round(value, 2), 2) if abs(value) < 1 else text.number(value, 2)
 
 
 def _methods(found: Comparison) -> str:
@@ -134,7 +158,7 @@ def _methods(found: Comparison) -> str:
         {
             f"{measure}: {own.test.method}, {own.method if own.interval else 'no interval'}"
             for pair in found.pairs
-            for measure in ("success", "score")
+            for measure in shown_measures(found)
             if (own := pair.of(measure)).test is not None
         }
     )
@@ -153,7 +177,7 @@ def _by_task(found: Comparison) -> str:
         [f'{esc(p.a)} <span class="less">−</span> {esc(p.b)}', *(_wins(_of_task(p.tasks, task)) for task in tasks)]
         for p in pairs
     ]
-    return table("Pairs won, tied and lost by the first, by score (by success without one)", header, rows, "wins")
+    return _folded("Pairs won, tied and lost by the first, by score (by success without one)", header, rows, "wins")
 
 
 def _of_task(tasks: Sequence[TaskDifference], name: str) -> TaskDifference | None:

@@ -38,13 +38,20 @@ def _open(found: Comparison, rivals: list[Pair]) -> str:
     if equal:
         same = text.listed([pair.b for pair in equal], most=3)
         return f"{first.a} and {same} have exactly the same {_name(found.by)} on {_trials(equal[0])}: no winner."
-    compared = found.pairs[0]
-    value = _value(found.by, compared.of(found.by).value_a)
+    standing = found.agents[0]
+    value = _value(found.by, standing.score if found.by == "score" else standing.rate)
     nearest = "" if len(rivals) == 1 else f"to {first.b}, "
     return (
         f"No winner yet. {first.a} ranks first ({_name(found.by)} {value}), but {_trials(first)} do not tell it from "
-        f"{names}: {nearest}{_difference(found, first, counted=False)}. {more_trials(found, first)}"
+        f"{names}: {nearest}{_difference(found, first, counted=False)}.{_beaten(found, first.a)} "
+        f"{more_trials(found, first)}"
     )
+
+
+def _beaten(found: Comparison, best: str) -> str:
+    """Whom the first agent is better than all the same."""
+    names = [pair.b for pair in found.pairs if pair.a == best and found.different(pair)]
+    return f" It is better than {text.listed(names, most=3)}." if names else ""
 
 
 def more_trials(found: Comparison, pair: Pair, measure: Measure | None = None) -> str:
@@ -52,7 +59,7 @@ def more_trials(found: Comparison, pair: Pair, measure: Measure | None = None) -
     needed = needed_trials(found, pair, measure, POWER)
     n = min(pair.n_a, pair.n_b)
     if needed is None:
-        return "No number of trials settles a difference of 0; say which difference would matter: `proctor power`."
+        return "No number of trials settles a difference of 0; proctor power says how many show one that matters."
     if needed.n is None:
         return "A million trials would not settle a difference as small as this."
     total = _rounded(max(needed.n, n + 1), n)
@@ -146,7 +153,8 @@ def _signed(measure: Measure, value: float | None, interval: Interval | None) ->
         return text.NONE
     if measure == "success":
         return _points(value)
-    return text.fixed(value, interval).replace("-", "−")
+    words = text.fixed(value, interval)
+    return (words.removeprefix("-") if not float(words.replace(",", "")) else words).replace("-", "−")
 
 
 def _points(value: float) -> str:
