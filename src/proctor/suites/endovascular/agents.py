@@ -21,7 +21,9 @@ from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo
 STUCK_STEPS = 12
 """Steps without progress before the navigator backs off."""
 PROGRESS_MM = 1.0
-ASIDE_MM, ASTRAY_MM, RETREAT_STEPS = 2.0, 8.0, 4
+ASIDE_MM, ASTRAY_MM, PASSED_MM = 2.0, 20.0, 3.0
+HOOK_STEPS, FACING_RAD = 40.0, 0.6
+"""At most so many steps to draw the tip back over the mouth of a branch, and how well it faces it meanwhile."""
 TURN_GAIN = 2.0
 """Turning speed per angle to go, 1/s."""
 
@@ -52,10 +54,12 @@ class Navigator(Policy):
         self._turns = {task: float(box.high[1]) for task, box in spaces.action.items()}
 
     def reset(self, trials: Sequence[Trial]) -> dict[str, np.ndarray]:
-        """`best`: least remaining path so far (mm); `stuck`: steps since; `back`: steps of backing off left; `spin`:
-        turning speed meanwhile; `tries`: how often it has backed off; `bias`: by how much it aims beside (rad)."""
+        """`best`: least remaining path so far (mm); `mark`: the same since it last backed off; `stuck`: steps since then
+        without progress; `back`: steps of backing off left; `low`: least path meanwhile; `spin`: turning speed meanwhile; `tries`: how often it has
+        backed off since `best`; `bias`: by how much it aims beside (rad)."""
         n = len(trials)
-        return {"best": np.full(n, np.inf), **{key: np.zeros(n) for key in ("stuck", "back", "spin", "tries", "bias")}}
+        far = {key: np.full(n, np.inf) for key in ("best", "mark")}
+        return {**far, **{key: np.zeros(n) for key in ("stuck", "back", "low", "spin", "tries", "bias")}}
 
     def act(self, batch: Batch) -> Actions:
         seen: dict[str, np.ndarray] = {
@@ -78,32 +82,48 @@ def _decide(
 ) -> tuple[float, float]:
     """(translation, rotation) for one trial; `mind` is updated in place."""
     remaining = float(view["remaining"][0])
-    angle, aside = _bearing(view)
-    mind["stuck"] += 1
-    if remaining < mind["best"] - PROGRESS_MM:
-        mind["best"], mind["stuck"], mind["tries"], mind["bias"] = remaining, 0.0, 0.0, 0.0
-    astray = remaining > mind["best"] + ASTRAY_MM
-    if mind["back"] <= 0 and (astray or mind["stuck"] > STUCK_STEPS + 2 * mind["tries"]):
-        mind["tries"] += 1
-        mind["stuck"] = 0.0
-        wide = min(0.3 + 0.2 * mind["tries"], 1.5)
-        mind["bias"] = float(rng.normal(0.0, wide)) if mind["tries"] > 1 else 0.0
-        mind["spin"] = float(rng.uniform(-0.5, 0.5)) * turning
-        mind["back"] = float(3 + rng.integers(3 + 2 * min(int(mind["tries"]), 6))) + (RETREAT_STEPS if astray else 0)
+    angle, aside = _bearing(view, "beyond" if mind["tries"] > 0 else "ahead")
     angle = (angle + mind["bias"] + np.pi) % (2 * np.pi) - np.pi
     spin = float(np.clip(TURN_GAIN * angle, -turning, turning)) if aside else 0.0
     if mind["back"] > 0:
-        mind["back"] -= 1
-        return -speed, spin if aside else mind["spin"]
+        return _back_off(mind, remaining, angle if aside else 0.0, speed), spin if aside else mind["spin"]
+    mind["stuck"] += 1
+    if remaining < mind["mark"] - PROGRESS_MM:
+        mind["mark"], mind["stuck"] = remaining, 0.0
+    if remaining < mind["best"] - PROGRESS_MM:
+        mind["best"], mind["tries"], mind["bias"] = remaining, 0.0, 0.0
+    astray = remaining > mind["mark"] + ASTRAY_MM
+    if astray or mind["stuck"] > STUCK_STEPS + 2 * mind["tries"]:
+        mind["tries"] += 1
+        tries = min(int(mind["tries"]), 6)
+        mind["bias"] = float(rng.normal(0.0, 0.2 * tries)) if mind["tries"] > 1 else 0.0
+        mind["spin"] = float(rng.uniform(-0.5, 0.5)) * turning
+        mind["low"] = np.inf if astray else -np.inf
+        mind["back"] = HOOK_STEPS if astray else float(4 + rng.integers(3 + 2 * tries))
     return speed * float(np.clip(np.cos(angle), 0.15, 1.0) if aside else 1.0), spin
 
 
-def _bearing(view: dict[str, Any]) -> tuple[float, bool]:
-    """The angle by which the handle must turn so that the tip's bend faces the next point; whether that point lies
-    aside of the shaft's line at all."""
+def _back_off(mind: dict[str, Any], remaining: float, angle: float, speed: float) -> float:
+    """The speed of a step back. A tip that has gone past a branch is turned towards it first, then drawn slowly over
+    its mouth, until it has gone past the other way."""
+    mind["back"] -= 1
+    mind["mark"], mind["stuck"] = remaining, 0.0
+    if mind["low"] < 0:
+        return -speed
+    if abs(angle) > FACING_RAD:
+        return 0.0
+    mind["low"] = min(mind["low"], remaining)
+    if remaining > mind["low"] + PASSED_MM:
+        mind["back"] = 0.0
+    return -0.6 * speed
+
+
+def _bearing(view: dict[str, Any], goal: str) -> tuple[float, bool]:
+    """The angle by which the handle must turn so that the tip's bend faces that point; whether the point lies aside of
+    the shaft's line at all."""
     shaft = view["shaft"]
     have = view["heading"] - (view["heading"] @ shaft) * shaft
-    offset = view["ahead"] - view["shaft_pos"]
+    offset = view[goal] - view["shaft_pos"]
     want = offset - (offset @ shaft) * shaft
     angle = float(np.arctan2(shaft @ np.cross(have, want), have @ want))
     return angle, bool(np.linalg.norm(want) > ASIDE_MM and np.linalg.norm(have) > 0.05)

@@ -26,7 +26,7 @@ from proctor.suites.protocol import Env, Step
 REWARD_TARGET, REWARD_PATH_PER_MM, REWARD_STEP = 1.0, 0.001, -0.005
 RECORDED_POINTS = 32
 """Points of the wire in a record, evenly from the tip to the entry."""
-LOOK_AHEAD_MM = 14.0
+LOOK_AHEAD_MM, LOOK_BEYOND_MM = 14.0, 26.0
 SHAFT_MM = 16.0
 """How far behind the tip the privileged direction of the shaft is taken."""
 
@@ -164,6 +164,7 @@ class EndovascularEnv(Env):
             "shaft": track(wire.shaft(SHAFT_MM)).astype(np.float32),
             "shaft_pos": track(wire.along(np.array([SHAFT_MM]))[0]).astype(np.float32),
             "ahead": track(self.route.ahead(wire.tip, LOOK_AHEAD_MM)).astype(np.float32),
+            "beyond": track(self.route.ahead(wire.tip, LOOK_BEYOND_MM)).astype(np.float32),
             "remaining": np.array([self._remaining_mm], np.float32),
             "handle_force": np.array([wire.push_force_n], np.float32),
         }
@@ -193,6 +194,7 @@ def _observation_space(options: EndovascularOptions) -> spaces.Dict:
                 "shaft": box(3, bound=1.001),
                 "shaft_pos": box(3),
                 "ahead": box(3),
+                "beyond": box(3),
                 "remaining": box(1),
                 "handle_force": box(1),
             }

@@ -13,6 +13,7 @@ class EndovascularSuite(Suite):
 
     name: ClassVar[str] = "endovascular"
     Options: ClassVar[type[SuiteOptions]] = EndovascularOptions
+    kernels: ClassVar[tuple[str, ...]] = ("proctor.suites.endovascular.warming:warm",)
 
     def task_name(self, options: EndovascularOptions) -> str:
         """Such as `arch-I-lcca`."""
