@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
@@ -23,6 +25,7 @@ class TrialBatch:
     values of `Outcome`, `success` and `after_stop` are truthy or not, `metrics` are mappings."""
 
     columns: dict[str, Sequence[Any]]
+    _numbers: dict[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of_rows(cls, rows: Sequence[tuple[Any, ...]]) -> TrialBatch:
@@ -43,6 +46,12 @@ class TrialBatch:
     def __getitem__(self, name: str) -> Sequence[Any]:
         return self.columns[name]
 
+    def metric(self, name: str) -> np.ndarray:
+        """A metric of every trial as float64, NaN where there is no value."""
+        if name not in self._numbers:
+            self._numbers[name] = numbers([metrics.get(name) for metrics in self.columns["metrics"]])
+        return self._numbers[name]
+
     def results(self) -> Iterator[TrialResult]:
         """The trials as objects."""
         outcomes = {outcome.value: outcome for outcome in Outcome}
@@ -51,6 +60,11 @@ class TrialBatch:
             values["outcome"] = outcomes[values["outcome"]]
             values["success"], values["after_stop"] = bool(values["success"]), bool(values["after_stop"])
             yield TrialResult(trial=Trial(*row[:4]), **values)
+
+
+def numbers(values: Sequence[float | None]) -> np.ndarray:
+    """As float64, NaN for None."""
+    return np.array(values, dtype=np.float64)
 
 
 def batched(results: Iterable[TrialResult]) -> Iterator[TrialBatch]:

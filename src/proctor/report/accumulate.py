@@ -95,7 +95,8 @@ class Columns:
 
     def _key(self, row: int) -> str:
         trials = self.trials
-        return Trial(*trials.pairs[trials["cell"][row]], int(trials["index"][row]), int(trials["seed"][row])).key
+        agent, task = trials.pairs[int(trials["cell"][row])]
+        return Trial(agent, task, int(trials["index"][row]), int(trials["seed"][row])).key
 
 
 def _cell(trials: Trials, cell: int, rows: np.ndarray, cap: int) -> CellColumns:
@@ -147,7 +148,8 @@ def _mark(trials: Trials, row: int) -> Mark:
 
 def _cases(trials: Trials, scored: np.ndarray) -> dict[str, list[CaseTrial]]:
     found: dict[str, list[CaseTrial]] = {}
-    for position, row in enumerate(scored.tolist()):
-        if (case := trials["case"][row]) is not None:
-            found.setdefault(case, []).append(CaseTrial(position, bool(trials["success"][row]), trials["npz"][row]))
+    values = zip(*(trials[name][scored].tolist() for name in ("case", "success", "npz")), strict=True)
+    for position, (case, success, npz) in enumerate(values):
+        if case is not None:
+            found.setdefault(case, []).append(CaseTrial(position, success, npz))
     return found

@@ -90,7 +90,7 @@ class _Estimator:
             interval=found.interval,
             n_missing=found.n_missing,
             degenerate=found.degenerate,
-            method="bootstrap",
+            method="bca_expansion" if found.expanded else "bootstrap",
         )
 
     def _components(self, cells: Sequence[CellColumns]) -> list[str]:

@@ -66,7 +66,7 @@ class MeanEstimate:
     interval: Interval | None = None
     n_missing: int = 0
     degenerate: bool = False
-    method: Literal["bootstrap", "student_t", "wilson"] = "student_t"
+    method: Literal["bootstrap", "bca_expansion", "student_t", "wilson"] = "student_t"
 
 
 @dataclass(frozen=True, slots=True)

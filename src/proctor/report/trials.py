@@ -13,10 +13,10 @@ import numpy as np
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-from proctor.record.batch import TrialBatch
+from proctor.record.batch import TrialBatch, numbers
 from proctor.record.episode import Outcome
 from proctor.scoring import Scoring
-from proctor.scoring.columns import numbers, score_batch
+from proctor.scoring.columns import score_batch
 
 OUTCOMES = tuple(Outcome)
 _OUTCOME_CODES = {outcome.value: code for code, outcome in enumerate(OUTCOMES)}
@@ -87,7 +87,7 @@ class Trials:
         found = batch["metrics"]
         _note_names(self.cell_metrics, found, entering, cells)
         names: set[str] = set().union(*found)
-        return {name: numbers([metrics.get(name) for metrics in found]) for name in names}
+        return {name: batch.metric(name) for name in names}
 
     def _add_named(self, kind: str, columns: dict[str, np.ndarray]) -> None:
         for name, values in columns.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proctor.record.batch import TrialBatch
+from proctor.record.batch import TrialBatch, numbers
 from proctor.record.episode import Outcome
 from proctor.scoring.bulk import COLUMNS, bulk_metrics, bulk_scores
 from proctor.scoring.protocol import Scoring
@@ -34,7 +34,7 @@ def score_batch(scoring: Scoring, batch: TrialBatch) -> Scores:
         return _one_by_one(scoring, batch)
     outcomes = batch["outcome"]
     found = {name: numbers(batch[name]) for name in COLUMNS}
-    found |= {name: _finite(numbers([values.get(name) for values in batch["metrics"]])) for name in metrics}
+    found |= {name: _finite(batch.metric(name)) for name in metrics}
     found["broken"] = np.fromiter((outcome in BROKEN for outcome in outcomes), bool, len(batch))
     total, parts = bulk_scores(scoring, found)
     unscored = np.fromiter((outcome in UNSCORED for outcome in outcomes), bool, len(batch))
@@ -50,11 +50,6 @@ def _one_by_one(scoring: Scoring, batch: TrialBatch) -> Scores:
         {name: numbers([score.components.get(name) for score in scores]) for name in names},
         [tuple(score.components) for score in scores],
     )
-
-
-def numbers(values: Sequence[float | None]) -> np.ndarray:
-    """As float64, NaN for None."""
-    return np.array(values, dtype=np.float64)
 
 
 def _finite(values: np.ndarray) -> np.ndarray:
