@@ -34,3 +34,5 @@ if ! "$python" -m venv "$venv"; then
 fi
 echo "Installing Proctor and its extras into $venv ..."
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[torch,onnx,sb3,video,menagerie,tensorboard,dev]"
+echo "Compiling kernels ..."
+"$venv/bin/python" scripts/compile_kernels.py
