@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import sides, transport
+from benchmarks.comparing import comparing
 from benchmarks.intervals import statistics
 from benchmarks.sides import Measured
 from benchmarks.table import Row, shown
@@ -140,6 +141,7 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "tracking": tracking,
     "tracking_rollout": rollout,
     "statistics": statistics,
+    "comparing": comparing,
 }
 
 

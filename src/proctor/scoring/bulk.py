@@ -25,7 +25,7 @@ def bulk_metrics(scoring: Scoring) -> tuple[str, ...] | None:
     kind = type(scoring)
     if kind in (SuccessScoring, ReturnScoring):
         return ()
-    return (*FORCES, LCP, SPEED, JERK) if kind in (DefaultV1, RankingV1) else None
+    return {DefaultV1: (*FORCES, LCP, SPEED), RankingV1: (*FORCES, LCP, JERK)}.get(kind)
 
 
 def bulk_totals(scoring: Scoring, columns: Columns) -> np.ndarray:
@@ -98,7 +98,7 @@ def _smoothness(scoring: Scoring, columns: Columns) -> np.ndarray:
     if type(scoring) is DefaultV1:
         return _penalty(columns[SPEED], cfg.speed_scale_mm_s)
     if cfg.jerk_scale_mm_s3 is None:
-        return np.full(len(columns[JERK]), np.nan)
+        return np.full(len(columns["success"]), np.nan)
     return _penalty(columns[JERK], cfg.jerk_scale_mm_s3)
 
 
