@@ -15,7 +15,7 @@ from typing import Any
 
 from proctor.errors import InputError, RunError
 from proctor.plan.trial import Trial
-from proctor.record.batch import BATCH, NAMES, TrialBatch
+from proctor.record.batch import BATCH, FETCH, NAMES, TrialBatch
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 
@@ -185,8 +185,11 @@ class Ledger:
             f"SELECT agent, task, idx, seed, {_IN_ORDER} FROM trials WHERE state = 'done' "
             "ORDER BY agent_position, task_position, idx"
         )
-        while rows := cursor.fetchmany(BATCH):
-            yield TrialBatch.of_rows(rows)
+        import duckdb
+
+        with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+            while columns := _columns(cursor):
+                yield TrialBatch.of_columns(columns, connection)
 
     def result(self, agent: str, task: str, index: int) -> TrialResult | None:
         row = self._db.execute(
@@ -211,6 +214,18 @@ class Ledger:
         finally:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
+
+
+def _columns(cursor: sqlite3.Cursor) -> dict[str, Sequence[Any]]:
+    """The next rows as columns, fetched in small parts, which stay in the processor's cache; none at the end."""
+    parts: dict[str, list[Any]] = {name: [] for name in NAMES}
+    for _ in range(BATCH // FETCH):
+        rows = cursor.fetchmany(FETCH)
+        if not rows:
+            break
+        for column, values in zip(parts.values(), zip(*rows, strict=True), strict=True):
+            column += values
+    return dict(parts) if parts["agent"] else {}
 
 
 def _connect(path: Path) -> sqlite3.Connection:

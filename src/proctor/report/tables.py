@@ -135,12 +135,12 @@ def write_trials(folder: Path, table: TrialTable) -> None:
     source |= {f"n{i}": place + 1 for i, (place, _) in enumerate(names.values())}
     picks = [_pick(name, kind, list(values), list(names)) for name, kind in table.columns().items()]
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        connection.register("source", source)
         for i, (_, texts) in enumerate(names.values()):
             connection.execute(f"SET VARIABLE n{i} = ?", [texts])
         for target, how in (("summary.csv", CSV), ("trials.parquet", PARQUET)):
             with replacing(folder / target) as temporary:
                 connection.execute(f"COPY (SELECT {', '.join(picks)} FROM source) TO {_quoted(str(temporary))} ({how})")
-    assert source is not None
 
 
 CSV = "FORMAT csv, DELIM ';', HEADER true, NULL ''"

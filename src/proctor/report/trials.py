@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,12 @@ import numpy as np
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-from proctor.record.batch import TrialBatch, numbers
+from proctor.record.batch import Metrics, TrialBatch, numbers
 from proctor.record.episode import Outcome
 from proctor.scoring import Scoring
 from proctor.scoring.columns import score_batch
 
 OUTCOMES = tuple(Outcome)
-_OUTCOME_CODES = {outcome.value: code for code, outcome in enumerate(OUTCOMES)}
 _WHOLE = ("index", "seed", "attempts", "steps_total", "max_steps", "clipped_steps")
 _REAL = ("steps_to_success", "episode_reward", "wall_time_s", "sim_time_s")
 _TEXT = ("npz", "video", "case")
@@ -53,7 +51,7 @@ class Trials:
     def _add(self, batch: TrialBatch, scoring: Scoring) -> None:
         cells = self._cell_codes(batch)
         scores = score_batch(scoring, batch)
-        outcome = np.array([_OUTCOME_CODES[value] for value in batch["outcome"]], np.int8)
+        outcome = batch.outcome_codes
         columns: dict[str, np.ndarray] = {
             "cell": cells,
             "outcome": outcome,
@@ -70,24 +68,20 @@ class Trials:
         for name, values in columns.items():
             self._parts.setdefault(name, []).append(values)
         entering = _SCORED[outcome] & ~columns["after_stop"]
-        self._add_named("m", self._metric_columns(batch, entering, cells))
-        _note_names(self.cell_components, scores.named, entering, cells)
-        self._add_named("c", scores.components)
+        _note_names(self.cell_metrics, batch.metrics, entering, cells)
+        self._add_named("m", batch.metrics.columns)
+        _note_names(self.cell_components, scores.components, entering, cells)
+        self._add_named("c", scores.components.columns)
         self.n += len(batch)
 
     def _cell_codes(self, batch: TrialBatch) -> np.ndarray:
-        pairs = list(zip(batch["agent"], batch["task"], strict=True))
-        unknown = next((row for row, pair in enumerate(pairs) if pair not in self._cells), None)
-        if unknown is not None:
-            key = Trial(*pairs[unknown], batch["index"][unknown], 0).key
+        pairs = zip(batch["agent"], batch["task"], strict=True)
+        codes = np.array([self._cells.get(pair, -1) for pair in pairs], np.int32)
+        if (codes < 0).any():
+            row = int(codes.argmin())
+            key = Trial(batch["agent"][row], batch["task"][row], batch["index"][row], 0).key
             raise InputError(f"trial {key} belongs to no agent and task of the config")
-        return np.array([self._cells[pair] for pair in pairs], np.int32)
-
-    def _metric_columns(self, batch: TrialBatch, entering: np.ndarray, cells: np.ndarray) -> dict[str, np.ndarray]:
-        found = batch["metrics"]
-        _note_names(self.cell_metrics, found, entering, cells)
-        names: set[str] = set().union(*found)
-        return {name: batch.metric(name) for name in names}
+        return codes
 
     def _add_named(self, kind: str, columns: dict[str, np.ndarray]) -> None:
         for name, values in columns.items():
@@ -119,15 +113,11 @@ class _Growing:
 _SCORED = np.array([outcome.scored for outcome in OUTCOMES])
 
 
-def _note_names(
-    by_cell: list[set[str]], named: Sequence[Iterable[str]], entering: np.ndarray, cells: np.ndarray
-) -> None:
-    """Add the names of the trials that enter the numbers to their cells. Neighbours mostly share a cell."""
-    rows = np.flatnonzero(entering)
-    starts = [0, *(np.flatnonzero(np.diff(cells[rows])) + 1).tolist(), len(rows)]
-    for start, end in pairwise(starts):
-        if end > start:
-            by_cell[cells[rows[start]]].update(*[named[row] for row in rows[start:end].tolist()])
+def _note_names(by_cell: list[set[str]], found: Metrics, entering: np.ndarray, cells: np.ndarray) -> None:
+    """Add the names of the trials that enter the numbers to their cells."""
+    for code in np.unique(cells[entering].astype(np.int64) * len(found.named) + found.which[entering]).tolist():
+        cell, which = divmod(code, len(found.named))
+        by_cell[cell].update(found.named[which])
 
 
 def _texts(values: Sequence[Any]) -> np.ndarray:
