@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from proctor.suites.endovascular import kernel
 from proctor.suites.endovascular.anatomy import Branch, VesselTree
@@ -10,6 +11,8 @@ from proctor.suites.endovascular.rod import LENGTH, SETPOINT, STATUS, Field, Law
 
 OPEN = Field(np.full((3, 3, 3), -100.0, np.float32), np.zeros(3), 1.0)
 """No wall anywhere."""
+WALL = 30.0
+"""Contact stiffness, N/mm."""
 CORNERS = np.array([-200.0, 0.0, 200.0])
 
 
@@ -53,15 +56,29 @@ class Bench:
             self.substep(dt, friction)
 
     def substep(self, dt: float = 0.01, friction: float = 0.0) -> None:
-        law = Law(dt, 50, 30.0, friction, 4e-8, 4e-5)
-        kernel.substep(self.rod, self.state, self.field, law, self.work, self.sheath, self.status, 0.0)
+        law = Law(dt, 50, WALL, friction, 4e-8, 1e-5)
+        parts = (self.rod, self.state, self.field, law, self.work, self.sheath, self.status)
+        kernel.advance(*parts, 0.0, 0.0, 1)
 
     def energy(self) -> float:
-        """Kinetic, elastic and contact energy and that of the grip, N mm."""
-        rod, state, free = self.rod, self.state, self.free
-        moving = 0.5 * (rod.mass[:free, None] * state.v[:free, :3] ** 2).sum()
-        still = Law(1e9, 1, 30.0, 0.0, 0.0, 0.0)
-        kernel.begin(rod, state, still, self.work, free)
-        self.work.lag[:, 4] = rod.radius
-        energy = kernel.assemble(rod, state, self.field, still, self.work, self.sheath, self.status, free, 1.0)
-        return float(moving + energy)
+        """Kinetic, elastic and contact energy and that of the grip, N mm, computed anew."""
+        rod, n = self.rod, self.free
+        x, frames = self.state.x[: n + 1], Rotation.from_quat(self.state.q[: n + 1], scalar_first=True)
+        moving = 0.5 * (rod.mass[:n, None] * self.state.v[:n, :3] ** 2).sum()
+        shear = np.diff(x, axis=0) / rod.spacing - frames[:n].apply([0.0, 0.0, 1.0])
+        stretched = 0.5 * (rod.axial[:n, None] * rod.spacing * shear**2).sum()
+        strain = 2 * (frames[:-1].inv() * frames[1:]).as_quat(canonical=True)[:, :3]
+        strain[:, 0] -= rod.rest[1 : n + 1]
+        stiffness = np.stack([rod.bend, rod.bend, rod.twist], axis=1)[1 : n + 1]
+        bent = 0.5 / rod.spacing * (self.work.flex[1 : n + 1, None] * stiffness * strain**2).sum()
+        depth = np.array([kernel.sample(self.field, *point)[0] for point in x[:n]]) + rod.radius
+        held = 0.5 * kernel.GRIP_N_MM * (self.status[SETPOINT] - self.status[LENGTH]) ** 2
+        return float(moving + stretched + bent + pressed(depth, rod.radius).sum() + held)
+
+
+def pressed(depth: np.ndarray, radius: float) -> np.ndarray:
+    """The contact spring's energy at these penetrations."""
+    soft = kernel.SOFT_MM
+    onset = np.clip(depth + soft / 2, 0.0, soft) ** 3 * WALL / (6 * soft)
+    hard = np.where(depth > soft / 2, 0.5 * WALL * (depth**2 + soft**2 / 12), onset)
+    return hard + 0.5 * WALL * kernel.DEEP_FACTOR * np.maximum(depth - max(kernel.DEEP * radius, soft / 2), 0.0) ** 2

@@ -30,6 +30,8 @@ POLICIES = Registry(
         "latent": "proctor.policies.from_latent:LatentLoader",
         "tracking/mirror": "proctor.policies.named:MirrorLoader",
         "tracking/hold": "proctor.policies.named:HoldLoader",
+        "endovascular/push_only": "proctor.policies.named:PushOnlyLoader",
+        "endovascular/navigator": "proctor.policies.named:NavigatorLoader",
     },
 )
 

@@ -32,3 +32,29 @@ class HoldLoader(PythonLoader):
 
     name: ClassVar[str] = "tracking/hold"
     Options: ClassVar[type[PolicyOptions]] = HoldOptions
+
+
+class PushOnlyOptions(PythonOptions):
+    """`endovascular/push_only`. `kwargs: {speed: 0.6}` is its share of full speed."""
+
+    target: Literal["proctor.suites.endovascular.agents:PushOnly"] = "proctor.suites.endovascular.agents:PushOnly"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class PushOnlyLoader(PythonLoader):
+    """A wire in a vessel: pushes and never turns."""
+
+    name: ClassVar[str] = "endovascular/push_only"
+    Options: ClassVar[type[PolicyOptions]] = PushOnlyOptions
+
+
+class NavigatorOptions(PythonOptions):
+    """`endovascular/navigator`. `kwargs: {speed: 0.8}` is its share of full speed."""
+
+    target: Literal["proctor.suites.endovascular.agents:Navigator"] = "proctor.suites.endovascular.agents:Navigator"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class NavigatorLoader(PythonLoader):
+    """A wire in a vessel: turns the tip towards the next centreline point, backs off when stuck."""
+
+    name: ClassVar[str] = "endovascular/navigator"
+    Options: ClassVar[type[PolicyOptions]] = NavigatorOptions

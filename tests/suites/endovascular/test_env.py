@@ -11,14 +11,13 @@ from proctor import ConfigError, config_from_dict, run_evaluation
 from proctor.errors import InputError
 from proctor.metrics import METRICS
 from proctor.policies.protocol import SpaceInfo
+from proctor.suites.endovascular import kernel
 from proctor.suites.endovascular.agents import Navigator
 from proctor.suites.endovascular.env import RECORDED_POINTS, EndovascularEnv
 from proctor.suites.endovascular.options import EndovascularOptions
 from proctor.suites.endovascular.tools import TOOLS, Tool, find_tool
 from proctor.suites.endovascular.wire import SimulationDiverged
 from proctor.testing import EnvConformance
-
-AGENTS = "proctor.suites.endovascular.agents"
 
 
 def make(**options: Any) -> EndovascularEnv:
@@ -49,8 +48,8 @@ def test_signals_are_what_the_metrics_read() -> None:
     assert wanted <= signals.keys()
     assert signals["wire_pos3d"].shape == (RECORDED_POINTS, 3)
     assert signals["wire_pos3d"][0] == pytest.approx(signals["tip_pos3d"], abs=1e-4)
-    assert signals["inserted_length"] == pytest.approx(10 + 3 * 30 / 7.5)
-    assert signals["avg_translation_speed"] == pytest.approx(30.0)
+    assert signals["inserted_length"] == pytest.approx(10 + 3 * 30 / 7.5, abs=0.01)
+    assert signals["avg_translation_speed"] == pytest.approx(30.0, rel=1e-3)
 
 
 def test_the_first_velocity_is_zero_and_the_next_a_difference() -> None:
@@ -76,14 +75,33 @@ def test_pushing_reaches_the_easy_branch_and_ends_the_episode() -> None:
     assert away <= 5.0
 
 
-def test_the_wire_stays_in_the_lumen_whatever_is_done() -> None:
-    for arch_type, tool in (("I", "angled_standard"), ("II", "j_soft"), ("III", "micro")):
-        env = make(tool=tool, stop_at_tree_end=False, anatomy={"arch_type": arch_type})
-        rng = np.random.default_rng(0)
-        env.reset(0, 0)
-        for _ in range(12):
-            step = push(env, 10, rng.uniform(-10, 35), rng.uniform(-3, 3))
-            assert step.signals["wall_depth_max_mm"] < min(0.4, TOOLS[tool].radius_mm)
+@pytest.mark.parametrize(("tool", "arch_type"), [*zip(TOOLS, ("I", "III", "II", "III", "I"), strict=True)])
+def test_the_wire_stays_in_the_lumen_whatever_is_done(tool: str, arch_type: str) -> None:
+    env = make(tool=tool, stop_at_tree_end=False, anatomy={"arch_type": arch_type})
+    rng = np.random.default_rng(0)
+    env.reset(0, 0)
+    for _ in range(30):
+        command = np.array([rng.uniform(-10, 35), rng.uniform(-3, 3)], np.float32)
+        for _ in range(10):
+            signals = env.step(command).signals
+            assert signals["wall_depth_max_mm"] < min(0.4, TOOLS[tool].radius_mm)
+            assert abs(signals["handle_force_n"]) < 1.51
+        path = env.wire.points
+        middles = np.concatenate([path, (path[1:] + path[:-1]) / 2])
+        assert max(kernel.sample(env._field, *point)[0] for point in middles) < 0.0
+
+
+def test_forces_settle_when_nothing_is_done_any_more() -> None:
+    env = make(tool="angled_stiff", stop_at_tree_end=False)
+    rng = np.random.default_rng(1)
+    env.reset(0, 0)
+    for _ in range(16):
+        violent = push(env, 10, rng.uniform(0, 35), rng.uniform(-3, 3)).signals
+    push(env, 30, 0.0, 0.0)
+    calm = [push(env, 1, 0.0, 0.0).signals["wall_lcp_sum_abs"] for _ in range(10)]
+    assert violent["wall_lcp_sum_abs"] > 1.0
+    assert max(calm) - min(calm) < 0.02 * max(calm)
+    assert max(calm) <= violent["wall_lcp_sum_abs"] + 0.1
 
 
 def test_at_the_end_of_a_vessel_pushing_does_nothing() -> None:
@@ -91,8 +109,8 @@ def test_at_the_end_of_a_vessel_pushing_does_nothing() -> None:
     env.reset(0, 0)
     step = push(env, 110, speed=28.0)
     held = step.signals["inserted_length"]
-    assert push(env, 5).signals["inserted_length"] == held
-    assert push(env, 2, speed=-20.0).signals["inserted_length"] < held
+    assert push(env, 5).signals["inserted_length"] == pytest.approx(held, abs=0.001)
+    assert push(env, 2, speed=-20.0).signals["inserted_length"] < held - 4
 
 
 def test_seeds_turn_the_wire_and_draw_the_target() -> None:
@@ -103,19 +121,6 @@ def test_seeds_turn_the_wire_and_draw_the_target() -> None:
         found.add((str(env.constants()["case"]), round(env.wire.angle_rad, 6)))
     assert {case for case, _ in found} == {"lcca", "lsa"}
     assert len(found) == 8
-
-
-def test_a_tool_of_the_agent_is_used() -> None:
-    env = make()
-    env.equip("micro")
-    env.reset(0, 0)
-    assert env.wire.rod.radius == TOOLS["micro"].radius_mm
-    assert str(env.constants()["tool"]) == "micro"
-    env.equip(None)
-    env.reset(0, 0)
-    assert str(env.constants()["tool"]) == "angled_standard"
-    with pytest.raises(InputError, match=r'unknown tool "mikro"; did you mean "micro"\? \(known: angled_standard'):
-        env.equip("mikro")
 
 
 def test_a_diverged_simulation_is_an_error_not_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +140,7 @@ def test_a_picture_shows_vessel_wire_and_target() -> None:
     assert before.dtype == np.uint8
     assert before.shape == after.shape
     assert before.shape[2] == 3
+    assert before.shape[0] % 16 == before.shape[1] % 16 == 0
     assert after.min() < 40
     assert (before != after).any()
 
@@ -172,7 +178,10 @@ def test_the_navigator_says_what_it_needs() -> None:
 def test_serial_equals_parallel_and_agents_differ(tmp_path) -> None:
     anatomy = {"arch_type": "I", "seed": 1, "target_branches": ["lsa"], "image_frequency_hz": 7.5}
     raw = {
-        "agents": [{"name": "push", "policy": f"{AGENTS}:PushOnly"}, {"name": "nav", "policy": f"{AGENTS}:Navigator"}],
+        "agents": [
+            {"name": "push", "policy": "endovascular/push_only"},
+            {"name": "nav", "policy": "endovascular/navigator"},
+        ],
         "tasks": [{"suite": "endovascular", "options": {"anatomy": anatomy, "privileged": True}}],
         "n_trials": 2,
         "max_episode_steps": 40,

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from rods import OPEN, Bench, plane, slope, tube
+from scipy.spatial.transform import Rotation
 
 from proctor.suites.endovascular import grid, kernel
 from proctor.suites.endovascular.tools import Tool
@@ -25,8 +26,8 @@ def test_a_cantilever_bends_as_a_beam(bend: float, free: int) -> None:
     bench = Bench(free=free, bend=bend)
     expected = 0.02 * bench.length
     bench.work.force[0, 0] = 3 * bend * expected / bench.length**3
-    bench.settle()
-    assert bench.state.x[0, 0] == pytest.approx(expected, rel=0.01)
+    bench.settle(dt=5.0, steps=60)
+    assert bench.state.x[0, 0] == pytest.approx(expected, rel=0.02)
 
 
 def test_stiffness_does_not_depend_on_the_substep() -> None:
@@ -34,7 +35,7 @@ def test_stiffness_does_not_depend_on_the_substep() -> None:
     for dt in (0.001, 0.005, 0.02, 0.1):
         bench = Bench(free=30)
         bench.work.force[0, 1] = 0.05
-        bench.settle(dt, steps=int(2 / dt))
+        bench.settle(dt, steps=int(4 / dt))
         deflections.append(bench.state.x[0, 1])
     assert deflections == pytest.approx([deflections[0]] * 4, rel=1e-3)
 
@@ -61,8 +62,9 @@ def test_a_torque_twists_the_shaft_as_theory_says() -> None:
     bench.settle()
     arm = bench.state.x[0] - bench.state.x[30]
     torque = np.cross(arm, bench.work.force[0])[2]
-    rates = [2 * kernel.relative(bench.state.q, j, j + 1)[3] / bench.rod.spacing for j in range(28, 33)]
-    assert np.mean(rates) == pytest.approx(torque / 20.0, rel=0.05)
+    frames = Rotation.from_quat(bench.state.q[28:34], scalar_first=True)
+    rates = (frames[:-1].inv() * frames[1:]).as_rotvec()[:, 2] / bench.rod.spacing
+    assert rates.mean() == pytest.approx(torque / 20.0, rel=0.05)
 
 
 def test_a_free_tip_turns_with_the_handle() -> None:
@@ -140,19 +142,20 @@ def test_the_same_commands_give_the_same_bytes() -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.slow
 def test_a_million_random_substeps_stay_finite_and_inside() -> None:
-    bend = np.linspace(0, np.pi / 2, 60)
-    points = np.stack([40 * (1 - np.cos(bend)), 6 * np.sin(2 * bend), 40 * np.sin(bend)], axis=1)
+    bend = np.linspace(0, np.pi / 2, 40)
+    points = np.stack([22 * (1 - np.cos(bend)), 5 * np.sin(2 * bend), 22 * np.sin(bend)], axis=1)
     field = grid.build(tube(points, 4.0))
-    tool = Tool(
-        shaft_bending=120, shaft_torsion=100, tip_bending=8, tip_torsion=6, length_mm=80, tip_length_mm=20, taper_mm=20
-    )
-    wire = wire_in(field, tool, spacing_mm=5.0, substeps=2500, iterations=2)
-    wire._law = wire._law._replace(dt=1 / 7.5 / 12)
+    soft = {"shaft_bending": 120, "shaft_torsion": 100, "tip_bending": 8, "tip_torsion": 6, "taper_mm": 10}
+    tool = Tool(length_mm=50, tip_length_mm=10, curve_length_mm=8, **soft)
+    wire = wire_in(field, tool, spacing_mm=5.0, substeps=25)
+    wire._law = wire._law._replace(dt=1 / 7.5 / 6)
     rng = np.random.default_rng(0)
     wire.reset(10.0, 0.0)
-    for _ in range(400):
-        wire.step(rng.uniform(-35, 35), rng.uniform(-3, 3))
-        assert np.isfinite(wire.points).all()
-        assert wire.depth_max_mm < 0.4
+    worst, unsettled, steps = 0.0, 0, 1_000_000 // wire.physics.substeps
+    for speed, spin in rng.uniform((-35, -3), (35, 3), (steps, 2)):
+        wire.step(speed, spin)
+        worst, unsettled = max(worst, wire.depth_max_mm), unsettled + wire.unsettled
+        assert abs(wire.push_force_n) <= 1.5
+    assert worst < 0.4
+    assert unsettled < 1000

@@ -37,11 +37,11 @@ class Fluoroscope:
     def _shadow(self, inside: np.ndarray) -> np.ndarray:
         """How much contrast medium lies over each pixel, 0 to 1."""
         pixel = self._pixels(inside)
-        shape = (self._height // CELL_PX, self._width // CELL_PX)
-        bounds = [[0, self._height], [0, self._width]]
+        shape = (-(-self._height // CELL_PX), -(-self._width // CELL_PX))
+        bounds = [[0, shape[0] * CELL_PX], [0, shape[1] * CELL_PX]]
         depth, _, _ = np.histogram2d(pixel[:, 1], pixel[:, 0], bins=shape, range=bounds)
         fine = _blurred(depth, 1).repeat(CELL_PX, axis=0).repeat(CELL_PX, axis=1)
-        fine = _blurred(fine, 2)
+        fine = _blurred(fine[: self._height, : self._width], 2)
         return np.tanh(fine / (0.35 * fine.max()))
 
     def _pixels(self, points: np.ndarray) -> np.ndarray:

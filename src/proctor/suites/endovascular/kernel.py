@@ -64,6 +64,8 @@ STEEP = 1.75
 """Bound on the slope of an interpolated distance field."""
 
 compiled = functools.partial(njit, cache=True, nogil=True, error_model="numpy")
+inner = functools.partial(compiled, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""Without what Python needs to call it, which takes longer to compile than the function."""
 
 
 @compiled()
@@ -89,7 +91,11 @@ def sample(field, px, py, pz):
             t1 = -2.0 * b if n == 0 else n * (0.5 + n * b)
             t2 = -2.0 if n == 0 else 1.0
             low, mid, top = f[i + m, j + n, k - 1], f[i + m, j + n, k], f[i + m, j + n, k + 1]
-            w, w1, w2 = c0 * low + c1 * mid + c2 * top, (c - 0.5) * low - 2 * c * mid + (c + 0.5) * top, low - 2 * mid + top
+            w, w1, w2 = (
+                c0 * low + c1 * mid + c2 * top,
+                (c - 0.5) * low - 2 * c * mid + (c + 0.5) * top,
+                low - 2 * mid + top,
+            )
             v, vy, vyy = v + t * w, vy + t1 * w, vyy + t2 * w
             vz, vyz, vzz = vz + t * w1, vyz + t1 * w1, vzz + t * w2
         value, gx, xx = value + s * v, gx + s1 * v, xx + s2 * v
@@ -106,7 +112,7 @@ def director(q, j):
     return 2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)
 
 
-@compiled()
+@inner()
 def turn(q, j, ax, ay, az):
     """Turn an edge in place by a rotation vector of the world frame."""
     angle = np.sqrt(ax * ax + ay * ay + az * az)
@@ -121,7 +127,7 @@ def turn(q, j, ax, ay, az):
     q[j, 0], q[j, 1], q[j, 2], q[j, 3] = w1 * size, x1 * size, y1 * size, z1 * size
 
 
-@compiled()
+@inner()
 def relative(q, i, j):
     """The quaternion conj(q_i) q_j, with w not negative."""
     w = q[i, 0] * q[j, 0] + q[i, 1] * q[j, 1] + q[i, 2] * q[j, 2] + q[i, 3] * q[j, 3]
@@ -132,14 +138,14 @@ def relative(q, i, j):
     return s * w, s * x, s * y, s * z
 
 
-@compiled()
+@inner()
 def spun(before, q, j):
     """By which angle an edge has turned about itself, for small ones."""
     along = before[j, 0] * q[j, 3] - before[j, 3] * q[j, 0]
     return 2 * (along + before[j, 2] * q[j, 1] - before[j, 1] * q[j, 2])
 
 
-@compiled()
+@inner()
 def turned(before, q, j, scale):
     """The quaternion of an edge's turn since `before`, w not negative, its vector part scaled."""
     w = q[j, 0] * before[j, 0] + q[j, 1] * before[j, 1] + q[j, 2] * before[j, 2] + q[j, 3] * before[j, 3]
@@ -150,7 +156,7 @@ def turned(before, q, j, scale):
     return abs(w), s * x, s * y, s * z
 
 
-@compiled()
+@inner()
 def edges(rod, state, work, free, exact):
     """Stretch and shear of edge j between nodes j and j + 1. Overwrites matrix and right-hand side; returns the energy.
     With k the stiffness and r = k (dx / l - d), `exact` 1 takes the second derivative in the edge's turn,
@@ -186,7 +192,7 @@ def edges(rod, state, work, free, exact):
     return total
 
 
-@compiled()
+@inner()
 def grip(rod, state, work, sheath, status, free):
     """The last unknown: the inserted length, which moves the held node along the sheath. Returns the energy of the
     handle's grip."""
@@ -214,7 +220,7 @@ def grip(rod, state, work, sheath, status, free):
     return GRIP_N_MM * held * (ahead - 0.5 * held)
 
 
-@compiled()
+@inner()
 def hinges(rod, state, work, free, exact):
     """Bending and torsion at the inner nodes 1 .. free: edges j - 1 and j, of which the last is held. Adds to matrix and
     right-hand side; returns the energy. J is how the strain w changes with the turn of edge j in the world, (w - [v]x) R' with the
@@ -259,7 +265,7 @@ def hinges(rod, state, work, free, exact):
     return total
 
 
-@compiled()
+@inner()
 def spring(stiffness, radius, depth):
     """Energy, force and stiffness of the contact at this penetration. Beyond `DEEP` radii it is much stiffer, so that
     no centre of a node comes near the wall."""
@@ -270,12 +276,12 @@ def spring(stiffness, radius, depth):
         scale = stiffness / SOFT_MM
         return scale * e * e * e / 6, scale * e * e / 2, scale * e
     energy = 0.5 * stiffness * (depth * depth + SOFT_MM * SOFT_MM / 12)
-    more = max(depth - DEEP * radius, 0.0) * DEEP_FACTOR
+    more = max(depth - max(DEEP * radius, 0.5 * SOFT_MM), 0.0) * DEEP_FACTOR
     stiff = stiffness * (1 + DEEP_FACTOR) if more > 0.0 else stiffness
     return energy + 0.5 * stiffness * more * more / DEEP_FACTOR, stiffness * (depth + more), stiff
 
 
-@compiled()
+@inner()
 def add_square(band, row, scale, x, y, z):
     """Add scale * a a', a = (x, y, z), to the diagonal block that starts at `row`."""
     band[row, 0] += scale * x * x
@@ -286,7 +292,7 @@ def add_square(band, row, scale, x, y, z):
     band[row + 2, 0] += scale * z * z
 
 
-@compiled()
+@inner()
 def nodes(rod, state, field, law, work, free, exact):
     """Inertia, drag, sway, outer forces, contact and friction. Adds to matrix and right-hand side, fills
     `state.contact`; returns the energy. Nodes that cannot have come to the wall since the start of the substep are not looked up."""
@@ -313,7 +319,7 @@ def nodes(rod, state, field, law, work, free, exact):
     return total
 
 
-@compiled()
+@inner()
 def touch(rod, state, field, law, work, j, exact):
     """Contact at one node; its energy. With `exact` 0 the wall's curvature counts only across the wire, and only where
     it is hollow."""
@@ -340,7 +346,7 @@ def touch(rod, state, field, law, work, j, exact):
     return energy
 
 
-@compiled()
+@inner()
 def rub(rod, state, law, work, j):
     """Friction at one node, sliding and spinning together, bounded by `work.lag`; its energy. The second derivative is
     that of the tangent parabola."""
@@ -363,7 +369,7 @@ def rub(rod, state, law, work, j):
     return bound * (slip - 0.5 * small if slip > small else 0.5 * slip * slip / small)
 
 
-@compiled()
+@inner()
 def solve(band, rhs, n):
     """Solve the banded system in place; the solution is in `rhs`. Returns right-hand side times solution: twice what
     the energy falls if it is a parabola; -1 where the matrix is not positive definite."""
@@ -389,7 +395,7 @@ def solve(band, rhs, n):
     return gain
 
 
-@compiled()
+@inner()
 def assemble(rod, state, field, law, work, sheath, status, free, exact):
     """Newton's system at the current state; returns the energy that a substep lowers."""
     total = edges(rod, state, work, free, exact)
@@ -398,7 +404,7 @@ def assemble(rod, state, field, law, work, sheath, status, free, exact):
     return total + nodes(rod, state, field, law, work, free, exact)
 
 
-@compiled()
+@inner()
 def begin(rod, state, law, work, free):
     """Keep the state at the start of a substep, and what friction takes from the last one."""
     for j in range(free):
@@ -412,7 +418,7 @@ def begin(rod, state, law, work, free):
         work.lag[j, 5] = law.dt * np.sqrt(v[j, 0] * v[j, 0] + v[j, 1] * v[j, 1] + v[j, 2] * v[j, 2])
 
 
-@compiled()
+@inner()
 def glide(state, free, time, bound):
     """A guess for the next state: everything goes on as it went; left out where a node would go beyond the bound."""
     v = state.v
@@ -426,7 +432,7 @@ def glide(state, free, time, bound):
         turn(state.q, j, time * v[j, 3], time * v[j, 4], time * v[j, 5])
 
 
-@compiled()
+@inner()
 def apply(rod, state, work, sheath, status, free, share):
     """Set nodes, edges and the inserted length to the start of the iteration plus a share of the move."""
     move = work.move
@@ -442,7 +448,7 @@ def apply(rod, state, work, sheath, status, free, share):
         state.x[free, c] = sheath.entry[c] - sheath.direction[c] * (free * rod.spacing - status[LENGTH])
 
 
-@compiled()
+@inner()
 def keep(state, work, status, free):
     """Keep state and move at the start of an iteration; by how much the move is beyond its bounds, at least 1."""
     largest, move, rhs = 1.0, work.move, work.rhs
@@ -457,7 +463,7 @@ def keep(state, work, status, free):
     return largest
 
 
-@compiled()
+@inner()
 def settle(rod, state, field, law, work, sheath, status, free):
     """Minimise for nodes and edges 0 .. free - 1 and the inserted length; edge `free` is held. The first iteration is
     of Gauss and Newton, as the push has compressed the last edge. Iterations used; one more than `law.iterations` where
@@ -481,7 +487,7 @@ def settle(rod, state, field, law, work, sheath, status, free):
     return law.iterations + 1
 
 
-@compiled()
+@inner()
 def hold(rod, state, work, sheath, status, free, speed):
     """Put what has not been inserted onto the sheath's axis. Of the last hinges only what is inside the body bends: a
     hinge stands for half an edge to either side."""
@@ -500,7 +506,7 @@ def hold(rod, state, work, sheath, status, free, speed):
         work.flex[j] = 1.0 / min(max(inside, CLAMPED), 1.0)
 
 
-@compiled()
+@inner()
 def substep(rod, state, field, law, work, sheath, status, pushed):
     """One step of `law.dt` with the handle's set point moved by `pushed`; how many nodes are free."""
     most = sheath.max_force / GRIP_N_MM
@@ -535,7 +541,9 @@ def advance(rod, state, field, law, work, sheath, status, speed, spin, substeps)
     when something is not finite."""
     status[DEPTH_MAX], status[ITERATIONS], status[UNSETTLED] = 0.0, 0.0, 0.0
     free = int(status[LENGTH] / rod.spacing) + 1
-    state.mean[:] = 0.0
+    for j in range(len(state.mean)):
+        for c in range(4):
+            state.mean[j, c] = 0.0
     for _ in range(substeps):
         ahead = status[TORQUE] if spin > 0 else -status[TORQUE]
         fade = min(max((sheath.max_torque - ahead) / (FADE * sheath.max_torque), 0.0), 1.0)

@@ -153,10 +153,6 @@ class Wire:
         share = (reach - at)[:, None]
         return (1 - share) * self._state.x[at] + share * self._state.x[at + 1]
 
-    def sampled(self, count: int) -> np.ndarray:
-        """(count, 3) points evenly from the tip to the entry."""
-        return self.along(np.linspace(0.0, self.inserted_mm, count))
-
     @property
     def inserted_mm(self) -> float:
         return float(self._status[LENGTH])
