@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from proctor.stats import (
     barnard,
@@ -9,6 +12,7 @@ from proctor.stats import (
     mcnemar,
     paired_power,
     sequential_power,
+    trials_mean,
     trials_paired,
     trials_sequential,
     trials_sequential_unpaired,
@@ -116,3 +120,14 @@ def test_bad_questions_are_refused() -> None:
         trials_paired(0.2, 0.1)
     with pytest.raises(ValueError, match="a power of 80;"):
         trials_unpaired(0.5, 0.4, power=80)
+
+
+def test_a_mean_difference_needs_as_many_pairs_as_a_t_test() -> None:
+    found = trials_mean(0.5)
+    freedom, shift = found.n - 1, 0.5 * math.sqrt(found.n)
+    critical = stats.t.ppf(0.975, freedom)
+    assert 0.8 <= stats.nct.sf(critical, freedom, shift) < 0.83
+    assert trials_mean(0.25).n > found.n
+    assert trials_mean(1e-4).n is None
+    with pytest.raises(ValueError, match="an effect of 0 standard deviations; it lies above 0"):
+        trials_mean(0.0)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.stats import barnard_exact, binomtest
 
-from proctor.stats import Resampling, barnard, compare_rates, discordance, mcnemar, sign_flip
+from proctor.stats import Resampling, barnard, compare_rates, discordance, mcnemar, sign_flip, welch
 from proctor.stats.significance import barnard_region, region_probability
 
 arms = st.integers(1, 25).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -99,3 +100,37 @@ def test_drawn_signs_agree_with_all_signs_and_are_seeded() -> None:
     assert one.p_value == pytest.approx(exact, abs=0.012)
     assert (one.method, one.exact) == ("sign-flip permutation, 19,999 drawn", False)
     assert sign_flip(np.ones(50)).p_value == 1 / 10_000
+
+
+def test_welch_of_one_task_is_scipys() -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=14), rng.normal(0.8, 2.0, size=9)
+    found, interval = welch([a], [b])
+    expected = stats.ttest_ind(a, b, equal_var=False)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-9)
+    assert interval == pytest.approx(tuple(expected.confidence_interval()))
+
+
+def test_welch_does_not_count_the_spread_between_tasks() -> None:
+    rng = np.random.default_rng(5)
+    a = [rng.normal(mean, 0.1, size=10) for mean in (0, 100)]
+    b = [rng.normal(mean + 0.5, 0.1, size=10) for mean in (0, 100)]
+    assert welch(a, b)[0].p_value < 1e-9
+    assert welch(b, a)[0].p_value == pytest.approx(welch(a, b)[0].p_value)
+
+
+def test_welch_knows_nothing_of_values_that_do_not_vary() -> None:
+    for a, b in (([np.ones(3)], [np.zeros(3)]), ([np.ones(1)], [np.arange(3.0)])):
+        found, interval = welch(a, b)
+        assert (found.p_value, interval) == (1.0, None)
+        assert found.method.startswith("none: ")
+
+
+def test_sign_flips_of_many_differences_have_their_normal_limit() -> None:
+    rng = np.random.default_rng(6)
+    values = rng.exponential(size=20_001) - 0.99
+    found = sign_flip(values)
+    assert found.method == "sign-flip permutation, normal limit"
+    drawn = sign_flip(values[:20_000])
+    assert drawn.method == "sign-flip permutation, 9,999 drawn"
+    assert found.p_value == pytest.approx(drawn.p_value, abs=0.02)

@@ -171,7 +171,7 @@ def _small_n(report: Report) -> Iterator[Finding]:
         )
     elif smallest < SMALL_N:
         yield Finding(
-            "note",
+            "caution",
             f"As few as {smallest} scored trials per agent and task: below {SMALL_N}, bootstrap intervals "
             "tend to be too narrow.",
         )
