@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,20 +128,25 @@ def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[str]]) 
 
 
 def write_trials(folder: Path, table: TrialTable) -> None:
-    """Write `summary.csv` and `trials.parquet`. One thread: the bytes of the files depend on the rows only."""
-    import duckdb
-
+    """Write `summary.csv` and `trials.parquet`, side by side. One thread each: the bytes of the files depend on the
+    rows only."""
     names, values = table.names(), table.values()
     source = {f"v{i}": column for i, column in enumerate(values.values())}
     source |= {f"n{i}": place + 1 for i, (place, _) in enumerate(names.values())}
     picks = [_pick(name, kind, list(values), list(names)) for name, kind in table.columns().items()]
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        connection.register("source", source)
-        for i, (_, texts) in enumerate(names.values()):
-            connection.execute(f"SET VARIABLE n{i} = ?", [texts])
-        for target, how in (("summary.csv", CSV), ("trials.parquet", PARQUET)):
-            with replacing(folder / target) as temporary:
-                connection.execute(f"COPY (SELECT {', '.join(picks)} FROM source) TO {_quoted(str(temporary))} ({how})")
+    query = f"SELECT {', '.join(picks)} FROM source"
+
+    def write(target: str, how: str) -> None:
+        import duckdb
+
+        with duckdb.connect(":memory:", config={"threads": 1}) as connection, replacing(folder / target) as temporary:
+            connection.register("source", source)
+            for i, (_, texts) in enumerate(names.values()):
+                connection.execute(f"SET VARIABLE n{i} = ?", [texts])
+            connection.execute(f"COPY ({query}) TO {_quoted(str(temporary))} ({how})")
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(write, ("summary.csv", "trials.parquet"), (CSV, PARQUET)))
 
 
 CSV = "FORMAT csv, DELIM ';', HEADER true, NULL ''"
