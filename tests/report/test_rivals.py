@@ -110,3 +110,17 @@ def test_p_values_are_never_zero_in_words() -> None:
     assert [p_value(p) for p in (0.0, 0.0004, 0.0123, 0.0994, 0.5, 1.0, None)] == [
         "< 0.001", "< 0.001", "0.012", "0.099", "0.50", "1.00", "–",
     ]  # fmt: skip
+
+
+def test_the_worst_and_the_slowest_trials_lead_to_their_records(run) -> None:
+    report = report_of(run)
+    worst = [t for t in report.extremes if (t.kind, t.agent) == ("worst", "student")]
+    own = [r for r in run.results if r.trial.agent == "student" and r.outcome.scored]
+    slow = [t for t in report.extremes if (t.kind, t.agent) == ("slowest", "student")]
+    assert [t.wall_time_s for t in slow] == sorted((r.wall_time_s for r in own), reverse=True)[:3]
+    assert len(worst) == 3
+    assert all(t.score is not None and t.npz for t in worst)
+    assert f'href="{slow[0].npz}"' in to_html(report)
+    assert to_json(report)["extremes"][0]["kind"] == "worst"
+    few = report_of(dataclasses.replace(run, results=run.results[:5]))
+    assert few.extremes == ()

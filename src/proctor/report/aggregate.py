@@ -19,6 +19,7 @@ from proctor.record.result import TrialResult
 from proctor.report import model
 from proctor.report.accumulate import CellColumns, Columns
 from proctor.report.cases import case_tables
+from proctor.report.extremes import extreme_trials
 from proctor.report.findings import find, verdict
 from proctor.report.rivals import compare_agents, score_profiles, trainings
 from proctor.report.simulators import force_findings, simulated_by
@@ -174,6 +175,7 @@ def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -
         comparison=compare_agents(columns, cfg, context),
         profiles=score_profiles(columns, cfg, [agent.agent for agent in agents], context),
         trainings=trainings([agent.name for agent in cfg.agents]),
+        extremes=extreme_trials(columns, [agent.agent for agent in agents]),
     )
     findings = (
         *force_findings(draft, cfg.tasks),

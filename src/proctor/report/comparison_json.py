@@ -63,7 +63,8 @@ def _pair(found: Comparison, pair: Pair) -> dict[str, Any]:
 def _difference(found: Comparison, pair: Pair, own: Difference) -> dict[str, Any]:
     test = own.test
     different = found.different(pair, own.measure)
-    needed = None if different or test is None else needed_trials(found, pair, own.measure)
+    open_ = test is not None and not different and pair.a == found.agents[0].agent
+    needed = needed_trials(found, pair, own.measure) if open_ else None
     return {
         "a": own.value_a,
         "b": own.value_b,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from proctor.report import case_sections, evidence, rival_sections, sections, text, tracking, vessel
 from proctor.report.differences import differences
+from proctor.report.extremes import extremes
 from proctor.report.model import Report
 from proctor.report.page import Page, render
 from proctor.report.palette import fill_rules
@@ -24,6 +25,7 @@ SECTIONS = (
     ("vessels", "Path and wall force", vessel.vessels),
     ("cases", "Case by case", case_sections.cases),
     ("trials", "Every trial", evidence.strips),
+    ("extremes", "Worst and slowest trials", extremes),
     ("components", "What the score is made of", sections.components),
     ("failures", "How trials ended", evidence.endings),
     ("metrics", "Metrics", sections.metrics),

@@ -153,6 +153,7 @@ def _rival_keys(report: Report) -> dict[str, Any]:
             for p in report.profiles
         ],
         "trainings": [asdict(training) for training in report.trainings],
+        "extremes": [asdict(trial) for trial in report.extremes],
     }
     return {key: value for key, value in keys.items() if value}
 

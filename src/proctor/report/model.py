@@ -255,6 +255,23 @@ class AgentProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class Extreme:
+    """A trial to look at: one of the `worst` by score, or of the `slowest`, of its agent."""
+
+    kind: str
+    agent: str
+    task: str
+    index: int
+    seed: int
+    outcome: str
+    score: float | None
+    steps: int
+    wall_time_s: float
+    npz: str | None
+    video: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Training:
     """Agents that are checkpoints of one training, in the order of the number in which their names differ."""
 
@@ -292,3 +309,4 @@ class Report:
     """None with fewer than two agents that have scored trials."""
     profiles: tuple[AgentProfile, ...] = ()
     trainings: tuple[Training, ...] = ()
+    extremes: tuple[Extreme, ...] = ()
