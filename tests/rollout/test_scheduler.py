@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, TaskCfg
+from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, StopCfg, TaskCfg
 from proctor.plan.plan import Plan
 from proctor.plan.trial import Trial
 from proctor.rollout.crew import Member
@@ -18,13 +18,16 @@ from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
 
 
-def plan(agents: int = 2, tasks: int = 2, n_trials: int = 3, group: int = 8) -> Plan:
+def plan(agents: int = 2, tasks: int = 2, n_trials: int = 3, group: int = 8, in_step: int | None = None) -> Plan:
+    """With `in_step`, a run of so many slots that may stop early."""
     return Plan(
         EvalConfig(
             agents=tuple(AgentCfg(name=f"a{i}", policy="zero") for i in range(agents)),
             tasks=tuple(TaskCfg(suite="gymnasium", name=f"t{i}") for i in range(tasks)),
             n_trials=n_trials,
             limits=LimitsCfg(max_loaded_agents=group),
+            stop_when=None if in_step is None else StopCfg(interval_width=0.1),
+            num_parallel=in_step or 1,
         )
     )
 
@@ -74,11 +77,12 @@ class Floor:
     st.lists(st.integers(1, 5), min_size=1, max_size=3),
     st.integers(0, 999),
     st.sets(st.integers(0, 2), max_size=2),
+    st.none() | st.integers(1, 20),
 )
 def test_every_pending_trial_is_run_exactly_once_whatever_ends_first(
-    agents: int, tasks: int, n: int, group: int, slots: list[int], seed: int, batched: set[int]
+    agents: int, tasks: int, n: int, group: int, slots: list[int], seed: int, batched: set[int], in_step: int | None
 ) -> None:
-    p, rng = plan(agents, tasks, n, group), np.random.default_rng(seed)
+    p, rng = plan(agents, tasks, n, group, in_step), np.random.default_rng(seed)
     pending = {key for key in everything(p) if rng.random() < 0.8}
     worlds = {f"t{i}": 2 for i in batched if i < tasks}
     scheduler = Scheduler(p, set(pending), worlds)
@@ -161,3 +165,35 @@ def test_a_batch_environment_uses_its_worlds_and_no_more(worlds: int) -> None:
     scheduler.next_group()
     floor: Any = Floor(scheduler, [3])
     assert len(floor.fill()) == min(worlds, 3)
+
+
+def test_tasks_keep_step_where_the_run_may_stop_early() -> None:
+    p = plan(agents=2, tasks=3, n_trials=30, in_step=4)
+    scheduler = Scheduler(p, everything(p), {})
+    floor, rng, reached = Floor(scheduler, [2, 2]), np.random.default_rng(0), dict.fromkeys(p.tasks, 0)
+    scheduler.next_group()
+    while not scheduler.exhausted:
+        for trial in floor.fill():
+            reached[trial.task] = trial.index
+        assert max(reached.values()) - min(reached.values()) <= 2 * p.block
+        floor.end(rng)
+
+
+def test_closed_agents_get_no_more_trials_and_others_do() -> None:
+    p = plan(agents=3, tasks=2, n_trials=6, group=2)
+    scheduler = Scheduler(p, everything(p), {})
+    floor, rng = Floor(scheduler, [2]), np.random.default_rng(0)
+    scheduler.next_group()
+    floor.fill()
+    floor.end(rng, retry=True)
+    scheduler.close({"a0", "a2"})
+    floor.end(rng, retry=True)
+    started = []
+    while not scheduler.exhausted:
+        started += floor.fill()
+        floor.end(rng)
+    assert {trial.agent for trial in started} == {"a1"}
+    assert len({trial.key for trial in started}) == 12
+    assert scheduler.next_group() == []
+    assert scheduler.exhausted
+    assert scheduler.next_group() is None

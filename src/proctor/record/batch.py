@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -18,6 +19,8 @@ from proctor.record.result import TrialResult
 BATCH, FETCH = 16_384, 1024
 NAMES = ("agent", "task", "index", "seed", *(f.name for f in fields(TrialResult) if f.name != "trial"))
 """Columns of a batch: the trial, then its result."""
+PLAIN = re.compile(r"[A-Za-z0-9_./%-]+")
+"""Names that mean the same to DuckDB, which also takes upper for lower case."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +103,11 @@ def _parsed(texts: Sequence[str], connection: Any) -> Metrics:
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     named = [tuple(json.loads(texts[int(row)])) for row in first]
     names = list(dict.fromkeys(name for some in named for name in some))
-    if len({name.lower() for name in names}) < len(names) or any("\0" in name for name in names):
-        return metrics_of([json.loads(text) for text in texts])  # to DuckDB these names are the same
     if not names:
         return Metrics({}, named, which)
-    shape = json.dumps(dict.fromkeys(names, "DOUBLE")).replace("'", "''")
+    if len({name.lower() for name in names}) < len(names) or not all(map(PLAIN.fullmatch, names)):
+        return metrics_of([json.loads(text) for text in texts])
+    shape = json.dumps(dict.fromkeys(names, "DOUBLE"))
     fields_ = connection.execute(f"SELECT unnest(from_json(text, '{shape}')) FROM texts").fetchnumpy()
     columns = {name: np.ma.filled(values.astype(np.float64), np.nan) for name, values in fields_.items()}
     return Metrics(columns, named, which)

@@ -1,0 +1,54 @@
+"""`stop_when`: what it may say, and what is said of anything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from proctor import ConfigError, config_from_dict
+
+
+def stop(rule: Any, n_trials: int = 50) -> Any:
+    agents = [{"name": "ppo", "policy": "random"}, {"name": "zero", "policy": "zero"}]
+    raw = {"agents": agents, "tasks": ["CartPole-v1", "Acrobot-v1"], "n_trials": n_trials, "stop_when": rule}
+    return config_from_dict(raw).stop_when
+
+
+def test_the_maximum_is_filled_in_with_all_planned_trials() -> None:
+    assert stop({"compare": ["ppo", "zero"]}).max_trials == 100
+    assert stop({"interval_width": 0.1, "max_trials": 20}).max_trials == 20
+    assert stop(None) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ({}, "stop_when: found neither of compare and interval_width; expected one: compare: [a, b] to settle a "
+             "difference, or interval_width: 0.1 to measure each agent's rate"),
+        ({"compare": ["ppo", "zero"], "interval_width": 0.1}, "found both of compare and interval_width"),
+        ({"compare": ["pp0", "zero"]}, 'stop_when.compare[0]: no agent is named "pp0"; expected two of ppo, zero; did '
+                                       'you mean "ppo"?'),
+        ({"compare": ["zero", "zero"]}, 'stop_when.compare: "zero" is compared with itself; name two different agents'),
+        ({"compare": ["ppo"]}, "stop_when.compare[1]: missing; expected a value for this key"),
+        ({"compare": ["ppo", "zero", "x"]}, "stop_when.compare: found a list of 3; expected at most 2 entries"),
+        ({"compare": "ppo"}, 'stop_when.compare: found "ppo"; expected a list'),
+        ({"interval_width": 1}, "stop_when.interval_width: found 1; expected less than 1"),
+        ({"interval_width": 0}, "stop_when.interval_width: found 0; expected more than 0"),
+        ({"interval_width": 0.1, "alpha": 1}, "stop_when.alpha: found 1; expected less than 1"),
+        ({"interval_with": 0.1}, "stop_when.interval_with: unknown key; expected one of alpha, compare, interval_width, "
+                                 'max_trials; did you mean "interval_width"?'),
+        ({"interval_width": 0.1, "max_trials": 101}, "stop_when.max_trials: found 101, but only 100 trials of each "
+         "agent are planned over all tasks; raise n_trials, or leave max_trials out"),
+        ([], "stop_when: found an empty list; expected a mapping"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(rule: Any, text: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        stop(rule)
+    assert text in str(error.value)
+
+
+def test_a_comparison_without_end_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"a comparison of up to 20,002 pairs; expected at most 20,000"):
+        stop({"compare": ["ppo", "zero"]}, n_trials=10_001)

@@ -1,0 +1,67 @@
+"""A batch of trials is scored as its trials are, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proctor.config.models import ScoringCfg
+from proctor.plan.trial import Trial
+from proctor.record.batch import TrialBatch
+from proctor.record.episode import Outcome
+from proctor.record.result import TrialResult
+from proctor.scoring import make_scoring
+from proctor.scoring.columns import score_batch
+from proctor.scoring.weighted import DefaultV1
+
+NAMES = ("wall_wire_force_norm_max", "wall_collision_force_norm_max", "wall_lcp_max_abs_max", "tip_speed_max_mm_s",
+         "tip_jerk_p95_mm_s3", "emd")  # fmt: skip
+number = st.floats(0, 1e3) | st.none()
+results = st.builds(
+    lambda outcome, success, steps, reward, limit, metrics: TrialResult(
+        Trial("a", "t", 0, 0), outcome, success and outcome is Outcome.SUCCESS, 5,
+        None if steps is None else min(steps, limit), reward, limit, metrics=metrics,
+    ),
+    st.sampled_from(Outcome), st.booleans(), st.none() | st.integers(1, 60), number, st.integers(1, 50),
+    st.dictionaries(st.sampled_from(NAMES), number),
+)  # fmt: skip
+configs = st.builds(
+    dict, missing_force=st.sampled_from(["drop", "perfect"]), force_scale=st.sampled_from([0.0, 0.3, 2.0]),
+    normalize_weights=st.booleans(), jerk_scale_mm_s3=st.sampled_from([None, 40.0]),
+    w_safety=st.sampled_from([0.0, 1.3]), w_success=st.sampled_from([0.0, 2.0]), floor=st.sampled_from([None, -1.5]),
+)  # fmt: skip
+
+
+def same(found: float, expected: float | None) -> bool:
+    return math.isnan(found) if expected is None else found == expected
+
+
+@pytest.mark.parametrize("mode", ["default_v1", "ranking_v1", "success", "return", "tracking_v1"])
+@settings(max_examples=60, deadline=None)
+@given(st.lists(results, min_size=1, max_size=6), configs)
+def test_a_batch_scores_like_its_trials(mode: str, trials: list[TrialResult], keys: dict[str, Any]) -> None:
+    scoring = make_scoring(ScoringCfg(mode=mode, **keys))
+    found = score_batch(scoring, TrialBatch.of(trials))
+    for row, result in enumerate(trials):
+        score = scoring.score(result)
+        assert same(found.total[row], score.total)
+        named = found.components.named[found.components.which[row]]
+        assert set(named) == set(score.components)
+        assert all(same(found.components.columns[name][row], value) for name, value in score.components.items())
+
+
+def test_a_subclass_is_asked_itself() -> None:
+    class Own(DefaultV1):
+        def efficiency(self, result: TrialResult) -> float:
+            return 0.125
+
+    trial = TrialResult(Trial("a", "t", 0, 0), Outcome.SUCCESS, True, 5, 5, 1.0, 10)
+    found = score_batch(Own(ScoringCfg()), TrialBatch.of([trial, replace(trial, outcome=Outcome.TIMEOUT)]))
+    assert found.components.columns["efficiency"][0] == 0.125
+    assert np.isnan(found.total[1])
