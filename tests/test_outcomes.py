@@ -36,6 +36,7 @@ def test_outcomes_become_a_run_with_reports(tmp_path: Path) -> None:
     report = run.report()
     assert [a["agent"] for a in report["agents"]] == ["old", "new"]
     assert report["agents"][0]["score_mean"] == pytest.approx(0.5)
+    assert any("robot.csv: steps and times that the file does not have" in f["text"] for f in report["findings"])
     (pair,) = compare([run.path]).comparison.pairs
     assert pair.paired
     assert pair.discordance == (0, 1, 1, 0)

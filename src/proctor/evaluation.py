@@ -170,11 +170,20 @@ def write_report(run: RunDir) -> Report:
             planned=planned,
             duration_s=ledger.get_meta("seconds"),
             batch=ledger.get_meta("batching"),
-            notes=(f"This is shard {shard} of the run.",) if shard.count > 1 else (),
+            notes=_notes(ledger, shard),
             stops=stopper.stops(),
             spared=stopper.spared(),
         )
         return write_batches(run.path, cfg, ledger.batches(), context)
+
+
+def _notes(ledger: Ledger, shard: Shard) -> tuple[str, ...]:
+    source = ledger.get_meta("imported_from")
+    imported = f"Imported from {source}: steps and times that the file does not have are shown as 0."
+    return (
+        *((f"This is shard {shard} of the run.",) if shard.count > 1 else ()),
+        *((imported,) if source else ()),
+    )
 
 
 def score(path: str | Path, overrides: Sequence[str] = ()) -> Report:

@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.report import text
 from proctor.report.accumulate import OUTCOMES, SCORED, Columns
-from proctor.report.markup import NONE, lead, table
+from proctor.report.markup import lead, table
 from proctor.report.model import Extreme, Report
 from proctor.report.svg import esc
 
@@ -57,7 +57,8 @@ def extremes(report: Report) -> str:
     if not report.extremes:
         return ""
     words = (
-        f"Up to {EACH} trials of each of the first {AGENTS} agents. Start here to see what goes wrong."
+        f"Up to {EACH} trials of each of the first {AGENTS} agents. Start here to see what goes wrong; a seed leads to "
+        "the trial's recording."
     )
     return lead(words) + f'<div class="pair">{_table(report, "worst")}{_table(report, "slowest")}</div>'
 
@@ -65,23 +66,22 @@ def extremes(report: Report) -> str:
 def _table(report: Report, kind: str) -> str:
     rows = [_row(trial) for trial in report.extremes if trial.kind == kind]
     caption = "Lowest scores" if kind == "worst" else "Longest wall times"
-    header = ["Agent", "Task", "Seed", "Outcome", "Score", "Steps", "Time", "Recording"]
+    header = ["Agent", "Task", "Seed", "Outcome", "Steps", "Score" if kind == "worst" else "Time"]
     return table(caption, header, rows, "extremes") if rows else ""
 
 
 def _row(trial: Extreme) -> list[str]:
-    links = [f'<a href="{esc(quote(path))}">{name}</a>' for path, name in _paths(trial)]
-    return [
-        esc(trial.agent),
-        esc(trial.task),
-        str(trial.seed),
-        esc(trial.outcome.replace("_", " ")),
-        text.number(trial.score),
-        f"{trial.steps:,}",
-        f"{text.number(trial.wall_time_s, 2)} s",
-        ", ".join(links) or NONE,
-    ]
+    last = text.number(trial.score) if trial.kind == "worst" else f"{text.number(trial.wall_time_s, 2)} s"
+    cells = [esc(trial.agent), esc(trial.task), _seed(trial), esc(trial.outcome.replace("_", " "))]
+    return [*cells, f"{trial.steps:,}", last]
 
 
-def _paths(trial: Extreme) -> list[tuple[str, str]]:
-    return [(path, name) for path, name in ((trial.npz, "npz"), (trial.video, "video")) if path]
+def _seed(trial: Extreme) -> str:
+    """The seed, leading to the trial's recording, and its video."""
+    what = f"{trial.agent} on {trial.task}, seed {trial.seed}"
+    seed = str(trial.seed) if trial.npz is None else _link(trial.npz, f"recording of {what}", str(trial.seed))
+    return seed if trial.video is None else f"{seed} {_link(trial.video, f'video of {what}', 'video')}"
+
+
+def _link(path: str, label: str, words: str) -> str:
+    return f'<a href="{esc(quote(path))}" aria-label="{esc(label)}">{words}</a>'
