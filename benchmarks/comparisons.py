@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks import sides, transport
 from benchmarks.comparing import comparing
 from benchmarks.intervals import statistics
+from benchmarks.report_scale import report
 from benchmarks.sides import Measured
 from benchmarks.table import Row, shown
 from benchmarks.tracking_metrics import tracking
@@ -142,6 +143,7 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "tracking_rollout": rollout,
     "statistics": statistics,
     "comparing": comparing,
+    "report": report,
 }
 
 

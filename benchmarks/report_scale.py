@@ -26,6 +26,11 @@ from proctor.record.rundir import RunDir
 AGENTS, TASKS = 4, 5
 SECONDS, MEBIBYTES = 20.0, 1024.0
 """The goals, for a million trials."""
+COLUMNS = (
+    "agent, task, idx, seed, agent_position, task_position, state, attempts, outcome, success, steps_total, "
+    "steps_to_success, episode_reward, max_steps, clipped_steps, wall_time_s, sim_time_s, metrics, error, npz, digest, "
+    "trace"
+)
 
 
 def report(repeats: int, trials: int = 100_000) -> list[Row]:
@@ -57,12 +62,7 @@ def made_up(folder: Path, trials: int) -> Path:
     with run.ledger() as ledger:
         ledger.set_meta("shard", "1/1")
         ledger._db.execute("BEGIN")
-        ledger._db.executemany(
-            "INSERT INTO trials (agent, task, idx, seed, agent_position, task_position, state, attempts, outcome, success,"
-            " steps_total, steps_to_success, episode_reward, max_steps, clipped_steps, wall_time_s, sim_time_s, metrics,"
-            f" error, npz, digest, trace) VALUES ({', '.join('?' * 22)})",
-            _rows(cfg),
-        )
+        ledger._db.executemany(f"INSERT INTO trials ({COLUMNS}) VALUES ({', '.join('?' * 22)})", _rows(cfg))
         ledger._db.execute("COMMIT")
     return run.path
 

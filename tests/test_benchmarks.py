@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,12 @@ def test_proctor_side_counts_every_step() -> None:
     measured = json.loads(done.stdout.splitlines()[-1])
     assert set(measured) == {"whole", "steady", "peak_mb"}
     assert 0 < measured["whole"] <= measured["steady"]
+
+
+def test_reports_of_a_made_up_run_are_measured() -> None:
+    done = module("benchmarks.report_scale", "--trials", "200")
+    assert re.match(r"reports of 200 trials, time: [\d.]+ s \(at most 0\)\n", done.stdout), done.stderr
+    assert re.search(r"reports of 200 trials, memory: \d+\.\d MiB \(at most 1024\)", done.stdout)
 
 
 def test_unknown_comparison_is_refused_with_the_known_ones() -> None:

@@ -115,8 +115,8 @@ class JsonLines(Display):
 def _numbers(p: Progress) -> dict[str, Any]:
     return {
         "phase": p.phase, "planned": p.planned, "done": p.done, "running": p.running, "unscored": p.unscored,
-        "retried": p.retried, "steps": p.steps, "seconds": round(p.seconds, 3), "rows_per_forward": p.rows_per_forward,
-        "seconds_left": p.seconds_left,
+        "spared": p.spared, "retried": p.retried, "steps": p.steps, "seconds": round(p.seconds, 3),
+        "rows_per_forward": p.rows_per_forward, "seconds_left": p.seconds_left,
     }  # fmt: skip
 
 
@@ -130,7 +130,11 @@ def _line(p: Progress) -> str:
 
 
 def _note(p: Progress) -> str:
-    parts = [f"{p.unscored} unscored" if p.unscored else "", f"{p.retried} retried" if p.retried else ""]
+    parts = [
+        f"{p.spared} not needed" if p.spared else "",
+        f"{p.unscored} unscored" if p.unscored else "",
+        f"{p.retried} retried" if p.retried else "",
+    ]
     return "".join(f", {part}" for part in parts if part)
 
 
