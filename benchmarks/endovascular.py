@@ -3,25 +3,33 @@
     python -m benchmarks.endovascular steps STEPS      one process, scripted navigation: control steps per second
     python -m benchmarks.endovascular bare EPISODES    two bare processes
     python -m benchmarks.endovascular proctor EPISODES two workers of Proctor
-    python -m benchmarks.endovascular soak STEPS       random commands for so many steps; prints the worst penetration
+    python -m benchmarks.endovascular agents TRIALS    the example's agents and tools: steps per CPU second
+    python -m benchmarks.endovascular reach TRIALS     how often the navigator gets where, in three arches each
+    python -m benchmarks.endovascular soak STEPS       random commands for so many steps; prints the worst of them
 
-Each prints one JSON line. The soak of the docs is a million control steps; it takes an hour.
+Each prints one JSON line. The soak of the docs is a million control steps; it takes three quarters of an hour.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from benchmarks.policies import CLOCK, TrivialPolicy
-from proctor.policies.protocol import Batch
+from proctor.policies.protocol import Actions, Batch, SpaceInfo
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "endovascular.yml"
+SEEDS = (0, 1, 2)
+"""Of the anatomies of `reach`."""
 EPISODE_STEPS = 120
 COMMAND = (18.0, 0.4)
 OPTIONS: dict[str, Any] = {"anatomy": {"arch_type": "I", "seed": 1, "target_branches": ["lcca"]}}
@@ -34,11 +42,11 @@ class WirePolicy(TrivialPolicy):
         return np.tile(np.array(COMMAND, np.float32), (len(batch), 1))
 
 
-def make() -> Any:
+def make(options: dict[str, Any] = OPTIONS) -> Any:
     from proctor.suites.endovascular.env import EndovascularEnv
     from proctor.suites.endovascular.options import EndovascularOptions
 
-    return EndovascularEnv(EndovascularOptions.model_validate(OPTIONS))
+    return EndovascularEnv(EndovascularOptions.model_validate(options))
 
 
 def play(env: Any, seed: int) -> None:
@@ -101,19 +109,88 @@ def proctor(episodes: str) -> dict[str, float]:
     return {"steady": done / (CLOCK.last - CLOCK.first)}
 
 
+def played(raw: dict[str, Any]) -> list[Any]:
+    """The results of a run in this process."""
+    from proctor import config_from_dict, run_evaluation
+
+    with tempfile.TemporaryDirectory() as folder:
+        return list(run_evaluation(config_from_dict({**raw, "workers": "inline", "output_root": folder})).results())
+
+
+def agents(trials: str) -> dict[str, float]:
+    play(make(), 0)
+    example = yaml.safe_load(EXAMPLE.read_text())
+    rates, count, seconds = {}, 0, 0.0
+    for raw in example["agents"]:
+        env = make({"anatomy": example["anatomy"], "tool": raw["tool"], "privileged": True})
+        taken, spent = drive(env, raw, example, int(trials))
+        rates[raw["name"]] = round(taken / spent, 1)
+        count, seconds = count + taken, seconds + spent
+    return {**rates, "mean": round(count / seconds, 1)}
+
+
+def drive(env: Any, raw: dict[str, Any], example: dict[str, Any], trials: int) -> tuple[int, float]:
+    """Steps and CPU seconds of so many trials of an agent of the example, without an engine."""
+    from proctor.config.models import AgentCfg
+    from proctor.plan.trial import Trial
+    from proctor.policies import load_policy
+
+    spaces = SpaceInfo({"arch": env.observation_space}, {"arch": env.action_space})
+    policy: Any = load_policy(AgentCfg(name=raw["name"], policy=raw["policy"]), spaces)
+    count, started = 0, time.process_time()
+    for index in range(trials):
+        trial = Trial(raw["name"], "arch", index, example["base_seed"] + index)
+        observation, state, rng = env.reset(trial.seed, 0), policy.reset([trial]), trial.policy_rng()
+        for _ in range(example["max_episode_steps"]):
+            row = {key: value[None] if key != "privileged" else rows(value) for key, value in observation.items()}
+            answer = policy.act(Batch(row, state, [rng], [trial]))
+            actions, state = (answer.actions, answer.state) if isinstance(answer, Actions) else (answer, state)
+            step = env.step(actions[0])
+            observation, count = step.observation, count + 1
+            if step.terminated:
+                break
+    return count, time.process_time() - started
+
+
+def rows(group: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key: value[None] for key, value in group.items()}
+
+
+def reach(trials: str) -> dict[str, Any]:
+    """Successes of the navigator per type and branch, over `SEEDS`, of so many trials each."""
+    cells = itertools.product(("I", "II", "III"), ("lsa", "lcca", "rsa", "rcca"), SEEDS)
+    anatomies = [{"arch_type": kind, "seed": seed, "target_branches": [branch]} for kind, branch, seed in cells]
+    raw = {
+        "agents": [{"name": "navigator", "policy": "endovascular/navigator"}],
+        "n_trials": int(trials),
+        "max_episode_steps": 400,
+    }
+    table: dict[str, str] = {}
+    for (kind, branch), group in itertools.groupby(anatomies, lambda a: (a["arch_type"], *a["target_branches"])):
+        results = []
+        for anatomy in group:
+            options = {"anatomy": anatomy, "privileged": True}
+            results += played({**raw, "tasks": [{"suite": "endovascular", "options": options}]})
+        table[f"{kind} {branch}"] = f"{sum(bool(r.success) for r in results)}/{len(results)}"
+    return table
+
+
 def soak(count: str) -> dict[str, float]:
     env, rng = make(), np.random.default_rng(0)
     env.reset(0, 0)
-    depth, command = 0.0, np.zeros(2, np.float32)
+    depth, force, unsettled, command = 0.0, 0.0, 0, np.zeros(2, np.float32)
     for step in range(int(count)):
         if step % 8 == 0:
             limit = 35.0 if env.wire.inserted_mm < 350 else -10.0
             command = np.array([rng.uniform(-20.0, limit), rng.uniform(-3.0, 3.0)], np.float32)
-        depth = max(depth, env.step(command).signals["wall_depth_max_mm"])
-    return {"steps": float(count), "depth_max_mm": depth}
+        signals = env.step(command).signals
+        depth, force = max(depth, signals["wall_depth_max_mm"]), max(force, signals["wall_lcp_max_abs"])
+        unsettled += env.wire.unsettled
+    share = unsettled / (int(count) * env.options.substeps)
+    return {"steps": float(count), "depth_max_mm": depth, "node_force_max_n": force, "unsettled_share": share}
 
 
-PARTS = {"steps": steps, "bare": bare, "proctor": proctor, "soak": soak}
+PARTS = {"steps": steps, "bare": bare, "proctor": proctor, "agents": agents, "reach": reach, "soak": soak}
 
 if __name__ == "__main__":
     print(json.dumps(PARTS[sys.argv[1]](*sys.argv[2:])))

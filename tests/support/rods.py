@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 from proctor.suites.endovascular import kernel
 from proctor.suites.endovascular.anatomy import Branch, VesselTree
 from proctor.suites.endovascular.rod import LENGTH, SETPOINT, STATUS, Field, Law, Rod, Sheath, State, Work, workspace
+from proctor.suites.endovascular.spline import sample
 
 OPEN = Field(np.full((3, 3, 3), -100.0, np.float32), np.zeros(3), 1.0)
 """No wall anywhere."""
@@ -71,7 +72,7 @@ class Bench:
         strain[:, 0] -= rod.rest[1 : n + 1]
         stiffness = np.stack([rod.bend, rod.bend, rod.twist], axis=1)[1 : n + 1]
         bent = 0.5 / rod.spacing * (self.work.flex[1 : n + 1, None] * stiffness * strain**2).sum()
-        depth = np.array([kernel.sample(self.field, *point)[0] for point in x[:n]]) + rod.radius
+        depth = np.array([sample(self.field, *point)[0] for point in x[:n]]) + rod.radius
         held = 0.5 * kernel.GRIP_N_MM * (self.status[SETPOINT] - self.status[LENGTH]) ** 2
         return float(moving + stretched + bent + pressed(depth, rod.radius).sum() + held)
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from rods import tube
 
-from proctor.suites.endovascular import grid, kernel
+from proctor.suites.endovascular import grid
 from proctor.suites.endovascular.anatomy import STEP_MM, VesselTree, aortic_arch
 from proctor.suites.endovascular.carm import CArm
 from proctor.suites.endovascular.paths import Route
+from proctor.suites.endovascular.spline import sample
 
 TYPES = ("I", "II", "III")
 BOUNDS = {"I": (0.0, 1.0), "II": (1.0, 2.0), "III": (2.0, 5.0)}
@@ -51,10 +52,10 @@ def test_a_seed_is_a_patient() -> None:
 def test_the_grid_holds_the_distance_to_a_tube() -> None:
     field = grid.build(tube(LINE, 5.0))
     for x in (0.0, 2.0, 4.0, 5.0, 6.5):
-        assert kernel.sample(field, x, 0.0, 20.0)[0] == pytest.approx(x - 5.0, abs=0.4 if x == 0 else 0.03)
-    _, *normal = kernel.sample(field, 0.0, 4.5, 20.0)[:4]
+        assert sample(field, x, 0.0, 20.0)[0] == pytest.approx(x - 5.0, abs=0.4 if x == 0 else 0.03)
+    _, *normal = sample(field, 0.0, 4.5, 20.0)[:4]
     assert normal == pytest.approx([0, 1, 0], abs=0.02)
-    assert kernel.sample(field, 0.0, 4.5, 20.0)[4] == pytest.approx(1 / 4.5, rel=0.2)
+    assert sample(field, 0.0, 4.5, 20.0)[4] == pytest.approx(1 / 4.5, rel=0.2)
 
 
 @pytest.mark.parametrize("arch_type", TYPES)
@@ -63,7 +64,7 @@ def test_centrelines_lie_inside(arch_type, tmp_path: Path) -> None:
     field = grid.shared(tree, tmp_path)
     for branch in tree.branches:
         for point, radius in zip(branch.points[2:-2:7], branch.radii[2:-2:7], strict=True):
-            assert kernel.sample(field, *point)[0] <= -radius + 0.9
+            assert sample(field, *point)[0] <= -radius + 0.9
 
 
 def test_a_grid_from_the_cache_equals_a_built_one(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rods import OPEN, Bench, plane, slope, tube
 from scipy.spatial.transform import Rotation
 
-from proctor.suites.endovascular import grid, kernel
+from proctor.suites.endovascular import grid
 from proctor.suites.endovascular.tools import Tool
 from proctor.suites.endovascular.wire import Physics, Wire
 

@@ -1,8 +1,8 @@
 """Scripted agents: how far one gets without learning.
 
     agents:
-      - {name: push, policy: "proctor.suites.endovascular.agents:PushOnly"}
-      - {name: navigator, policy: "proctor.suites.endovascular.agents:Navigator"}
+      - {name: push, policy: endovascular/push_only}
+      - {name: navigator, policy: endovascular/navigator}
 
 The navigator sees what no picture shows: the task needs `privileged: true`.
 """
@@ -39,9 +39,9 @@ class PushOnly(Policy):
 
 
 class Navigator(Policy):
-    """Turns the tip towards the next point of the centreline, pushes when it points there, and backs off, turning the
-    wire by a random angle, and aims
-    a little beside, when it has made no progress for a while. `speed` is its share of full speed."""
+    """Turns the tip towards the next point of the centreline and pushes when it points there. Where it has gone past a
+    branch it draws the turned tip back over its mouth; where it is stuck it backs off and aims a little beside. `speed`
+    is its share of full speed."""
 
     def __init__(self, spaces: SpaceInfo, speed: float = 0.8):
         blind = [task for task, space in spaces.observation.items() if "privileged" not in space.spaces]
@@ -54,9 +54,9 @@ class Navigator(Policy):
         self._turns = {task: float(box.high[1]) for task, box in spaces.action.items()}
 
     def reset(self, trials: Sequence[Trial]) -> dict[str, np.ndarray]:
-        """`best`: least remaining path so far (mm); `mark`: the same since it last backed off; `stuck`: steps since then
-        without progress; `back`: steps of backing off left; `low`: least path meanwhile; `spin`: turning speed meanwhile; `tries`: how often it has
-        backed off since `best`; `bias`: by how much it aims beside (rad)."""
+        """`best`: least remaining path so far (mm); `mark`: the same since it last backed off; `stuck`: steps without
+        progress since; `back`: steps of backing off left; `low`: least path meanwhile; `spin`: turning speed
+        meanwhile; `tries`: how often it has backed off since `best`; `bias`: by how much it aims beside (rad)."""
         n = len(trials)
         far = {key: np.full(n, np.inf) for key in ("best", "mark")}
         return {**far, **{key: np.zeros(n) for key in ("stuck", "back", "low", "spin", "tries", "bias")}}

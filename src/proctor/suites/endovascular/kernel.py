@@ -15,14 +15,14 @@ and an iteration is one assembly and one banded elimination. Stiffness is that o
 
 The wire comes out of a straight sheath, whose axis holds what has not been inserted, turned by the handle's angle.
 
-It is one file because numba's cache looks only at the file of the function that is called: a change in another would
-leave stale machine code in use. Rows are passed as (array, index), as slices cost; functions are few, as each costs
-compilation.
+It is one file, but for `spline`, because numba's cache looks only at the file of the function that is called: a change
+in another would leave stale machine code in use. Rows are passed as (array, index), as slices cost; functions are few.
 """
 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -39,6 +39,7 @@ from proctor.suites.endovascular.rod import (
     TORQUE,
     UNSETTLED,
 )
+from proctor.suites.endovascular.spline import sample
 
 SOFT_MM = 0.2
 """Contact sets in over this distance: half of it before the wall is touched."""
@@ -46,63 +47,24 @@ DEEP, DEEP_FACTOR = 0.4, 6.0
 """Penetration, in radii of the wire, from which contact is so much stiffer."""
 FRICTION_SLIP_MM_S = 0.05
 """Below this slip speed friction is viscous: the regularisation of sticking."""
-MAX_MOVE_MM, MAX_TURN_RAD = 1.5, 0.4
-"""Bounds on one iteration."""
+MAX_MOVE_MM, MAX_TURN_RAD, HALVINGS = 1.5, 0.4, 7
+"""Bounds on one iteration, and how often a move that raises the energy is shortened."""
 SETTLED_N_MM = 1e-5
 """A substep ends when the next iteration would lower the energy by less than about this."""
-HALVINGS = 7
-"""How often a move that raises the energy is halved."""
 GRIP_N_MM = 20.0
 """Stiffness of the handle's grip."""
-CLAMPED = 0.05
-"""The least share of an edge that a hinge at the sheath stands for."""
-SLIPPING = 0.1
-"""What is left of the grip's stiffness in Newton's system where it slips."""
+CLAMPED, SLIPPING = 0.05, 0.1
+"""The least share of an edge that a hinge at the sheath stands for; what is left of the grip's stiffness in Newton's
+system where it slips."""
 FADE = 0.1
 """The share of the torque limit over which the commanded turning speed fades."""
 STEEP = 1.75
 """Bound on the slope of an interpolated distance field."""
 
-compiled = functools.partial(njit, cache=True, nogil=True, error_model="numpy")
-inner = functools.partial(compiled, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+compiled = functools.partial(njit, **OPTIONS)
+inner = functools.partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
 """Without what Python needs to call it, which takes longer to compile than the function."""
-
-
-@compiled()
-def sample(field, px, py, pz):
-    """The field at a point as a quadratic spline: value, gradient (x, y, z), second derivatives (xx, yy, zz, xy, xz,
-    yz). Outside the grid those of its nearest point; NaN counts as its first."""
-    f, h = field.values, field.spacing
-    ux, uy, uz = (px - field.origin[0]) / h, (py - field.origin[1]) / h, (pz - field.origin[2]) / h
-    ux = min(ux, f.shape[0] - 1.6) if ux > 0.6 else 0.6
-    uy = min(uy, f.shape[1] - 1.6) if uy > 0.6 else 0.6
-    uz = min(uz, f.shape[2] - 1.6) if uz > 0.6 else 0.6
-    i, j, k = int(ux + 0.5), int(uy + 0.5), int(uz + 0.5)
-    a, b, c = ux - i, uy - j, uz - k
-    c0, c1, c2 = 0.5 * (0.5 - c) * (0.5 - c), 0.75 - c * c, 0.5 * (0.5 + c) * (0.5 + c)
-    value, gx, gy, gz, xx, yy, zz, xy, xz, yz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for m in range(-1, 2):
-        s = 0.75 - a * a if m == 0 else 0.5 * (0.5 + m * a) * (0.5 + m * a)
-        s1 = -2.0 * a if m == 0 else m * (0.5 + m * a)
-        s2 = -2.0 if m == 0 else 1.0
-        v, vy, vz, vyy, vyz, vzz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for n in range(-1, 2):
-            t = 0.75 - b * b if n == 0 else 0.5 * (0.5 + n * b) * (0.5 + n * b)
-            t1 = -2.0 * b if n == 0 else n * (0.5 + n * b)
-            t2 = -2.0 if n == 0 else 1.0
-            low, mid, top = f[i + m, j + n, k - 1], f[i + m, j + n, k], f[i + m, j + n, k + 1]
-            w, w1, w2 = (
-                c0 * low + c1 * mid + c2 * top,
-                (c - 0.5) * low - 2 * c * mid + (c + 0.5) * top,
-                low - 2 * mid + top,
-            )
-            v, vy, vyy = v + t * w, vy + t1 * w, vyy + t2 * w
-            vz, vyz, vzz = vz + t * w1, vyz + t1 * w1, vzz + t * w2
-        value, gx, xx = value + s * v, gx + s1 * v, xx + s2 * v
-        gy, gz, xy, xz = gy + s * vy, gz + s * vz, xy + s1 * vy, xz + s1 * vz
-        yy, zz, yz = yy + s * vyy, zz + s * vzz, yz + s * vyz
-    e = 1.0 / (h * h)
-    return value, gx / h, gy / h, gz / h, xx * e, yy * e, zz * e, xy * e, xz * e, yz * e
 
 
 @compiled()
@@ -136,24 +98,6 @@ def relative(q, i, j):
     z = q[i, 0] * q[j, 3] - q[i, 1] * q[j, 2] + q[i, 2] * q[j, 1] - q[i, 3] * q[j, 0]
     s = -1.0 if w < 0 else 1.0
     return s * w, s * x, s * y, s * z
-
-
-@inner()
-def spun(before, q, j):
-    """By which angle an edge has turned about itself, for small ones."""
-    along = before[j, 0] * q[j, 3] - before[j, 3] * q[j, 0]
-    return 2 * (along + before[j, 2] * q[j, 1] - before[j, 1] * q[j, 2])
-
-
-@inner()
-def turned(before, q, j, scale):
-    """The quaternion of an edge's turn since `before`, w not negative, its vector part scaled."""
-    w = q[j, 0] * before[j, 0] + q[j, 1] * before[j, 1] + q[j, 2] * before[j, 2] + q[j, 3] * before[j, 3]
-    x = q[j, 1] * before[j, 0] - q[j, 0] * before[j, 1] - q[j, 2] * before[j, 3] + q[j, 3] * before[j, 2]
-    y = q[j, 2] * before[j, 0] - q[j, 0] * before[j, 2] - q[j, 3] * before[j, 1] + q[j, 1] * before[j, 3]
-    z = q[j, 3] * before[j, 0] - q[j, 0] * before[j, 3] - q[j, 1] * before[j, 2] + q[j, 2] * before[j, 1]
-    s = -scale if w < 0 else scale
-    return abs(w), s * x, s * y, s * z
 
 
 @inner()
@@ -222,10 +166,10 @@ def grip(rod, state, work, sheath, status, free):
 
 @inner()
 def hinges(rod, state, work, free, exact):
-    """Bending and torsion at the inner nodes 1 .. free: edges j - 1 and j, of which the last is held. Adds to matrix and
-    right-hand side; returns the energy. J is how the strain w changes with the turn of edge j in the world, (w - [v]x) R' with the
-    relative quaternion (w, v) and the rotation R of edge j - 1; t = J's, s = K (w - w0), is the torque between the
-    edges. The second derivative is J'KJ and, with `exact` 1, what a turning torque adds."""
+    """Bending and torsion at the inner nodes 1 .. free: edges j - 1 and j, of which the last is held. Adds to matrix
+    and right-hand side; returns the energy. J is how the strain w changes with the turn of edge j in the world,
+    (w - [v]x) R' with the relative quaternion (w, v) and the rotation R of edge j - 1; t = J's, s = K (w - w0), is the
+    torque between the edges. The second derivative is J'KJ and, with `exact` 1, what a turning torque adds."""
     band, rhs, q, jac, force = work.band, work.rhs, state.q, work.jac, work.jac[6]
     total = 0.0
     for j in range(1, free + 1):
@@ -295,7 +239,8 @@ def add_square(band, row, scale, x, y, z):
 @inner()
 def nodes(rod, state, field, law, work, free, exact):
     """Inertia, drag, sway, outer forces, contact and friction. Adds to matrix and right-hand side, fills
-    `state.contact`; returns the energy. Nodes that cannot have come to the wall since the start of the substep are not looked up."""
+    `state.contact`; returns the energy. Nodes that cannot have come to the wall since the start of the substep are not
+    looked up."""
     band, rhs, x, contact, start, lag = work.band, work.rhs, state.x, state.contact, work.start, work.lag
     total, sway = 0.0, law.sway / law.dt
     for j in range(free):
@@ -356,7 +301,8 @@ def rub(rod, state, law, work, j):
     along = sx * nx + sy * ny + sz * nz
     sx, sy, sz = sx - along * nx, sy - along * ny, sz - along * nz
     dx, dy, dz = director(state.q, j)
-    spin = rod.radius * spun(work.turned, state.q, j)
+    q, t = state.q, work.turned
+    spin = 2 * rod.radius * (t[j, 0] * q[j, 3] - t[j, 3] * q[j, 0] + t[j, 2] * q[j, 1] - t[j, 1] * q[j, 2])
     slip, small = np.sqrt(sx * sx + sy * sy + sz * sz + spin * spin), FRICTION_SLIP_MM_S * law.dt
     drag, wide = bound / max(slip, small), bound / max(slip, max(small, lag[j, 5]))
     for c, s, d in ((0, sx, dx), (1, sy, dy), (2, sz, dz)):
@@ -405,31 +351,27 @@ def assemble(rod, state, field, law, work, sheath, status, free, exact):
 
 
 @inner()
-def begin(rod, state, law, work, free):
-    """Keep the state at the start of a substep, and what friction takes from the last one."""
+def begin(state, law, work, free, ratio, bound):
+    """Keep the state at the start of a substep, and what friction takes from the last one. Then guess the next state:
+    everything goes on as it went, `ratio` times as far, unless a node would go beyond the bound."""
+    x, q, start, turned, lag = state.x, state.q, work.start, work.turned, work.lag
     for j in range(free):
         for c in range(3):
-            work.start[j, c] = state.x[j, c]
-            work.lag[j, c] = state.contact[j, 5 + c]
+            if not ratio * abs(x[j, c] - start[j, c]) < bound:
+                ratio = 0.0
+    for j in range(free):
+        moved, size = 0.0, 0.0
+        for c in range(3):
+            here, way = x[j, c], x[j, c] - start[j, c]
+            x[j, c], start[j, c], lag[j, c] = here + ratio * way, here, state.contact[j, 5 + c]
+            moved += way * way
         for c in range(4):
-            work.turned[j, c] = state.q[j, c]
-        work.lag[j, 3], work.lag[j, 4] = law.friction * state.contact[j, 3], state.contact[j, 4]
-        v = state.v
-        work.lag[j, 5] = law.dt * np.sqrt(v[j, 0] * v[j, 0] + v[j, 1] * v[j, 1] + v[j, 2] * v[j, 2])
-
-
-@inner()
-def glide(state, free, time, bound):
-    """A guess for the next state: everything goes on as it went; left out where a node would go beyond the bound."""
-    v = state.v
-    for j in range(free):
-        for c in range(3):
-            if not time * abs(v[j, c]) < bound:
-                return
-    for j in range(free):
-        for c in range(3):
-            state.x[j, c] += time * v[j, c]
-        turn(state.q, j, time * v[j, 3], time * v[j, 4], time * v[j, 5])
+            here = q[j, c]
+            q[j, c], turned[j, c] = here + ratio * (here - turned[j, c]), here
+            size += q[j, c] * q[j, c]
+        for c in range(4):
+            q[j, c] /= np.sqrt(size)
+        lag[j, 3], lag[j, 4], lag[j, 5] = law.friction * state.contact[j, 3], state.contact[j, 4], np.sqrt(moved)
 
 
 @inner()
@@ -465,16 +407,17 @@ def keep(state, work, status, free):
 
 @inner()
 def settle(rod, state, field, law, work, sheath, status, free):
-    """Minimise for nodes and edges 0 .. free - 1 and the inserted length; edge `free` is held. The first iteration is
-    of Gauss and Newton, as the push has compressed the last edge. Iterations used; one more than `law.iterations` where
-    it did not settle."""
+    """Minimise for nodes and edges 0 .. free - 1 and the inserted length; edge `free` is held. Iterations used; one
+    more than `law.iterations` where it did not settle."""
     energy = assemble(rod, state, field, law, work, sheath, status, free, 1.0)
     for used in range(1, law.iterations + 1):
         gain = solve(work.band, work.rhs, 6 * free + 1)
         if gain < 0.0:
             assemble(rod, state, field, law, work, sheath, status, free, 0.0)
             gain = solve(work.band, work.rhs, 6 * free + 1)
-        share = 1.0 / keep(state, work, status, free)
+        if not gain >= 0.0:
+            break
+        after, share = energy, 1.0 / keep(state, work, status, free)
         for _ in range(HALVINGS + 1):
             apply(rod, state, work, sheath, status, free, share)
             after = assemble(rod, state, field, law, work, sheath, status, free, 1.0)
@@ -488,18 +431,20 @@ def settle(rod, state, field, law, work, sheath, status, free):
 
 
 @inner()
-def hold(rod, state, work, sheath, status, free, speed):
-    """Put what has not been inserted onto the sheath's axis. Of the last hinges only what is inside the body bends: a
-    hinge stands for half an edge to either side."""
-    d = sheath.direction
-    for j in range(free, min(free + 3, len(state.x))):
+def hold(rod, state, work, sheath, status, free, by):
+    """Put what has not been inserted onto the sheath's axis, where it has moved by so much. Of the last hinges only
+    what is inside the body bends: a hinge stands for half an edge to either side."""
+    d, x, q = sheath.direction, state.x, state.q
+    for j in range(free, min(free + 3, len(x))):
         back = j * rod.spacing - status[LENGTH]
         for c in range(3):
-            state.x[j, c] = sheath.entry[c] - d[c] * back
-            state.v[j, c], state.v[j, 3 + c] = speed * d[c], 0.0
+            x[j, c] = sheath.entry[c] - d[c] * back
+            work.start[j, c], state.v[j, c] = x[j, c] - d[c] * by, 0.0
         for c in range(4):
-            state.q[j, c] = sheath.orientation[c]
-        turn(state.q, j, status[ANGLE] * d[0], status[ANGLE] * d[1], status[ANGLE] * d[2])
+            q[j, c] = sheath.orientation[c]
+        turn(q, j, status[ANGLE] * d[0], status[ANGLE] * d[1], status[ANGLE] * d[2])
+        for c in range(4):
+            work.turned[j, c] = q[j, c]
         state.contact[j, 3], state.contact[j, 4] = 0.0, rod.radius
     for j in range(max(free - 4, 0), free + 1):
         inside = status[LENGTH] / rod.spacing - j + 0.5
@@ -515,10 +460,9 @@ def substep(rod, state, field, law, work, sheath, status, pushed):
     by = 0.0 if slipping else status[SETPOINT] - status[LENGTH]
     status[LENGTH] += by
     free = int(status[LENGTH] / rod.spacing) + 1
-    hold(rod, state, work, sheath, status, free, by / law.dt)
-    begin(rod, state, law, work, free)
-    if not slipping and 0.0 < by * status[PUSHED] and abs(by) < 2 * abs(status[PUSHED]):
-        glide(state, free, law.dt * by / status[PUSHED], 2 * abs(by))
+    hold(rod, state, work, sheath, status, free, by)
+    steady = by * status[PUSHED] > 0.0 and abs(by) < 2 * abs(status[PUSHED])
+    begin(state, law, work, free, by / status[PUSHED] if steady else 0.0, 2 * abs(by))
     before = status[LENGTH] - by
     used = settle(rod, state, field, law, work, sheath, status, free)
     status[PUSHED] = status[LENGTH] - before
@@ -531,7 +475,6 @@ def substep(rod, state, field, law, work, sheath, status, pushed):
         status[DEPTH_MAX] = max(status[DEPTH_MAX], state.contact[j, 4])
         for c in range(3):
             state.v[j, c] = (state.x[j, c] - work.start[j, c]) / law.dt
-        _, state.v[j, 3], state.v[j, 4], state.v[j, 5] = turned(work.turned, state.q, j, 2 / law.dt)
     return free
 
 

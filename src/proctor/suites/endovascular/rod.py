@@ -13,7 +13,8 @@ STATUS = range(9)
 LENGTH, ANGLE, SETPOINT, FORCE, TORQUE, DEPTH_MAX, ITERATIONS, UNSETTLED, PUSHED = STATUS
 """Entries of a handle's status: inserted length (mm), angle (rad), the length that the handle is at (its grip yields),
 push force (N, positive: the wire resists being pushed), torque (N mm); of the last control step the largest penetration
-(mm, 0 without one), iterations, substeps that ended before they had settled; of the last substep how far the wire went in (mm)."""
+(mm, 0 without one), iterations, substeps that ended before they had settled; of the last
+substep how far the wire went in (mm)."""
 
 
 class Rod(NamedTuple):
@@ -41,7 +42,7 @@ class State(NamedTuple):
     q: np.ndarray
     """(n, 4) edge orientations, quaternions (w, x, y, z)."""
     v: np.ndarray
-    """(n, 6) velocities of nodes, and of their edges' turning."""
+    """(n, 3) velocities of nodes."""
     contact: np.ndarray
     """(n, 8) per node: the wall's force (3), its normal part, penetration (negative: a lower bound of the clearance),
     the wall's normal where it was last touched (3)."""
@@ -132,4 +133,4 @@ def workspace(nodes: int) -> tuple[State, Work]:
         flex=np.ones(nodes),
         jac=np.zeros((7, 3)),
     )
-    return State(zeros(3), zeros(4), zeros(6), zeros(8), zeros(4)), work
+    return State(zeros(3), zeros(4), zeros(3), zeros(8), zeros(4)), work

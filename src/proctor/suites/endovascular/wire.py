@@ -96,6 +96,7 @@ class Wire:
         state.contact[:, 4] = self.rod.radius
         self._work.flex[:] = 1.0
         state.q[:] = sheath.orientation
+        self._work.start[:], self._work.turned[:] = state.x, state.q
         self.step(0.0, 0.0)
 
     def step(self, speed_mm_s: float, spin_rad_s: float) -> None:
