@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, TaskCfg
+from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, StopCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.plan.plan import BLOCK, Plan, Shard
 from proctor.plan.trial import Trial
@@ -166,3 +166,16 @@ def test_what_is_no_shard(text: str) -> None:
     with pytest.raises(InputError) as error:
         Shard.parse(text)
     assert str(error.value) == f'a shard is written i/n with 1 <= i <= n, such as 2/4; found "{text}"'
+
+
+def test_agents_that_are_compared_are_in_memory_together() -> None:
+    cfg = EvalConfig(
+        agents=tuple(AgentCfg(name=name, policy="zero") for name in "abcd"),
+        tasks=(TaskCfg(suite="gymnasium", name="t"),),
+        limits=LimitsCfg(max_loaded_agents=2),
+        stop_when=StopCfg(compare=("d", "b")),
+        num_parallel=3,
+    )
+    assert Plan(cfg).groups() == [["b", "d"], ["a", "c"]]
+    assert Plan(cfg).block == 3
+    assert {trial.agent: position for trial, position, _ in Plan(cfg).placed()} == {"a": 0, "b": 1, "c": 2, "d": 3}
