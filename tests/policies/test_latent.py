@@ -37,7 +37,8 @@ class Library:
 def briefing(action="offset", joints=JOINTS):
     description = SimpleNamespace(
         joint_names=joints, n_joints=len(joints), default_pose=np.array([0.1, -0.2]),
-        action_scale=np.array([0.5, 0.25]), stiffness=np.array([100.0, 50.0]), damping=np.array([2.0, 1.0]), anchor_body="torso_link",
+        action_scale=np.array([0.5, 0.25]), stiffness=np.array([100.0, 50.0]), damping=np.array([2.0, 1.0]),
+        anchor_body="torso_link",
     )  # fmt: skip
     return SimpleNamespace(
         robot=SimpleNamespace(description=description),
