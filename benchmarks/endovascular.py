@@ -176,18 +176,24 @@ def reach(trials: str) -> dict[str, Any]:
 
 
 def soak(count: str) -> dict[str, float]:
-    env, rng = make(), np.random.default_rng(0)
-    env.reset(0, 0)
-    depth, force, unsettled, command = 0.0, 0.0, 0, np.zeros(2, np.float32)
-    for step in range(int(count)):
-        if step % 8 == 0:
-            limit = 35.0 if env.wire.inserted_mm < 350 else -10.0
-            command = np.array([rng.uniform(-20.0, limit), rng.uniform(-3.0, 3.0)], np.float32)
-        signals = env.step(command).signals
-        depth, force = max(depth, signals["wall_depth_max_mm"]), max(force, signals["wall_lcp_max_abs"])
-        unsettled += env.wire.unsettled
-    share = unsettled / (int(count) * env.options.substeps)
-    return {"steps": float(count), "depth_max_mm": depth, "node_force_max_n": force, "unsettled_share": share}
+    """Every tool in every type of arch in turn, driven at random, a thousand steps each."""
+    from proctor.suites.endovascular.tools import TOOLS
+
+    rng, worst, done, unsettled = np.random.default_rng(0), {"depth_max_mm": 0.0, "node_force_max_n": 0.0}, 0, 0
+    for tool, kind in itertools.cycle(itertools.product(TOOLS, ("I", "II", "III"))):
+        env = make({"tool": tool, "stop_at_tree_end": False, "anatomy": {"arch_type": kind}})
+        env.reset(int(rng.integers(1000)), 0)
+        command = np.zeros(2, np.float32)
+        for step in range(min(1000, int(count) - done)):
+            if step % 8 == 0:
+                command = np.array([rng.uniform(-15.0, 35.0), rng.uniform(-3.0, 3.0)], np.float32)
+            signals = env.step(command).signals
+            worst["depth_max_mm"] = max(worst["depth_max_mm"], signals["wall_depth_max_mm"])
+            worst["node_force_max_n"] = max(worst["node_force_max_n"], signals["wall_lcp_max_abs"])
+            done, unsettled = done + 1, unsettled + env.wire.unsettled
+        if done >= int(count):
+            return {"steps": done, **worst, "unsettled_share": unsettled / (done * env.options.substeps)}
+    raise AssertionError("a cycle ends")
 
 
 PARTS = {"steps": steps, "bare": bare, "proctor": proctor, "agents": agents, "reach": reach, "soak": soak}

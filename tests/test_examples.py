@@ -39,9 +39,12 @@ def test_quickstart_ranks_its_agents(tmp_path: Path) -> None:
 
 
 def test_endovascular_separates_its_agents(tmp_path: Path) -> None:
-    run = run_config("endovascular.yml", tmp_path, "n_trials=2", "max_episode_steps=200")
+    run = run_config("endovascular.yml", tmp_path, "max_episode_steps=150")
     report = run.report()
-    assert report["verdict"].startswith("Simulated by the embedded simulator. navigator ranks first")
+    rates = success_rates(run)
+    assert rates == {"navigator": 1.0, "push_only": 0.0, "random": 0.0}
+    assert report["verdict"].startswith("Simulated by the embedded simulator. navigator ")
+    assert "No winner" not in report["verdict"]
     tools = {agent["agent"]: agent["tool"] for agent in report["agents"]}
     assert tools == {"navigator": "angled_standard", "push_only": "angled_stiff", "random": "j_soft"}
 

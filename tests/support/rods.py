@@ -10,11 +10,20 @@ from proctor.suites.endovascular.anatomy import Branch, VesselTree
 from proctor.suites.endovascular.rod import LENGTH, SETPOINT, STATUS, Field, Law, Rod, Sheath, State, Work, workspace
 from proctor.suites.endovascular.spline import sample
 
-OPEN = Field(np.full((3, 3, 3), -100.0, np.float32), np.zeros(3), 1.0)
-"""No wall anywhere."""
 WALL = 30.0
 """Contact stiffness, N/mm."""
 CORNERS = np.array([-200.0, 0.0, 200.0])
+
+
+def field_of(values: np.ndarray, origin: float, spacing: float) -> Field:
+    """A field of the type that a vessel's has, so that nothing is compiled twice."""
+    values = np.ascontiguousarray(values, np.float32)
+    values.flags.writeable = False
+    return Field(values, np.full(3, origin), spacing)
+
+
+OPEN = field_of(np.full((3, 3, 3), -100.0), 0.0, 1.0)
+"""No wall anywhere."""
 
 
 def plane(x: float) -> Field:
@@ -26,7 +35,7 @@ def slope(x: float, degrees: float) -> Field:
     """A wall that cuts the x axis at `x` and leans back with falling z; the lumen is below."""
     angle = np.deg2rad(degrees)
     values = np.cos(angle) * (CORNERS[:, None, None] - x) + np.sin(angle) * CORNERS[None, None, :]
-    return Field(np.ascontiguousarray(np.broadcast_to(values, (3, 3, 3)), np.float32), np.full(3, -200.0), 200.0)
+    return field_of(np.broadcast_to(values, (3, 3, 3)).copy(), -200.0, 200.0)
 
 
 def tube(points: np.ndarray, radius: float) -> VesselTree:

@@ -105,6 +105,22 @@ def test_forces_settle_when_nothing_is_done_any_more() -> None:
     assert max(calm) <= violent["wall_lcp_sum_abs"] + 0.1
 
 
+def test_a_jammed_wire_presses_as_a_belt_does_whatever_the_substep() -> None:
+    """Along a wire under thrust the wall carries thrust times angle, less what the wire's own stiffness carries."""
+    sums = []
+    for substeps in (6, 24):
+        env = make(tool="angled_stiff", stop_at_tree_end=False, substeps=substeps)
+        env.reset(0, 0)
+        signals = push(env, 130, 25.0, 0.2).signals
+        edges = np.diff(env.wire.points, axis=0)
+        edges /= np.linalg.norm(edges, axis=1)[:, None]
+        angle = np.arccos(np.clip((edges[1:] * edges[:-1]).sum(axis=1), -1, 1)).sum()
+        assert signals["handle_force_n"] == pytest.approx(1.5, rel=0.01)
+        assert 0.6 < signals["wall_lcp_sum_abs"] / (1.5 * angle) < 1.0
+        sums.append(signals["wall_lcp_sum_abs"])
+    assert sums[0] == pytest.approx(sums[1], rel=0.05)
+
+
 def test_at_the_end_of_a_vessel_pushing_does_nothing() -> None:
     env = make(anatomy={"arch_type": "I", "seed": 1, "target_branches": ["lcca"]})
     env.reset(0, 0)

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from rods import OPEN, Bench, plane, slope, tube
+from rods import OPEN, Bench, field_of, plane, slope, tube
 from scipy.spatial.transform import Rotation
 
 from proctor.suites.endovascular import grid
@@ -119,7 +119,7 @@ def test_spinning_costs_the_coulomb_torque() -> None:
 
 def test_the_handle_yields_at_its_limit() -> None:
     ahead = plane(45.0)
-    field = ahead._replace(values=np.ascontiguousarray(ahead.values.transpose(2, 1, 0)))
+    field = field_of(ahead.values.transpose(2, 1, 0).copy(), -200.0, 200.0)
     wire = wire_in(field, max_push_n=0.5)
     wire.reset(25.0, 0.0)
     forces = []
