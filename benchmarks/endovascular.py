@@ -5,6 +5,7 @@
     python -m benchmarks.endovascular proctor EPISODES two workers of Proctor
     python -m benchmarks.endovascular agents TRIALS    the example's agents and tools: steps per CPU second
     python -m benchmarks.endovascular reach TRIALS     how often the navigator gets where, in three arches each
+    python -m benchmarks.endovascular jam STEPS        pushed on for so many steps: snaps and forces
     python -m benchmarks.endovascular soak STEPS       random commands for so many steps; prints the worst of them
 
 Each prints one JSON line. The soak of the docs is a million control steps; it takes three quarters of an hour.
@@ -175,6 +176,27 @@ def reach(trials: str) -> dict[str, Any]:
     return table
 
 
+def jam(count: str) -> dict[str, Any]:
+    """Push on for so many steps, with more substeps and with finer spacing: the largest move of the tip in a step and
+    the number of that step, forces at the end, and the angle of all bends together."""
+    found = {}
+    for tool, (substeps, spacing) in itertools.product(("straight", "angled_stiff"), ((6, 2.0), (24, 2.0), (6, 1.0))):
+        env = make({"tool": tool, "stop_at_tree_end": False, "substeps": substeps, "spacing_mm": spacing})
+        env.reset(0, 0)
+        steps = [env.step(np.array([25.0, 0.2], np.float32)).signals for _ in range(int(count))]
+        moves = np.linalg.norm(np.diff([signals["tip_pos3d"] for signals in steps], axis=0), axis=1)
+        edges = np.diff(env.wire.points, axis=0)
+        edges /= np.linalg.norm(edges, axis=1)[:, None]
+        found[f"{tool} {substeps} x {spacing} mm"] = {
+            "tip_move_max_mm": round(float(moves.max()), 1),
+            "in_step": int(moves.argmax()) + 1,
+            "wall_n": round(steps[-1]["wall_lcp_sum_abs"], 2),
+            "handle_n": round(steps[-1]["handle_force_n"], 2),
+            "bends_rad": round(float(np.arccos(np.clip((edges[1:] * edges[:-1]).sum(axis=1), -1, 1)).sum()), 1),
+        }
+    return found
+
+
 def soak(count: str) -> dict[str, float]:
     """Every tool in every type of arch in turn, driven at random, a thousand steps each."""
     from proctor.suites.endovascular.tools import TOOLS
@@ -196,7 +218,7 @@ def soak(count: str) -> dict[str, float]:
     raise AssertionError("a cycle ends")
 
 
-PARTS = {"steps": steps, "bare": bare, "proctor": proctor, "agents": agents, "reach": reach, "soak": soak}
+PARTS = {"steps": steps, "bare": bare, "proctor": proctor, "agents": agents, "reach": reach, "jam": jam, "soak": soak}
 
 if __name__ == "__main__":
     print(json.dumps(PARTS[sys.argv[1]](*sys.argv[2:])))

@@ -30,7 +30,7 @@ class Fluoroscope:
         right, self._top = flat.max(axis=0) + BORDER_MM
         self._scale = SIZE / max(right - self._left, self._top - low)
         self._width, self._height = (
-            int(np.ceil(mm * self._scale / 16)) * 16 for mm in (right - self._left, self._top - low)
+            int(np.ceil(mm * self._scale / 16 - 1e-6)) * 16 for mm in (right - self._left, self._top - low)
         )
         self._background = PAPER - VESSEL * self._shadow(inside)
 
