@@ -17,7 +17,7 @@ from proctor.rollout.workers.host import Host
 GATHER_S = 0.01
 """How long events may be gathered while there is enough to step."""
 ANSWER_S = 0.0015
-"""About how long an answer takes: with less than this left to step, it is time to ask."""
+"""About how long an answer takes: it is time to ask before less than this is left to step."""
 LOOK_S = 0.002
 """How often commands are looked for while there is enough to step."""
 QUICK_S = 0.0002
@@ -87,11 +87,12 @@ class Link:
             self.channel.send(outbox)
 
     def flush_if_due(self, backlog: int) -> None:
-        """`backlog`: how many slots can be stepped."""
+        """`backlog`: how many slots can be stepped. The next look comes after one more step, so what counts is how much
+        will be left to step then."""
         now = time.monotonic()
         self._step_s, self._stepped_at = 0.8 * self._step_s + 0.2 * (now - self._stepped_at), now
         step_s = self._step_s
-        left_s = backlog * step_s if step_s > QUICK_S else backlog
+        left_s = (backlog - 1) * step_s if step_s > QUICK_S else backlog
         if self._outbox and (left_s < ANSWER_S or now + step_s - self._since > GATHER_S):
             self.flush()
 
