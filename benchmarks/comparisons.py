@@ -141,6 +141,7 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "emd": transport.emd,
     "tracking": tracking,
     "tracking_rollout": rollout,
+    "endovascular": endovascular,
     "statistics": statistics,
     "comparing": comparing,
     "report": report,
