@@ -100,7 +100,6 @@ def proctor(episodes: str) -> dict[str, float]:
         "n_trials": 2 * int(episodes),
         "max_episode_steps": EPISODE_STEPS,
         "workers": 2,
-        "num_parallel": 2,
         "scoring": "success",
     }
     play(make(), 0)
