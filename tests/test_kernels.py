@@ -70,3 +70,12 @@ def test_kernels_of_suites_exist(suite: str) -> None:
 
     for target in find_suite(suite).kernels:
         assert callable(import_object(target))
+
+
+def test_a_checksum_sees_every_file_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    before = kernels.checksum(tmp_path)
+    (tmp_path / "b.py").write_text("y = 1\n")
+    both = kernels.checksum(tmp_path)
+    (tmp_path / "b.py").write_text("y = 2\n")
+    assert len({0, before, both, kernels.checksum(tmp_path)}) == 4

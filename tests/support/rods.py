@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from proctor.suites.endovascular import kernel
+from proctor.suites.endovascular import kernel, solver
 from proctor.suites.endovascular.anatomy import Branch, VesselTree
 from proctor.suites.endovascular.rod import LENGTH, SETPOINT, STATUS, Field, Law, Rod, Sheath, State, Work, workspace
 from proctor.suites.endovascular.spline import sample
@@ -68,7 +68,7 @@ class Bench:
     def substep(self, dt: float = 0.01, friction: float = 0.0) -> None:
         law = Law(dt, 50, WALL, friction, 4e-8, 1e-5)
         parts = (self.rod, self.state, self.field, law, self.work, self.sheath, self.status)
-        kernel.advance(*parts, 0.0, 0.0, 1)
+        solver.advance(*parts, 0.0, 0.0, 1)
 
     def energy(self) -> float:
         """Kinetic, elastic and contact energy and that of the grip, N mm, computed anew."""

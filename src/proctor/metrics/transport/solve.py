@@ -5,13 +5,13 @@ Imports numba; `proctor.metrics.transport` imports this when a problem is solved
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numba import njit
 
+from proctor.kernels import checksum
 from proctor.metrics.transport.band import band_arcs, delay
 from proctor.metrics.transport.distances import Costs, exact, fill, njit_plain, pooled, span
 from proctor.metrics.transport.levels import FACTOR, Side, coarsest, divisor, masses, one_arc, split
@@ -83,12 +83,7 @@ def plan_value(tree, costs):
     return total / (np.float64(n) * (m // divisor(n, m)))
 
 
-def _checksum() -> int:
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return 1 + zlib.crc32(b"".join(file.read_bytes() for file in files))
-
-
-transport = _compiled(_checksum())
+transport = _compiled(checksum(Path(__file__).parent))
 """`transport(a, b, table, fixed_reach)`: the mean distance of the optimal plan between `a` (n, d) and `b` (m, d),
 float64 and of magnitude about one, and whether duals grew too large for fixed point, in which `fixed_reach` is the
 largest possible distance. `table` is int32 with at least n m elements."""

@@ -15,8 +15,7 @@ and an iteration is one assembly and one banded elimination. Stiffness is that o
 
 The wire comes out of a straight sheath, whose axis holds what has not been inserted, turned by the handle's angle.
 
-It is one file, but for `spline`, because numba's cache looks only at the file of the function that is called: a change
-in another would leave stale machine code in use. Rows are passed as (array, index), as slices cost; functions are few.
+Rows are passed as (array, index), as slices cost; functions are few, as each is compiled again with its callers.
 """
 
 from __future__ import annotations
@@ -56,8 +55,6 @@ GRIP_N_MM = 20.0
 CLAMPED, SLIPPING = 0.05, 0.1
 """The least share of an edge that a hinge at the sheath stands for; what is left of the grip's stiffness in Newton's
 system where it slips."""
-FADE = 0.1
-"""The share of the torque limit over which the commanded turning speed fades."""
 STEEP = 1.75
 """Bound on the slope of an interpolated distance field."""
 
@@ -475,26 +472,4 @@ def substep(rod, state, field, law, work, sheath, status, pushed):
         status[DEPTH_MAX] = max(status[DEPTH_MAX], state.contact[j, 4])
         for c in range(3):
             state.v[j, c] = (state.x[j, c] - work.start[j, c]) / law.dt
-    return free
-
-
-@compiled()
-def advance(rod, state, field, law, work, sheath, status, speed, spin, substeps):
-    """Push with `speed` (mm/s) and turn with `spin` (rad/s) for so many substeps; how many nodes are free then. Stops
-    when something is not finite."""
-    status[DEPTH_MAX], status[ITERATIONS], status[UNSETTLED] = 0.0, 0.0, 0.0
-    free = int(status[LENGTH] / rod.spacing) + 1
-    for j in range(len(state.mean)):
-        for c in range(4):
-            state.mean[j, c] = 0.0
-    for _ in range(substeps):
-        ahead = status[TORQUE] if spin > 0 else -status[TORQUE]
-        fade = min(max((sheath.max_torque - ahead) / (FADE * sheath.max_torque), 0.0), 1.0)
-        status[ANGLE] += law.dt * spin * fade
-        if not np.isfinite(status[SETPOINT] + speed + status[ANGLE]):
-            break
-        free = substep(rod, state, field, law, work, sheath, status, law.dt * speed)
-        for j in range(free):
-            for c in range(4):
-                state.mean[j, c] += state.contact[j, c] / substeps
     return free

@@ -1,7 +1,7 @@
 """A distance field between the points of its grid: a quadratic spline, whose first derivatives are continuous.
 
 The solver needs value, gradient and second derivatives of one and the same function, or its search would not settle.
-This is compiled into `kernel.advance`, and numba's cache does not see a change of this file: clear it after one.
+It is compiled into `solver.advance`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proctor.suites.endovascular import kernel
+from proctor.suites.endovascular import kernel, solver
 from proctor.suites.endovascular.rod import (
     ANGLE,
     DEPTH_MAX,
@@ -103,7 +103,7 @@ class Wire:
         """One control step. Raises SimulationDiverged where positions are not finite or the wire is out of the
         vessel."""
         self.free = int(
-            kernel.advance(
+            solver.advance(
                 self.rod,
                 self._state,
                 self._field,

@@ -1,0 +1,45 @@
+"""The compiled entry of the rod solver: `advance`, which calls what `kernel` has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proctor.kernels import checksum
+from proctor.suites.endovascular.kernel import compiled, substep
+from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, ITERATIONS, LENGTH, SETPOINT, TORQUE, UNSETTLED
+
+FADE = 0.1
+"""The share of the torque limit over which the commanded turning speed fades."""
+
+
+def _entry(sources: int) -> Any:
+    """`advance`, with the checksum of all files that are compiled into it: numba's cache knows it by that."""
+
+    @compiled()
+    def advance(rod, state, field, law, work, sheath, status, speed, spin, substeps):
+        """Push with `speed` (mm/s) and turn with `spin` (rad/s) for so many substeps; how many nodes are free then.
+        Stops when something is not finite."""
+        status[DEPTH_MAX], status[ITERATIONS], status[UNSETTLED] = 0.0, 0.0, 0.0
+        free = int(status[LENGTH] / rod.spacing) + 1 if sources else 0
+        for j in range(len(state.mean)):
+            for c in range(4):
+                state.mean[j, c] = 0.0
+        for _ in range(substeps):
+            ahead = status[TORQUE] if spin > 0 else -status[TORQUE]
+            fade = min(max((sheath.max_torque - ahead) / (FADE * sheath.max_torque), 0.0), 1.0)
+            status[ANGLE] += law.dt * spin * fade
+            if not np.isfinite(status[SETPOINT] + speed + status[ANGLE]):
+                break
+            free = substep(rod, state, field, law, work, sheath, status, law.dt * speed)
+            for j in range(free):
+                for c in range(4):
+                    state.mean[j, c] += state.contact[j, c] / substeps
+        return free
+
+    return advance
+
+
+advance = _entry(checksum(Path(__file__).parent))
