@@ -2,59 +2,44 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
+
+from pydantic import Field
 
 from proctor.policies.from_python import PythonLoader
-from proctor.policies.options import PolicyOptions, PythonOptions
+from proctor.policies.options import PythonOptions
 
 
-class MirrorOptions(PythonOptions):
-    """`tracking/mirror`."""
+def _named(short: str, meant: str, doc: str) -> type[PythonLoader]:
+    """The `python` loader with its target decided."""
 
-    target: Literal["proctor.suites.tracking.agents:Mirror"] = "proctor.suites.tracking.agents:Mirror"  # pyright: ignore[reportIncompatibleVariableOverride]
+    class Options(PythonOptions):
+        target: str = Field(default=meant, pattern=f"^{meant}$")
 
+    class Named(PythonLoader):
+        name: ClassVar[str] = short
 
-class MirrorLoader(PythonLoader):
-    """A tracking task: the joints of the next reference frame as targets."""
-
-    name: ClassVar[str] = "tracking/mirror"
-    Options: ClassVar[type[PolicyOptions]] = MirrorOptions
-
-
-class HoldOptions(PythonOptions):
-    """`tracking/hold`. `kwargs: {pose: first}` holds the first frame of the motion."""
-
-    target: Literal["proctor.suites.tracking.agents:Hold"] = "proctor.suites.tracking.agents:Hold"  # pyright: ignore[reportIncompatibleVariableOverride]
+    Named.Options, Named.__doc__, Options.__doc__ = Options, doc, f"`{short}`."
+    return Named
 
 
-class HoldLoader(PythonLoader):
-    """A tracking task: the default pose, or the first frame of the motion, all the time."""
-
-    name: ClassVar[str] = "tracking/hold"
-    Options: ClassVar[type[PolicyOptions]] = HoldOptions
-
-
-class PushOnlyOptions(PythonOptions):
-    """`endovascular/push_only`. `kwargs: {speed: 0.6}` is its share of full speed."""
-
-    target: Literal["proctor.suites.endovascular.agents:PushOnly"] = "proctor.suites.endovascular.agents:PushOnly"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-
-class PushOnlyLoader(PythonLoader):
-    """A wire in a vessel: pushes and never turns."""
-
-    name: ClassVar[str] = "endovascular/push_only"
-    Options: ClassVar[type[PolicyOptions]] = PushOnlyOptions
-
-
-class NavigatorOptions(PythonOptions):
-    """`endovascular/navigator`. `kwargs: {speed: 0.8}` is its share of full speed."""
-
-    target: Literal["proctor.suites.endovascular.agents:Navigator"] = "proctor.suites.endovascular.agents:Navigator"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-
-class NavigatorLoader(PythonLoader):
-    """A wire in a vessel: turns the tip towards the next centreline point, backs off when stuck."""
-
-    name: ClassVar[str] = "endovascular/navigator"
-    Options: ClassVar[type[PolicyOptions]] = NavigatorOptions
+MirrorLoader = _named(
+    "tracking/mirror",
+    "proctor.suites.tracking.agents:Mirror",
+    "A tracking task: the joints of the next reference frame as targets.",
+)
+HoldLoader = _named(
+    "tracking/hold",
+    "proctor.suites.tracking.agents:Hold",
+    "A tracking task: the default pose, or the first frame of the motion, all the time.",
+)
+PushOnlyLoader = _named(
+    "endovascular/push_only",
+    "proctor.suites.endovascular.agents:PushOnly",
+    "A wire in a vessel: pushes and never turns.",
+)
+NavigatorLoader = _named(
+    "endovascular/navigator",
+    "proctor.suites.endovascular.agents:Navigator",
+    "A wire in a vessel: turns the tip towards the next centreline point, backs off when stuck.",
+)

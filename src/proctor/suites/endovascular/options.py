@@ -14,11 +14,10 @@ from proctor.suites.protocol import SuiteOptions
 BRANCHES = ("bct", "rcca", "rsa", "lcca", "lsa")
 
 
-class AorticArchCfg(SuiteOptions):
-    """The vessel, the target and the C-arm."""
+class ArchCfg(SuiteOptions):
+    """The vessel, the target and the C-arm, as every simulator of an aortic arch has them."""
 
     type: Literal["aortic_arch"] = "aortic_arch"
-    arch_type: ArchType = "I"
     seed: int = Field(default=0, ge=0)
     """Of the generator: another seed is another patient."""
     target_mode: Literal["branch_end"] = "branch_end"
@@ -28,6 +27,20 @@ class AorticArchCfg(SuiteOptions):
     image_frequency_hz: float = Field(default=7.5, ge=1, le=60)
     """Of pictures and of actions."""
     image_rot_zx_deg: tuple[float, float] = Field(default=(20.0, 5.0), strict=False)
+    friction: float = Field(default=0.001, ge=0)
+
+    @field_validator("target_branches")
+    @classmethod
+    def _once(cls, branches: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(branches)) < len(branches):
+            raise ValueError("names a branch twice")
+        return branches
+
+
+class AorticArchCfg(ArchCfg):
+    """An arch of the embedded generator."""
+
+    arch_type: ArchType = "I"
     friction: float = Field(default=0.001, ge=0, le=1)
 
     @field_validator("target_branches")
@@ -36,8 +49,6 @@ class AorticArchCfg(SuiteOptions):
         unknown = [name for name in branches if name not in BRANCHES]
         if unknown:
             raise ValueError(f"found {', '.join(unknown)}; expected some of {', '.join(BRANCHES)}")
-        if len(set(branches)) < len(branches):
-            raise ValueError("names a branch twice")
         return branches
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.steve.devices import make_device
-from proctor.suites.steve.options import ArchCfg, SteveOptions
+from proctor.suites.steve.options import SteveArchCfg, SteveOptions
 
 OBSERVED = ("tracking", "target", "last_action")
 REWARD_TARGET, REWARD_PATH_PER_MM, REWARD_STEP = 1.0, 0.001, -0.005
@@ -95,7 +95,7 @@ def _intervention(eve: Any, options: SteveOptions) -> Any:
     return intervention
 
 
-def _vessel_tree(eve: Any, anatomy: ArchCfg) -> Any:
+def _vessel_tree(eve: Any, anatomy: SteveArchCfg) -> Any:
     """The generated arch. stEVE takes a seed of 0 for none; the same stream under another name is not 0."""
     trees = eve.intervention.vesseltree
     types = [member.value for member in trees.ArchType]

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, field_validator
 
 from proctor.errors import InputError
+from proctor.suites.endovascular.options import ArchCfg
 from proctor.suites.protocol import SuiteOptions
 from proctor.suites.steve.devices import check_tool
 
 
-class ArchCfg(SuiteOptions):
-    """The vessel, the target and the C-arm."""
+class SteveArchCfg(ArchCfg):
+    """An arch of stEVE's generator."""
 
-    type: Literal["aortic_arch"] = "aortic_arch"
     arch_type: str = "I"
     """One of the arch types that the installed stEVE generates (I, II, IV, V, VI, VII)."""
-    seed: int = Field(default=0, ge=0)
-    """Of the generator: another seed is another patient."""
-    target_mode: Literal["branch_end"] = "branch_end"
-    target_branches: tuple[str, ...] = Field(default=("lcca",), min_length=1, strict=False)
-    """With several, each trial draws one from its seed."""
-    target_threshold_mm: float = Field(default=5.0, gt=0)
-    image_frequency_hz: float = Field(default=7.5, ge=1, le=60)
-    """Of pictures and of actions."""
-    image_rot_zx_deg: tuple[float, float] = Field(default=(20.0, 5.0), strict=False)
-    friction: float = Field(default=0.001, ge=0)
-
-    @field_validator("target_branches")
-    @classmethod
-    def _once(cls, branches: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(branches)) < len(branches):
-            raise ValueError("names a branch twice")
-        return branches
 
 
 class SteveOptions(SuiteOptions):
     """One task of the suite."""
 
-    anatomy: ArchCfg = ArchCfg()
+    anatomy: SteveArchCfg = SteveArchCfg()
     tool: str | dict[str, Any] = "angled_standard"
     """A tool of the endovascular suite (a name, or a mapping that describes one), `standard_j` (stEVE's own wire), or
     an import string to a stEVE device. An agent that brings its own tool uses that one."""
