@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proctor.plan.trial import Trial
+from proctor.policies.padding import LeftPad
 
 Observation = Any
 """Array `(rows, ...)`, nested dict or tuple of arrays, or list of objects."""
@@ -35,21 +36,29 @@ State = Any
 class Stage:
     """One kind of model call. A forward starts when `max_batch` requests wait, when no running slot could still join,
     or when the oldest has waited `max_wait_s` (None: about as long as a forward lately took, longer while workers
-    have enough to step)."""
+    have enough to step). What is None here is as the agent's options say. Images, states and the like have a fixed
+    shape; token sequences have one by `tokens`."""
 
     name: str
     max_batch: int | None = None
     max_wait_s: float | None = None
+    pad_to: int | None = None
+    """Rows of each forward of this stage."""
+    tokens: LeftPad | None = None
+    """How the trials' token sequences (`StagedPolicy.tokens`) are filled up; None: this stage takes none."""
 
 
 @dataclass
 class Batch:
-    """The rows of one forward. `rngs[i]` is the generator of row i's trial; pad rows get throw-away ones."""
+    """The rows of one forward. `rngs[i]` is the generator of row i's trial; pad rows get throw-away ones. `tokens` and
+    `token_mask` are `(rows, length)`, for a stage that declares `tokens`."""
 
     observation: Observation
     state: State
     rngs: Sequence[np.random.Generator]
     trials: Sequence[Trial]
+    tokens: np.ndarray | None = None
+    token_mask: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.trials)
@@ -58,9 +67,9 @@ class Batch:
         """Standard normal noise `(rows, *shape)`, each row from its own trial's generator."""
         return np.stack([rng.standard_normal(shape, dtype=dtype) for rng in self.rngs])
 
-    def uniform(self, shape: tuple[int, ...] = ()) -> np.ndarray:
+    def uniform(self, shape: tuple[int, ...] = (), dtype: Any = np.float64) -> np.ndarray:
         """Uniform noise in [0, 1), `(rows, *shape)`, each row from its own trial's generator."""
-        return np.stack([rng.random(shape) for rng in self.rngs])
+        return np.stack([rng.random(shape, dtype=dtype) for rng in self.rngs])
 
 
 @dataclass(frozen=True)
@@ -85,13 +94,26 @@ class Goto(NamedTuple):
     stage: str
 
 
+class Idle(NamedTuple):
+    """A stage's answer for one row: take one step with the environment's dummy action, then ask stage `then`."""
+
+    then: str
+
+
 class Fail(NamedTuple):
     """A stage's answer for one row: the policy gives up; the trial ends as a policy error with this reason."""
 
     reason: str
 
 
-Decision = Execute | Goto | Fail
+class Unavailable(NamedTuple):
+    """A stage's answer for one row: what the policy runs on (a server, a device) is gone. No failure of the policy: the
+    trial starts again from its first step, and stays unscored once its retries are used up."""
+
+    reason: str
+
+
+Decision = Execute | Goto | Idle | Fail | Unavailable
 
 
 @dataclass(frozen=True)
@@ -136,6 +158,10 @@ class StagedPolicy(abc.ABC):
     def reset(self, trials: Sequence[Trial]) -> State:
         """As in Policy."""
         return None
+
+    def tokens(self, trial: Trial) -> Sequence[int]:
+        """What the trial is told, as whole numbers: asked once per trial, where a stage declares `tokens`."""
+        raise NotImplementedError(f"{type(self).__name__} declares a stage with tokens: write tokens(trial)")
 
     @abc.abstractmethod
     def forward(self, stage: str, batch: Batch) -> StageOutput:

@@ -23,7 +23,7 @@ from proctor.kernels import compile_first
 from proctor.plan.plan import Plan
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, options_for
-from proctor.policies.protocol import AnyPolicy, Execute, Fail, Goto, SpaceInfo
+from proctor.policies.protocol import AnyPolicy, Execute, Fail, Goto, SpaceInfo, Unavailable
 from proctor.record.episode import Outcome
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
@@ -280,9 +280,7 @@ class Engine:
 
     def _films(self, trial: Trial) -> bool:
         record = self.cfg.record
-        if record.level != "video":
-            return False
-        return record.video.trials != "first" or trial.index < record.video.first
+        return record.level == "video" and (record.video.trials != "first" or trial.index < record.video.first)
 
     def _free(self, slot: Slot) -> Trial:
         """The slot's trial runs no more; the slot is refilled at once."""
@@ -434,21 +432,22 @@ class Engine:
                 slot.stage = stage
                 slot.hops += 1
                 if slot.hops > MAX_HOPS:
-                    reason = f"the policy went through {MAX_HOPS} stages without an action; the last is {stage}"
-                    self._fail(slot, reason)
+                    self._fail(slot, f"the policy went through {MAX_HOPS} stages without an action; the last is {stage}")
                 else:
                     self._ask(slot, time.monotonic())
             case Fail(reason):
                 self._fail(slot, reason)
+            case Unavailable(reason):
+                self._fail(slot, reason, Outcome.WORKER_LOST)
             case None:
                 self._fail(slot, answer.error or "the policy gave no answer")
 
-    def _fail(self, slot: Slot, error: str) -> None:
-        """End a slot's trial as the policy's error."""
+    def _fail(self, slot: Slot, error: str, outcome: Outcome = Outcome.POLICY_ERROR) -> None:
+        """End a slot's trial for what its policy answered; an outcome that is not scored ends this attempt only."""
         assert slot.trial is not None
-        log.warning("trial %s: policy error: %s", slot.trial.key, error)
+        log.warning("trial %s: %s: %s", slot.trial.key, outcome.value.replace("_", " "), error)
         slot.execute()
-        slot.member.worker.send(Finish(slot.number, Outcome.POLICY_ERROR, error))
+        slot.member.worker.send(Finish(slot.number, outcome, error))
 
     # Watching -------------------------------------------------------------------------------------------------------
 

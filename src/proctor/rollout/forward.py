@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proctor.plan.trial import Trial
+from proctor.policies.padding import as_tokens, left_pad
 from proctor.policies.protocol import (
     Actions,
     AnyPolicy,
@@ -22,16 +23,17 @@ from proctor.policies.protocol import (
     Execute,
     Fail,
     Goto,
+    Idle,
     Policy,
     Stage,
     StagedPolicy,
     StageOutput,
+    Unavailable,
 )
+from proctor.policies.stages import ACT, declared_stages
 from proctor.policies.tree import leaves_of, stack_rows, take_row
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.layout import Layout
-
-ACT = "act"
 
 make_tuple = tuple.__new__
 """Makes a named tuple in a third of the time that its class takes: this is done for every row."""
@@ -114,13 +116,15 @@ class Request:
     """What a slot wants of its policy. A trial has one, which is asked again and again: `leaves` is its freshest
     observation, `state` the policy's state of the trial, `ticket` the slot's at the time of asking."""
 
-    __slots__ = ("leaves", "since", "slot", "state", "stream", "task", "ticket", "trial")
+    __slots__ = ("leaves", "since", "slot", "state", "stream", "task", "ticket", "tokens", "trial")
 
     def __init__(self, slot: Any, trial: Trial, task: TaskEntry):
         self.slot, self.trial, self.task = slot, trial, task
         self.stream, self.state = Stream(trial), FRESH
         self.ticket, self.since = 0, 0.0
         self.leaves: Any = None
+        self.tokens: Any = None
+        """What the trial is told, once it has been asked for."""
 
     def ask(self, ticket: int, since: float) -> Request:
         """With the observation as it is now. The last answer has been used: what it drew is settled."""
@@ -132,7 +136,7 @@ class Request:
         """The same wish once more, though a forward that does not return still holds this one."""
         twin = Request(self.slot, self.trial, self.task)
         twin.stream, twin.state = self.stream.fork(), self.state
-        twin.ticket, twin.leaves, twin.since = self.ticket, self.leaves, self.since
+        twin.ticket, twin.leaves, twin.since, twin.tokens = self.ticket, self.leaves, self.since, self.tokens
         self.slot.wish = twin
         return twin
 
@@ -149,12 +153,15 @@ class Answer(NamedTuple):
 
 
 class PolicyRunner:
-    """A loaded policy with its padding. Stages of one policy may run at once, each with its own buffers."""
+    """A loaded policy with its padding: `pad_to` rows, or as many as the stage says. Stages of one policy may run at
+    once, each with its own buffers."""
 
-    def __init__(self, policy: AnyPolicy, pad_to: int | None):
-        self.policy, self.pad_to = policy, pad_to
-        self.stages = policy.stages if isinstance(policy, StagedPolicy) else (Stage(ACT),)
-        self._names = {stage.name for stage in self.stages}
+    def __init__(self, policy: AnyPolicy, pad_to: int | None, stages: tuple[Stage, ...] | None = None):
+        self.policy = policy
+        self.stages = stages or declared_stages(policy)
+        self._pad_to = {stage.name: stage.pad_to or pad_to for stage in self.stages}
+        self._tokens = {stage.name: stage.tokens for stage in self.stages}
+        self._told = any(self._tokens.values())
         self._buffers: dict[Any, list[np.ndarray]] = {}
 
     @property
@@ -163,7 +170,7 @@ class PolicyRunner:
 
     def run(self, stage: str, requests: Sequence[Request]) -> list[Answer]:
         """An answer for every request, in order."""
-        size = self.pad_to or len(requests)
+        size = self._pad_to[stage] or len(requests)
         answers: list[Answer] = []
         for i in range(0, len(requests), size):
             answers += self._block(stage, list(requests[i : i + size]))
@@ -176,7 +183,7 @@ class PolicyRunner:
         answers, block = self._begin(block)
         if not block:
             return answers
-        rows = self.pad_to or len(block)
+        rows = self._pad_to[stage] or len(block)
         rngs = Rngs(block, rows)
         try:
             decisions, states, valid = self._forward(stage, block, rngs)
@@ -198,6 +205,8 @@ class PolicyRunner:
                 try:
                     state = self.policy.reset([request.trial])
                     request.state = None if state is None else take_row(state, 0)
+                    if self._told and isinstance(self.policy, StagedPolicy):
+                        request.tokens = as_tokens(self.policy.tokens(request.trial))
                 except Exception as problem:
                     failed.append(Answer(request, None, error=blame(problem)))
         if not failed:
@@ -215,6 +224,9 @@ class PolicyRunner:
             rngs=rngs,
             trials=[r.trial for r in padded],
         )
+        rule = self._tokens[stage]
+        if rule is not None:
+            batch.tokens, batch.token_mask = left_pad([r.tokens for r in padded], rule)
         if isinstance(self.policy, StagedPolicy):
             output = self.policy.forward(stage, batch)
             decisions, state, valid = self._decisions(output, rows)[:n], output.state, False
@@ -267,13 +279,16 @@ class PolicyRunner:
         return output.decisions
 
     def _check(self, decision: Decision) -> None:
-        stage = (
-            decision.then if isinstance(decision, Execute) else decision.stage if isinstance(decision, Goto) else None
-        )
-        if stage is None and not isinstance(decision, Fail):
-            raise TypeError(f"a stage must answer Execute, Goto or Fail for each row; found {type(decision).__name__}")
-        if stage is not None and stage not in self._names:
-            raise ValueError(f'the policy asked for stage "{stage}"; it declares {", ".join(sorted(self._names))}')
+        match decision:
+            case Execute(then=stage) | Idle(then=stage) | Goto(stage=stage):
+                if stage not in self._pad_to:
+                    declared = ", ".join(sorted(self._pad_to))
+                    raise ValueError(f'the policy asked for stage "{stage}"; it declares {declared}')
+            case Fail() | Unavailable():
+                pass
+            case _:
+                found = type(decision).__name__
+                raise TypeError(f"a stage must answer Execute, Goto, Idle or Fail for each row; found {found}")
 
 
 def blame(problem: BaseException) -> str:

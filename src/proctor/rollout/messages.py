@@ -39,7 +39,7 @@ class Run(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """End the slot's trial now, because of its policy."""
+    """End the slot's trial now, because of its policy. An outcome that is not scored is answered with a Fault."""
 
     slot: int
     outcome: Outcome

@@ -98,8 +98,10 @@ class Host:
                     self._ready.append(slot)
             case Finish(slot, outcome, error):
                 job = self._job(slot)
-                if job is not None:
+                if job is not None and outcome.scored:
                     self.finish(slot, job, outcome, error)
+                elif job is not None:
+                    self.fault(slot, outcome, error)
             case Probe(task):
                 self._probes.append(task)
             case Close():
