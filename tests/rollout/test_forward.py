@@ -263,7 +263,7 @@ def staged(answer: Callable[[str, Batch], Any]) -> StagedPolicy:
     [
         (Goto("fly"), 'ValueError: the policy asked for stage "fly"; it declares act, plan'),
         (Execute(np.zeros((1, 1)), "fly"), 'ValueError: the policy asked for stage "fly"; it declares act, plan'),
-        (np.zeros(1), "TypeError: a stage must answer Execute, Goto or Fail for each row; found ndarray"),
+        (np.zeros(1), "TypeError: a stage must answer Execute, Goto, Idle or Fail for each row; found ndarray"),
     ],
 )
 def test_a_stage_that_does_not_exist_is_the_policys_error(decision: Any, says: str) -> None:

@@ -15,6 +15,7 @@ from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.pipeline import Pipeline
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
+from proctor.policies.stages import stages_of
 from proctor.registry import Registry
 
 POLICIES = Registry(
@@ -28,6 +29,7 @@ POLICIES = Registry(
         "random": "proctor.policies.baselines:RandomLoader",
         "zero": "proctor.policies.baselines:ZeroLoader",
         "latent": "proctor.policies.from_latent:LatentLoader",
+        "goal": "proctor.goals.conditioned:GoalLoader",
         "tracking/mirror": "proctor.policies.named:MirrorLoader",
         "tracking/hold": "proctor.policies.named:HoldLoader",
         "endovascular/push_only": "proctor.policies.named:PushOnlyLoader",
@@ -61,6 +63,7 @@ def load_policy(agent: AgentCfg, spaces: SpaceInfo, base: Path | None = None) ->
     options = options_for(agent)
     pipeline = Pipeline(options, spaces, base)
     inner = loader_for(agent.policy).load(agent, options, pipeline.model_spaces, base)
+    stages_of(inner, options)
     return pipeline.around(inner)
 
 

@@ -53,6 +53,15 @@ class ActionScaleCfg(BaseModel):
         return self
 
 
+class StageCfg(BaseModel):
+    """How one stage is batched, where it is to differ from what the policy declares."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    pad_to: int | None = Field(default=None, ge=1)
+    max_batch: int | None = Field(default=None, ge=1)
+    max_wait_s: float | None = Field(default=None, ge=0)
+
+
 class PolicyOptions(BaseModel):
     """Common options."""
 
@@ -62,6 +71,8 @@ class PolicyOptions(BaseModel):
     bytes may then depend on its neighbours."""
     max_batch: int | None = Field(default=None, ge=1)
     max_wait_s: float | None = Field(default=None, ge=0)
+    stages: dict[str, StageCfg] = Field(default_factory=dict)
+    """By stage: what takes the place of its own declaration, and of the three keys above."""
     trust: bool = False
     """Allow what may execute code: pickles, whole-module checkpoints."""
     frame_stack: int = Field(default=1, ge=1)

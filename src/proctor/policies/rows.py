@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from proctor.plan.trial import Trial
-from proctor.policies.protocol import Actions, AnyPolicy, Batch, Execute, Policy
+from proctor.policies.padding import left_pad
+from proctor.policies.protocol import Actions, AnyPolicy, Batch, Execute, Policy, StagedPolicy
 from proctor.policies.tree import leaves_of, take_rows
 
 Answer = tuple[Any, ...]
@@ -25,7 +26,10 @@ def sample_batch(policy: AnyPolicy, space: Any, trials: Sequence[Trial], seed: i
     sampler = copy.deepcopy(space)
     sampler.seed(seed)
     observation = stack_observations([sampler.sample() for _ in trials])
-    return Batch(observation, policy.reset(trials), [t.policy_rng() for t in trials], list(trials))
+    batch = Batch(observation, policy.reset(trials), [t.policy_rng() for t in trials], list(trials))
+    if isinstance(policy, StagedPolicy) and policy.stages[0].tokens is not None:
+        batch.tokens, batch.token_mask = left_pad([policy.tokens(t) for t in trials], policy.stages[0].tokens)
+    return batch
 
 
 def stack_observations(observations: Sequence[Any]) -> Any:
@@ -46,7 +50,10 @@ def pick_rows(batch: Batch, rows: Sequence[int]) -> Batch:
     observation = batch.observation
     picked = [observation[r] for r in rows] if isinstance(observation, list) else take_rows(observation, rows)
     rngs = [copy.deepcopy(batch.rngs[r]) for r in rows]
-    return Batch(picked, take_rows(batch.state, rows), rngs, [batch.trials[r] for r in rows])
+    copies = Batch(picked, take_rows(batch.state, rows), rngs, [batch.trials[r] for r in rows])
+    if batch.tokens is not None and batch.token_mask is not None:
+        copies.tokens, copies.token_mask = batch.tokens[list(rows)], batch.token_mask[list(rows)]
+    return copies
 
 
 def answers(policy: AnyPolicy, batch: Batch) -> list[Answer]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
+from proctor.policies.stages import stages_of
 from proctor.rollout.batching import Lane, LaneStats, Moment
 from proctor.rollout.forward import Answer, PolicyRunner, blame
 
@@ -34,7 +34,7 @@ class AgentRuntime:
         deliver: Callable[[Lane, list[Answer]], None],
     ):
         self.name, self._load, self._options, self._deliver = name, load, options, deliver
-        self._max_batch = options.max_batch or options.pad_to or slots
+        self._slots = slots
         self._stats: dict[str, LaneStats] = {}
         self._hangs = 0
         self.given_up: str | None = None
@@ -42,11 +42,10 @@ class AgentRuntime:
         self._open()
 
     def _open(self) -> None:
-        self.runner = PolicyRunner(self._load(), self._options.pad_to)
+        policy = self._load()
+        self.runner = PolicyRunner(policy, self._options.pad_to, stages_of(policy, self._options))
         for stage in self.runner.stages:
-            if stage.max_wait_s is None and self._options.max_wait_s is not None:
-                stage = replace(stage, max_wait_s=self._options.max_wait_s)
-            lane = Lane(self.runner, stage, self._max_batch, self._deliver)
+            lane = Lane(self.runner, stage, self._slots, self._deliver)
             lane.stats = self._stats.setdefault(stage.name, lane.stats)
             self.lanes[stage.name] = lane
 

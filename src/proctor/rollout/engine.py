@@ -224,7 +224,7 @@ class Engine:
             raise InputError("\n".join(f'the environment of task "{t}" cannot be made: {e}' for t, e in failed.items()))
         for info in self._infos.values():
             checker = ActionChecker(info.action_space, clip=self.cfg.task(info.task).out_of_range == "clip")
-            self._entries[info.task] = TaskEntry(info.task, layout_of(info.observation_space), checker)
+            self._entries[info.task] = TaskEntry(info.task, layout_of(info.observation_space), checker, info.dummy)
 
     def _worlds(self) -> dict[str, int]:
         return {info.task: info.worlds for info in self._infos.values() if info.worlds is not None}
@@ -432,7 +432,7 @@ class Engine:
                 slot.stage = stage
                 slot.hops += 1
                 if slot.hops > MAX_HOPS:
-                    self._fail(slot, f"the policy went through {MAX_HOPS} stages without an action; the last is {stage}")
+                    self._fail(slot, f"the policy went through {MAX_HOPS} stages without an action; last {stage}")
                 else:
                     self._ask(slot, time.monotonic())
             case Fail(reason):

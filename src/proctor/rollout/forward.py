@@ -40,10 +40,12 @@ make_tuple = tuple.__new__
 
 
 class TaskEntry:
-    """What a forward must know of a task. Requests with equal `key` may share a batch."""
+    """What a forward must know of a task: `dummy` is the action that `Idle` takes. Requests with equal `key` may share
+    a batch."""
 
-    def __init__(self, name: str, layout: Layout | None, checker: ActionChecker):
+    def __init__(self, name: str, layout: Layout | None, checker: ActionChecker, dummy: Any = 0):
         self.name, self.layout, self.checker = name, layout, checker
+        self.dummy = np.broadcast_to(np.asarray(dummy, checker.dtype), (1, *checker.shape))
         self.key = f"{name if layout is None else layout} {checker.shape}"
 
 
@@ -229,7 +231,7 @@ class PolicyRunner:
             batch.tokens, batch.token_mask = left_pad([r.tokens for r in padded], rule)
         if isinstance(self.policy, StagedPolicy):
             output = self.policy.forward(stage, batch)
-            decisions, state, valid = self._decisions(output, rows)[:n], output.state, False
+            decisions, state, valid = self._decisions(output, rows, block), output.state, False
         else:
             decisions, state, valid = self._act(self.policy, batch, block)
         if state is None:
@@ -271,12 +273,13 @@ class PolicyRunner:
         decisions: list[Decision] = [make_tuple(Execute, (c, ACT)) for c in (rows if checked is None else checked)]
         return decisions, state, checked is not None
 
-    def _decisions(self, output: StageOutput, rows: int) -> Sequence[Decision]:
+    def _decisions(self, output: StageOutput, rows: int, block: list[Request]) -> Sequence[Decision]:
         if len(output.decisions) != rows:
             raise ValueError(f"the policy answered {len(output.decisions)} rows for a batch of {rows}")
         for decision in output.decisions:
             self._check(decision)
-        return output.decisions
+        pairs = zip(block, output.decisions, strict=False)
+        return [Execute(r.task.dummy, d.then) if type(d) is Idle else d for r, d in pairs]
 
     def _check(self, decision: Decision) -> None:
         match decision:

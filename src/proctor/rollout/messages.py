@@ -62,6 +62,8 @@ class TaskInfo(NamedTuple):
     action_dt_s: float | None
     worlds: int | None
     """Worlds of a batch environment; None for a plain one."""
+    dummy: Any
+    """The action of a step that does nothing."""
 
 
 class ProbeFailed(NamedTuple):

@@ -301,7 +301,8 @@ class Host:
             runtime = TaskRuntime(self.cfg, task, env)
             worlds = env.num_worlds if isinstance(env, BatchEnv) else None
             own = env.max_steps or DEFAULT_MAX_STEPS
-            info = TaskInfo(name, env.observation_space, env.action_space, runtime.max_steps, own, runtime.dt_s, worlds)
+            limits = runtime.max_steps, own, runtime.dt_s
+            info = TaskInfo(name, env.observation_space, env.action_space, *limits, worlds, env.dummy_action())
         except BREAKS as problem:
             self.emit(ProbeFailed(name, explain(problem)))
             return
