@@ -19,6 +19,7 @@ SUITES = Registry(
     "suite",
     "proctor.suites",
     {
+        "crafter": "proctor.suites.crafter.suite:CrafterSuite",
         "endovascular": "proctor.suites.endovascular.suite:EndovascularSuite",
         "gymnasium": "proctor.suites.gymnasium:GymnasiumSuite",
         "steve": "proctor.suites.steve:SteveSuite",

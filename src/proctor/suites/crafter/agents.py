@@ -1,0 +1,64 @@
+"""Scripted agents of Crafter.
+
+`Expert` is told a task's name and does what it needs: who collects pictures of success, and the most that a goal can
+bring. `Skilled` is told nothing but a goal embedding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.plan.trial import Trial
+from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo
+from proctor.suites.crafter import skills
+from proctor.suites.crafter.tasks import TASKS, TaskName
+
+
+def act_rows(tasks: Sequence[TaskName], batch: Batch, headings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every row does the skill of its task: actions (rows,), and the headings (rows,) of the next step."""
+    actions, after = np.empty(len(batch), np.int64), headings.copy()
+    for row, task in enumerate(tasks):
+        actions[row], after[row] = skills.act(task, seen(batch.observation, row), int(headings[row]), batch.rngs[row])
+    return actions, after
+
+
+def seen(observation: dict[str, Any], row: int) -> skills.Seen:
+    """The whole map where the task gives it, else the player's view."""
+    facing = observation["facing"][row]
+    where = (int(facing[0]), int(facing[1]))
+    if "privileged" in observation:
+        whole = observation["privileged"]
+        x, y = whole["position"][row]
+        return skills.Seen(whole["map"][row], (int(x), int(y)), where, observation["inventory"][row])
+    local = observation["local"][row]
+    return skills.Seen(local, (local.shape[0] // 2, local.shape[1] // 2), where, observation["inventory"][row])
+
+
+class Expert(Policy):
+    """Does the skill of the task's name, or of `skills` (task's name in the config -> one of `tasks.TASKS`)."""
+
+    def __init__(self, spaces: SpaceInfo, skills: dict[str, str] | None = None):
+        self._skills = {task: expected_skill(task, (skills or {}).get(task, task)) for task in spaces.observation}
+
+    def reset(self, trials: Sequence[Trial]) -> np.ndarray:
+        """The direction in which a trial wanders, (rows,)."""
+        return np.zeros(len(trials), np.int64)
+
+    def act(self, batch: Batch) -> Actions:
+        tasks = [self._skills[trial.task] for trial in batch.trials]
+        return Actions(*act_rows(tasks, batch, batch.state))
+
+
+def expected_skill(task: str, skill: str) -> TaskName:
+    """The skill of this name. Raises InputError where there is none."""
+    for known in TASKS:
+        if skill == known:
+            return known
+    raise InputError(
+        f'the expert has no skill "{skill}" for task "{task}"; name one with kwargs: {{skills: {{{task}: ...}}}} '
+        f"(known: {', '.join(TASKS)})"
+    )

@@ -1,0 +1,113 @@
+"""Scripted skills: what to do for each task, from a map.
+
+A skill sees cells `(width, height)` of `names.CELLS`, where the player stands and faces, and what it owns. It goes to
+the nearest cell that will do, by the shortest way round what stands in between, faces it and acts. Where it sees none
+it wanders.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from proctor.suites.crafter.names import ACTIONS, CELLS, DIRECTIONS, ITEMS
+from proctor.suites.crafter.tasks import TaskName
+
+ACTION = {name: number for number, name in enumerate(ACTIONS)}
+CELL = {name: number for number, name in enumerate(CELLS)}
+STEPS = tuple(DIRECTIONS.values())
+MOVES = tuple(ACTION[name] for name in DIRECTIONS)
+WALKABLE = np.isin(np.arange(len(CELLS)), [CELL[name] for name in ("grass", "path", "sand")])
+TURN_CHANCE = 0.1
+"""How often a wanderer changes its mind."""
+
+
+@dataclass(frozen=True)
+class Skill:
+    """`target`: the cell to face; `action`: what to do there; `uses`: an item without which it cannot be done."""
+
+    target: str | None
+    action: str
+    uses: str | None = None
+
+
+SKILLS: dict[TaskName, Skill] = {
+    "collect_wood": Skill("tree", "do"),
+    "collect_stone": Skill("stone", "do", uses="wood_pickaxe"),
+    "collect_sapling": Skill("grass", "do"),
+    "collect_drink": Skill("water", "do"),
+    "eat_cow": Skill("cow", "do"),
+    "defeat_zombie": Skill("zombie", "do"),
+    "place_table": Skill("grass", "place_table", uses="wood"),
+    "place_plant": Skill("grass", "place_plant", uses="sapling"),
+    "place_stone": Skill("grass", "place_stone", uses="stone"),
+    "wake_up": Skill(None, "sleep"),
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One trial's view: `cells` (width, height), `position` in it, `facing` (dx, dy), `inventory` by `names.ITEMS`."""
+
+    cells: np.ndarray
+    position: tuple[int, int]
+    facing: tuple[int, int]
+    inventory: np.ndarray
+
+
+def act(task: TaskName, seen: Seen, heading: int, rng: np.random.Generator) -> tuple[int, int]:
+    """The action of a task's skill, and the heading (0 to 3) that it wanders in from now on."""
+    skill = SKILLS[task]
+    if skill.uses is not None and seen.inventory[ITEMS.index(skill.uses)] == 0:
+        return ACTION["noop"], heading
+    if skill.target is None:
+        return ACTION[skill.action], heading
+    if _ahead(seen) == CELL[skill.target]:
+        return ACTION[skill.action], heading
+    move = first_move(seen.cells, seen.position, CELL[skill.target])
+    return (move, heading) if move is not None else _wander(seen, heading, rng)
+
+
+def _ahead(seen: Seen) -> int:
+    """The cell that the player faces."""
+    x, y = seen.position[0] + seen.facing[0], seen.position[1] + seen.facing[1]
+    width, height = seen.cells.shape
+    return int(seen.cells[x, y]) if 0 <= x < width and 0 <= y < height else CELL["outside"]
+
+
+def first_move(cells: np.ndarray, start: tuple[int, int], target: int) -> int | None:
+    """The first move on a shortest way from `start` to a cell of kind `target`, over what can be walked on; None where
+    there is no way. Of ways of equal length the one that goes left, right, up, down first."""
+    width, height = cells.shape
+    padded = np.zeros((width + 2, height + 2), cells.dtype)
+    padded[1:-1, 1:-1] = cells
+    offsets = tuple(dx * (height + 2) + dy for dx, dy in STEPS)
+    flat, free = padded.ravel().tolist(), WALKABLE[padded].ravel().tolist()
+    queue = deque([((start[0] + 1) * (height + 2) + start[1] + 1, -1)])
+    free[queue[0][0]] = False
+    while queue:
+        here, first = queue.popleft()
+        for offset, move in zip(offsets, MOVES, strict=True):
+            there = here + offset
+            if flat[there] == target:
+                return move if first < 0 else first
+            if free[there]:
+                free[there] = False
+                queue.append((there, move if first < 0 else first))
+    return None
+
+
+def _wander(seen: Seen, heading: int, rng: np.random.Generator) -> tuple[int, int]:
+    """On in the same direction as long as it is free, now and then in another."""
+    width, height = seen.cells.shape
+    spots = [(seen.position[0] + dx, seen.position[1] + dy) for dx, dy in STEPS]
+    free = [
+        number
+        for number, (x, y) in enumerate(spots)
+        if 0 <= x < width and 0 <= y < height and WALKABLE[seen.cells[x, y]]
+    ]
+    if free and (heading not in free or rng.random() < TURN_CHANCE):
+        heading = free[int(rng.integers(len(free)))]
+    return (MOVES[heading] if heading in free else ACTION["noop"]), heading

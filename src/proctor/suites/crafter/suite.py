@@ -1,0 +1,34 @@
+"""The `crafter` suite."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from proctor.suites.crafter.options import CrafterOptions
+from proctor.suites.protocol import Env, Suite, SuiteOptions
+
+
+class CrafterSuite(Suite):
+    """An instruction to follow in Crafter's open world."""
+
+    name: ClassVar[str] = "crafter"
+    Options: ClassVar[type[SuiteOptions]] = CrafterOptions
+
+    def task_name(self, options: CrafterOptions) -> str:
+        """Such as `collect_wood`."""
+        return options.task
+
+    def make(self, options: CrafterOptions, *, render: bool, worlds: int) -> Env:
+        from proctor.suites.crafter.env import CrafterEnv
+
+        return CrafterEnv(options)
+
+    def briefing(self, options: CrafterOptions) -> dict[str, Any]:
+        """`instruction`: what the agent is told; `paraphrases`: all five ways to say it."""
+        from proctor.suites.crafter.env import instruction
+        from proctor.suites.crafter.tasks import INSTRUCTIONS
+
+        return {"instruction": instruction(options), "paraphrases": list(INSTRUCTIONS[options.task])}
+
+    def needs(self) -> list[tuple[str, str]]:
+        return [("crafter", "crafter")]
