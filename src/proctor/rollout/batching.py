@@ -26,6 +26,8 @@ from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
 MAX_WAIT_S = 0.05
 SHORT_S = 0.002
 MARGIN_S = 0.001
+QUICK_S = 0.0003
+"""A forward so quick that waking up once more, for company, would cost as much."""
 TICK_S = 0.001
 """Shorter waits are not worth it: the system's clock for waiting is no finer."""
 
@@ -73,6 +75,8 @@ class Lane:
         """Until when the oldest request may wait for company."""
         if self.stage.max_wait_s is not None:
             return since + self.stage.max_wait_s
+        if self._recent_s < QUICK_S:
+            return since
         soon = since + min(self._recent_s, MAX_WAIT_S)
         before_idle = moment.now + moment.spare_s - self._recent_s - MARGIN_S
         return max(soon, min(before_idle, since + MAX_WAIT_S))

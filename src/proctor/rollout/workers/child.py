@@ -18,6 +18,8 @@ GATHER_S = 0.01
 """How long events may be gathered while there is enough to step."""
 ANSWER_S = 0.0015
 """About how long an answer takes: it is time to ask before less than this is left to step."""
+PATIENCE_S = 2 * ANSWER_S
+"""How long an answer may be awaited before more is asked for, while there is something to step."""
 LOOK_S = 0.002
 """How often commands are looked for while there is enough to step."""
 QUICK_S = 0.0002
@@ -64,7 +66,7 @@ class Link:
         self.channel, self.block = channel, block
         self.host: Host | None = None
         self._outbox: list[Event | int] = []
-        self._since = 0.0
+        self._since = self._asked_at = 0.0
         self._step_s = 0.0
         self._stepped_at = self._looked_at = 0.0
         self._views: list[tuple[Any, Any]] = [(None, None)] * slots
@@ -79,21 +81,27 @@ class Link:
         if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
             return []
         self._looked_at = self._stepped_at
-        return self.channel.receive(block=not host.busy)
+        commands = self.channel.receive(block=not host.busy)
+        if commands:
+            self._asked_at = 0.0
+        return commands
 
     def flush(self) -> None:
         if self._outbox:
             outbox, self._outbox = self._outbox, []
+            self._asked_at = time.monotonic()
             self.channel.send(outbox)
 
     def flush_if_due(self, backlog: int) -> None:
         """`backlog`: how many slots can be stepped. The next look comes after one more step, so what counts is how much
-        will be left to step then."""
+        will be left to step then. While an answer is on its way, more is asked for only when nothing is left: two
+        messages where one would do cost the engine, which shares the machine's cores, twice."""
         now = time.monotonic()
         self._step_s, self._stepped_at = 0.8 * self._step_s + 0.2 * (now - self._stepped_at), now
         step_s = self._step_s
         left_s = (backlog - 1) * step_s if step_s > QUICK_S else backlog
-        if self._outbox and (left_s < ANSWER_S or now + step_s - self._since > GATHER_S):
+        awaited = backlog > 0 and now - self._asked_at < PATIENCE_S
+        if self._outbox and ((left_s < ANSWER_S and not awaited) or now + step_s - self._since > GATHER_S):
             self.flush()
 
     def _share(self, event: Ready) -> Ready | int:
