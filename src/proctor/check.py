@@ -27,6 +27,7 @@ from proctor.policies.rows import row_dependence, sample_batch
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.rollout.engine import Engine
+from proctor.scoring import SCORINGS, make_scoring
 from proctor.suites.protocol import Env
 
 STEPS = 25
@@ -60,6 +61,7 @@ def check(cfg: EvalConfig) -> Check:
         return found
     spaces = engine.spaces()
     found.fine += [f'task "{t}": {_shapes(spaces, t)}' for t in spaces.observation]
+    _try_scoring(cfg, tried, found)
     broken = {r.trial.task for r in tried if not r.outcome.scored}
     tasks = tuple(task for task in cfg.tasks if task.name not in broken)
     for task in tasks:
@@ -101,6 +103,18 @@ def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]
     return engine, results
 
 
+def _try_scoring(cfg: EvalConfig, results: list[TrialResult], found: Check) -> None:
+    """Does the scoring find what it reads?"""
+    if cfg.scoring.mode not in SCORINGS.names():
+        return
+    scoring = make_scoring(cfg.scoring)
+    for result in results:
+        try:
+            scoring.score(result)
+        except InputError as error:
+            found.problems.append(f'task "{result.trial.task}": {error}')
+
+
 def _loads(agent: AgentCfg, spaces: SpaceInfo, found: Check) -> bool:
     try:
         policy = load_policy(agent, spaces)
@@ -132,7 +146,7 @@ def _row_problems(agent: AgentCfg, policy: object, spaces: SpaceInfo) -> Iterato
 
 def _look_for_carry_over(task: TaskCfg, seed: int, found: Check) -> None:
     """Does the environment give the same episode again after it has been used?"""
-    if suites.is_batch(task) or not suites.suite_for(task).reusable:
+    if suites.is_batch(task) or suites.isolated(task) or not suites.suite_for(task).reusable:
         return
     env = suites.make_env(task, render=False, worlds=1)
     assert isinstance(env, Env)

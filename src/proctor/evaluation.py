@@ -11,7 +11,7 @@ import itertools
 import logging
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from proctor.report import Report, ReportContext, write_batches
 from proctor.rollout.engine import Engine
 from proctor.rollout.progress import CancelToken, Observer, Progress
 from proctor.rollout.stopper import Stopper
+from proctor.scoring import make_scoring
 
 BATCH = 256
 
@@ -186,8 +187,9 @@ def _notes(ledger: Ledger, shard: Shard) -> tuple[str, ...]:
     )
 
 
-def score(path: str | Path, overrides: Sequence[str] = ()) -> Report:
-    """Compute metrics, scores and reports again from the records alone. Overrides may change `scoring` only."""
+def score(path: str | Path, overrides: Sequence[str] = (), weights: Mapping[str, float] | None = None) -> Report:
+    """Compute metrics, scores and reports again from the records alone. Overrides may change `scoring` only; `weights`
+    are those of terms (scoring `terminal`), on every task that recorded them."""
     run = RunDir.open(path)
     old = run.config()
     cfg = _rescored(old, overrides)
@@ -196,8 +198,34 @@ def score(path: str | Path, overrides: Sequence[str] = ()) -> Report:
             recorded = (r for r in run.results() if r.npz is not None)
             while batch := [(r.trial, _recomputed(run, r, cfg)) for r in itertools.islice(recorded, BATCH)]:
                 ledger.set_metrics(batch)
+            if weights:
+                cfg = _reweighted(cfg, weights, ledger)
+            _check_scoring(cfg, ledger)
         run.write_config(cfg)
         return write_report(run)
+
+
+def _check_scoring(cfg: EvalConfig, ledger: Ledger) -> None:
+    """Raise what the scoring says of the tasks and of the first trial of each, before it takes the old one's place."""
+    scoring = make_scoring(cfg.scoring)
+    scoring.check_tasks(task.name for task in cfg.tasks)
+    left = {task.name for task in cfg.tasks}
+    for result in ledger.results():
+        if not left:
+            return
+        if result.trial.task in left and result.outcome.scored and not result.outcome.broken_by_policy:
+            scoring.score(result)
+            left.remove(result.trial.task)
+
+
+def _reweighted(cfg: EvalConfig, weights: Mapping[str, float], ledger: Ledger) -> EvalConfig:
+    from proctor.scoring.terminal import with_weights
+
+    recorded: dict[str, dict[str, None]] = {}
+    for result in ledger.results():
+        recorded.setdefault(result.trial.task, {}).update(dict.fromkeys(result.metrics))
+    options = with_weights(cfg.scoring, weights, {task: list(names) for task, names in recorded.items()})
+    return cfg.model_copy(update={"scoring": cfg.scoring.model_copy(update={"options": options})})
 
 
 def _rescored(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:

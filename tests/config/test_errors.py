@@ -76,7 +76,7 @@ limits: []
         '  bad.yml:17: record.level: found "serie"; expected one of summary, series, video; did you mean "series"?',
         "  bad.yml:17: record.video.first: found 0; expected at least 1",
         '  bad.yml:18: scoring.mode: unknown scoring "defualt_v1"; expected one of default_v1, ranking_v1, return, '
-        'success, tracking_v1, or an import string such as my_scoring.py:score; did you mean "default_v1"?',
+        'success, terminal, tracking_v1, or an import string such as my_scoring.py:score; did you mean "default_v1"?',
         '  bad.yml:18: scoring.w_success: found "2"; expected a number',
         "  bad.yml:19: limits: found an empty list; expected a mapping",
     ]

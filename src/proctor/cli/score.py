@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
 from proctor.cli.options import Json, RunPath, Sets
 
+Weights = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TERM=NUMBER",
+        help="Another weight of a reward term (scoring terminal), on every task that recorded it; may be repeated.",
+    ),
+]
 
-def score_command(run: RunPath, sets: Sets = None, as_json: Json = False) -> None:
+
+def score_command(run: RunPath, sets: Sets = None, weights: Weights = None, as_json: Json = False) -> None:
     """Compute metrics, scores and every report file again from the records.
 
-    Needs neither simulator nor model. Another scoring: --set scoring.mode=return, --set scoring.w_safety=2.
+    Needs neither simulator nor model. Another scoring: --set scoring.mode=return, --set scoring.w_safety=2. Other
+    weights of terms: --weights goal_scored=5 --weights offside=-1.
     """
     from proctor.cli.report import show
     from proctor.evaluation import score
     from proctor.record.rundir import RunDir
 
-    show(RunDir.open(run), score(run, sets or []), as_json)
+    show(RunDir.open(run), score(run, sets or [], numbers_by_name("--weights", "TERM", weights or [])), as_json)
+
+
+def numbers_by_name(option: str, what: str, given: Sequence[str]) -> dict[str, float]:
+    """`NAME=NUMBER`, each name once."""
+    from proctor.errors import InputError
+
+    found: dict[str, float] = {}
+    for text in given:
+        name, _, value = (part.strip() for part in text.rpartition("="))
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not name or not math.isfinite(number):
+            raise InputError(f"{option} {text}: expected {what}=NUMBER")
+        if name in found:
+            raise InputError(f"{option} {text}: {name} is given twice")
+        found[name] = number
+    return found

@@ -99,6 +99,7 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
         check_tools(agents if isinstance(agents, list) else [], known, context)
     config = validate(EvalConfig, resolved, (), problems)
     if config is not None and not problems:
+        _check_scored_tasks(config, problems)
         config = resolve_stop(config, problems)
     problems.raise_any()
     assert config is not None
@@ -129,6 +130,17 @@ def _check_scoring_options(scoring: dict[str, Any], context: Context) -> None:
             make_scoring(ScoringCfg(mode=mode, options=options))
     except InputError as error:
         context.problems.add(("scoring", "options"), str(error))
+
+
+def _check_scored_tasks(config: EvalConfig, problems: Problems) -> None:
+    """What a registered scoring says of the tasks."""
+    from proctor.scoring import SCORINGS, make_scoring
+
+    try:
+        if config.scoring.mode in SCORINGS.names():
+            make_scoring(config.scoring).check_tasks(task.name for task in config.tasks)
+    except InputError as error:
+        problems.add(("scoring", "options"), str(error))
 
 
 def _scoring_mode(mode: str, context: Context) -> str:

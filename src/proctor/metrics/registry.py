@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from proctor.errors import InputError
 from proctor.metrics.protocol import GroupMetric, Metric
+from proctor.metrics.terms import PAID, last_terms, term_of
 from proctor.record.episode import Episode
 from proctor.registry import Registry, import_object
 
@@ -92,13 +93,13 @@ def find_metrics(extra: tuple[str, ...] = (), base: Path | None = None) -> tuple
 
 def compute(episode: Episode, extra: tuple[str, ...] = (), base: Path | None = None) -> dict[str, float | None]:
     """The value of every metric whose arrays are in the record, by name; None where it has none for this
-    episode. Metrics whose arrays are missing are left out."""
+    episode. Metrics whose arrays are missing are left out. The last values of reward terms are among them."""
     values: dict[str, float | None] = {}
     groups: _Groups = {}
     for metric in find_metrics(extra, base):
         if all(name in episode.arrays for name in metric.needs):
             values[metric.name] = _value(metric, episode, groups)
-    return values
+    return {**values, **last_terms(episode)}
 
 
 def _value(metric: Metric, episode: Episode, groups: _Groups) -> float | None:
@@ -124,3 +125,11 @@ def describe(extra: tuple[str, ...] = (), base: Path | None = None) -> list[Metr
         MetricInfo(m.name, m.unit, m.direction, m.reducer, " ".join((type(m).__doc__ or "").split()))
         for m in find_metrics(extra, base)
     ]
+
+
+def describe_term(name: str) -> MetricInfo | None:
+    """The same of the last value of a reward term; None for any other name."""
+    if name == PAID:
+        return MetricInfo(name, "reward", "up", "mean", "What the task's evaluation function paid on the last step.")
+    term = term_of(name)
+    return None if term is None else MetricInfo(name, "1", "none", "mean", f"The raw term {term} on the last step.")

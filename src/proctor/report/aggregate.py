@@ -13,7 +13,7 @@ import numpy as np
 
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import InputError
-from proctor.metrics import MetricInfo, describe
+from proctor.metrics import MetricInfo, describe, describe_term
 from proctor.record.batch import batched
 from proctor.record.result import TrialResult
 from proctor.report import model
@@ -166,7 +166,7 @@ def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -
         scoring=_scoring_info(scoring),
         agents=agents,
         tasks=tasks,
-        metrics=tuple(infos.get(name, MetricInfo(name, "?", "none", "mean", "")) for name in sorted(seen)),
+        metrics=tuple(infos.get(name) or _unlisted(name) for name in sorted(seen)),
         causes=columns.causes(),
         config=cfg.model_dump(mode="json"),
         context=context,
@@ -181,6 +181,7 @@ def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -
         *force_findings(draft, cfg.tasks),
         *tracking_findings(draft),
         *find(draft),
+        *_remarks(draft, scoring),
         *stop_findings(draft),
         *trouble,
     )
@@ -252,6 +253,17 @@ def _scoring_info(scoring: Scoring) -> model.ScoringInfo:
     )
 
 
+def _remarks(draft: model.Report, scoring: Scoring) -> list[model.Finding]:
+    """What the scoring itself has to say, of the metrics that each task has."""
+    recorded: dict[str, dict[str, None]] = {task.task: {} for task in draft.tasks}
+    for agent in draft.agents:
+        for cell in agent.cells:
+            recorded[cell.task].update(dict.fromkeys(cell.summary.metrics))
+    return [
+        model.Finding(*remark) for remark in scoring.remarks({task: list(names) for task, names in recorded.items()})
+    ]
+
+
 def _metric_infos(cfg: EvalConfig, context: model.ReportContext) -> tuple[dict[str, MetricInfo], list[model.Finding]]:
     """Units and reducers by name. A metric of the config that cannot be imported here keeps its recorded
     values."""
@@ -260,6 +272,11 @@ def _metric_infos(cfg: EvalConfig, context: model.ReportContext) -> tuple[dict[s
     except InputError as error:
         text = f"Units of the config's own metrics are unknown here, their recorded values are kept: {error}."
         return {info.name: info for info in describe()}, [model.Finding("note", text)]
+
+
+def _unlisted(name: str) -> MetricInfo:
+    """A metric that no registry knows: a reward term, or one of a config that is not here."""
+    return describe_term(name) or MetricInfo(name, "?", "none", "mean", "")
 
 
 def _pool(cells: Sequence[CellColumns], group: str, name: str | None = None) -> np.ndarray:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from proctor.config.models import ScoringCfg
 from proctor.record.result import TrialResult
@@ -26,6 +26,13 @@ class Score:
     components: Mapping[str, float | None] = field(default_factory=dict)
 
 
+class Remark(NamedTuple):
+    """A sentence that a report owes its reader. `caution`: before the numbers are used."""
+
+    level: Literal["caution", "note"]
+    text: str
+
+
 class Scoring(abc.ABC):
     """`components` names the parts of a score in the order of the report; `floor` is the total of a trial
     that the policy broke (None: such a trial has no score), overridden by `scoring.floor` of the config."""
@@ -35,6 +42,8 @@ class Scoring(abc.ABC):
     components: tuple[str, ...] = ()
     floor: float | None = None
     unit: str = "1"
+    additive: bool = False
+    """Whether the total is the sum of the components."""
 
     def __init__(self, cfg: ScoringCfg):
         self.cfg = cfg
@@ -53,6 +62,13 @@ class Scoring(abc.ABC):
     def settings(self) -> dict[str, Any]:
         """The numbers that the scores depend on, for the report."""
         return self.cfg.model_dump(mode="json")
+
+    def check_tasks(self, tasks: Iterable[str]) -> None:  # noqa: B027 - optional to override
+        """Raise InputError where the options do not go with tasks of these names."""
+
+    def remarks(self, recorded: Mapping[str, Sequence[str]]) -> list[Remark]:
+        """What is to be said of these scores; `recorded` has the names of the metrics of each task."""
+        return []
 
     @abc.abstractmethod
     def rate(self, result: TrialResult) -> Score:

@@ -19,6 +19,7 @@ SCORINGS = Registry(
         "success": "proctor.scoring.plain:SuccessScoring",
         "return": "proctor.scoring.plain:ReturnScoring",
         "tracking_v1": "proctor.scoring.tracking:TrackingV1",
+        "terminal": "proctor.scoring.terminal:TerminalScoring",
     },
 )
 

@@ -1,0 +1,1 @@
+"""Kernels of goal-embedding metrics."""
