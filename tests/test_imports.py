@@ -52,6 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": {"config", "plan", "policies", "suites", "record", "metrics"},
     "curriculum": {"config", "record", "metrics", "stats"},
     "training": EXAMINATION | {"curriculum", "evaluation"},
+    "goals": EXAMINATION | {"comparison", "evaluation"},
 }
 """Folder (or module) -> what of Proctor it may import. `cli`, `view` and the package itself may import
 anything."""

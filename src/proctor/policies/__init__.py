@@ -30,6 +30,7 @@ POLICIES = Registry(
         "zero": "proctor.policies.baselines:ZeroLoader",
         "latent": "proctor.policies.from_latent:LatentLoader",
         "goal": "proctor.goals.conditioned:GoalLoader",
+        "goal": "proctor.goals.conditioned:GoalLoader",
         "tracking/mirror": "proctor.policies.named:MirrorLoader",
         "tracking/hold": "proctor.policies.named:HoldLoader",
         "endovascular/push_only": "proctor.policies.named:PushOnlyLoader",
