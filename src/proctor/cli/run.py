@@ -26,12 +26,13 @@ def run_command(
 
     The run may be stopped or killed at any moment; `proctor resume RUN` goes on where it was.
     """
+    from proctor.cli.trust import confirmed
     from proctor.config import load_config
     from proctor.evaluation import start
     from proctor.plan.plan import Shard
 
     if (config is None) == (config_option is None):
         raise InputError("name one config file: proctor run CONFIG")
-    cfg = load_config(config or config_option or "", sets or [])
+    cfg = confirmed(load_config(config or config_option or "", sets or []))
     part = None if shard is None else Shard.parse(shard)
     follow(lambda hooks: start(cfg, hooks, part), as_json=as_json, quiet=quiet)

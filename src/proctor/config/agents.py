@@ -65,7 +65,7 @@ def _policy(entry: dict[str, Any], where: Path, context: Context) -> str | None:
             context.problems.add(here, f"missing; expected a loader ({known}), an import string or a checkpoint")
             return None
         try:
-            return infer_loader(entry["checkpoint"])
+            return infer_loader(entry["checkpoint"], context.base)
         except InputError as error:
             context.problems.add(here, f"missing, and {error}")
             return None

@@ -66,7 +66,10 @@ def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tupl
     checked = validate(suite.Options, resolved, here, context.problems)
     if checked is None:
         return data, fallback
-    data["options"] = checked.model_dump(mode="json")
+    try:
+        data["options"] = suite.complete(checked).model_dump(mode="json")
+    except InputError as error:
+        context.problems.add(here, str(error))
     _fill_in_trials(data, suite, checked, where, context)
     return data, suite.task_name(checked)
 

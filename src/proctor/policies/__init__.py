@@ -11,6 +11,7 @@ from pathlib import Path
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies.files import find_file, sha256
+from proctor.policies.foreign import conversion
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.pipeline import Pipeline
@@ -35,6 +36,7 @@ POLICIES = Registry(
         "tracking/hold": "proctor.policies.named:HoldLoader",
         "endovascular/push_only": "proctor.policies.named:PushOnlyLoader",
         "endovascular/navigator": "proctor.policies.named:NavigatorLoader",
+        "soccer/stand": "proctor.policies.named:StandLoader",
     },
 )
 
@@ -81,8 +83,8 @@ def fingerprint(agent: AgentCfg, base: Path | None = None) -> dict[str, str]:
     return {role: sha256(path) for role, path in sorted(files.items())}
 
 
-def infer_loader(checkpoint: str) -> str:
-    """The loader that reads such a checkpoint, by the file's ending."""
+def infer_loader(checkpoint: str, base: Path | None = None) -> str:
+    """The loader that reads such a checkpoint, by the file's ending. A relative path starts from `base`."""
     known: dict[str, str] = {}
     for name in POLICIES.names():
         for suffix in POLICIES.load(name).suffixes:
@@ -90,5 +92,7 @@ def infer_loader(checkpoint: str) -> str:
     suffix = Path(checkpoint).suffix.lower()
     if suffix in known:
         return known[suffix]
+    if hint := conversion(checkpoint, base):
+        raise InputError(hint)
     listed = ", ".join(f"{ending} ({name})" for ending, name in sorted(known.items()))
     raise InputError(f'no loader reads "{checkpoint}" by its ending; known: {listed}; or say which with policy: ...')

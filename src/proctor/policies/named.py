@@ -43,3 +43,8 @@ NavigatorLoader = _named(
     "proctor.suites.endovascular.agents:Navigator",
     "A wire in a vessel: turns the tip towards the next centreline point, backs off when stuck.",
 )
+StandLoader = _named(
+    "soccer/stand",
+    "proctor.suites.soccer.agents:Stand",
+    "A soccer task: stays on its feet, and does nothing else.",
+)

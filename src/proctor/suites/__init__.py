@@ -22,6 +22,7 @@ SUITES = Registry(
         "crafter": "proctor.suites.crafter.suite:CrafterSuite",
         "endovascular": "proctor.suites.endovascular.suite:EndovascularSuite",
         "gymnasium": "proctor.suites.gymnasium:GymnasiumSuite",
+        "soccer": "proctor.suites.soccer.suite:SoccerSuite",
         "steve": "proctor.suites.steve:SteveSuite",
         "tracking": "proctor.suites.tracking.suite:TrackingSuite",
     },
@@ -47,6 +48,12 @@ def is_batch(task: TaskCfg) -> bool:
     """Whether `make_env` gives a BatchEnv for this task."""
     suite = suite_for(task)
     return suite.is_batch(suite.Options.model_validate(task.options))
+
+
+def isolated(task: TaskCfg) -> bool:
+    """Whether a task's environments may be made in worker processes only."""
+    suite = suite_for(task)
+    return suite.isolated(suite.Options.model_validate(task.options))
 
 
 def briefing(task: TaskCfg) -> Any:

@@ -44,6 +44,10 @@ class Env(abc.ABC):
     max_steps: int | None = None
     """The environment's own step limit, used where the config sets none."""
 
+    step_limit: int | None = None
+    """Set by a worker before each reset: after so many steps it ends the trial as truncated. For an environment that
+    must know its last step."""
+
     @abc.abstractmethod
     def reset(self, seed: int, index: int) -> Any:
         """Start a trial and return its first observation."""
@@ -150,6 +154,15 @@ class Suite(abc.ABC):
         """What an agent may know of a task before its trials (reference motions, instructions). Asked in the main
         process, at most once for a task, and only where a policy wants it."""
         return None
+
+    def complete(self, options: Any) -> Any:
+        """The options with what only files can tell filled in, such as the hash of one. Asked once, when a config is
+        loaded. Raises InputError for what the user can mend."""
+        return options
+
+    def isolated(self, options: Any) -> bool:
+        """Whether the task's environments run code that must stay out of the main process."""
+        return False
 
     def needs(self) -> list[tuple[str, str]]:
         """(package, extra) pairs that must be importable, for `proctor doctor`."""

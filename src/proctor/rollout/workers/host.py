@@ -206,7 +206,9 @@ class Host:
         self.pulse.begin(RESETTING, slot)
         try:
             env = self._env_for(place, start)
-            place.job = job = Job(start, self.runtime_for(start.trial.task, env), self.cfg.folder)
+            runtime = self.runtime_for(start.trial.task, env)
+            place.job = job = Job(start, runtime, self.cfg.folder)
+            env.step_limit = runtime.max_steps + runtime.task.wait_steps
             observation = env.reset(start.trial.seed, start.trial.index)
             job.began(observation, env.constants())
             if job.wants_frame():

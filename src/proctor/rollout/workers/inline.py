@@ -6,6 +6,8 @@ import time
 
 import numpy as np
 
+from proctor import suites
+from proctor.errors import InputError
 from proctor.rollout.messages import Command, Event
 from proctor.rollout.workers.base import Lost, Worker
 from proctor.rollout.workers.host import Host
@@ -15,6 +17,7 @@ from proctor.rollout.workers.pulse import Stopwatch
 
 class InlineWorker(Worker):
     def __init__(self, cfg: HostCfg, slots: int):
+        _refuse_isolated(cfg)
         self.slots = slots
         self._events: list[Event] = []
         self._host = Host(cfg, slots, self._events.append, Stopwatch())
@@ -50,3 +53,12 @@ class InlineWorker(Worker):
 
     def kill(self) -> None:
         self._host.close()
+
+
+def _refuse_isolated(cfg: HostCfg) -> None:
+    for name, task in cfg.tasks.items():
+        if suites.isolated(task):
+            raise InputError(
+                f'task "{name}" runs code of yours, which stays out of the main process; found workers: inline, set '
+                "workers: process"
+            )

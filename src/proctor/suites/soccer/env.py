@@ -1,0 +1,111 @@
+"""A task of sai-mujoco as an environment.
+
+The reward is the environment's own. What the competition pays is made of the raw reward terms, which are recorded at
+every step as signals `term/NAME`, numbers as they are and booleans as 1.0 and 0.0. Their order is the constant
+`reward_terms`: sums of rounded numbers depend on it.
+
+Terms are those that the environment computed in its step. The competition's function asks for them again in the same
+state, which gives the same numbers and changes nothing (`tests/suites/soccer` holds both).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from proctor.errors import MissingExtra
+from proctor.suites.gymnasium.env import as_frame
+from proctor.suites.gymnasium.making import find_spec, make_single
+from proctor.suites.gymnasium.options import GymnasiumOptions
+from proctor.suites.protocol import Env, Step
+from proctor.suites.soccer.evaluating import Evaluation
+from proctor.suites.soccer.options import SoccerOptions
+from proctor.suites.soccer.preprocessing import LENGTH, official_observation, task_code
+from proctor.suites.soccer.readings import Readings
+from proctor.suites.soccer.seeds import match_seed
+
+PICTURE = {"width": 640, "height": 360}
+TERM = "term/"
+
+
+def require_simulator() -> None:
+    """Raise MissingExtra where sai-mujoco is not installed."""
+    for package in ("sai_mujoco", "imageio"):
+        try:
+            __import__(package)
+        except ModuleNotFoundError as error:
+            raise MissingExtra("the soccer suite", (error.name or package).partition(".")[0], "soccer") from None
+
+
+class SoccerEnv(Env):
+    """One robot and one ball. The simulator's environment, unwrapped, is `base`."""
+
+    def __init__(self, options: SoccerOptions, *, render: bool = False):
+        require_simulator()
+        self.options = options
+        made = GymnasiumOptions(id=options.task, imports=["sai_mujoco"], kwargs=dict(PICTURE) if render else {})
+        self.max_steps = find_spec(made).max_episode_steps
+        self.base: Any = make_single(made, render=render).unwrapped
+        self.action_dt_s = float(self.base.control_timestep)
+        self.action_space = self.base.action_space
+        self._official = options.preprocessor == "official"
+        self._code = task_code(options.code_index, options.task_count)
+        length = LENGTH + options.task_count if self._official else self.base.observation_space.shape[0]
+        self.observation_space = spaces.Box(-np.inf, np.inf, (length,), np.float32)
+        self._terms = tuple(self.base.compute_reward())
+        self._readings = Readings(self.base)
+        self._evaluation = None if options.evaluation is None else Evaluation(options.evaluation)
+        self._steps, self._seed = 0, 0
+
+    def reset(self, seed: int, index: int) -> np.ndarray:
+        """With match seeds, `index` says which match."""
+        seeds = self.options.match_seeds
+        self._seed = seed if seeds is None else match_seed(seeds.master, index)
+        observation, info = self.base.reset(seed=self._seed)
+        self._steps = 0
+        self._readings.reset()
+        if self._evaluation is not None:
+            self._evaluation.reset()
+        return self._observed(observation, info)
+
+    def _observed(self, observation: np.ndarray, info: Mapping[str, Any]) -> np.ndarray:
+        return official_observation(observation, info, self._code) if self._official else observation
+
+    def step(self, action: Any) -> Step:
+        observation, reward, terminated, _, info = self.base.step(action)
+        self._steps += 1
+        terms = {name: float(value) for name, value in info["reward_terms"].items()}
+        signals = {f"{TERM}{name}": value for name, value in terms.items()}
+        signals |= self._readings.read(terms)
+        if self._evaluation is not None:
+            last = self._steps >= (self.step_limit or self.max_steps or np.inf)
+            signals["evaluation_reward"] = self._evaluation(self.base, bool(terminated), bool(last))
+        success = bool(info["success"])
+        return Step(self._observed(observation, info), float(reward), bool(terminated), False, success, signals)
+
+    def constants(self) -> Mapping[str, Any]:
+        """`reward_terms`: names, in the order in which a score adds them. `reset_seed`: what the simulator was reset
+        with. `target_pos_m`: (3,), where the ball should go. `evaluation_sha256`: of the user's evaluation function."""
+        own = {} if self._evaluation is None else {"evaluation_sha256": self._evaluation.sha256}
+        return {
+            "reward_terms": np.array(self._terms),
+            "reset_seed": np.uint64(self._seed),
+            "target_pos_m": self._target(),
+            **own,
+        }
+
+    def _target(self) -> np.ndarray:
+        """The target that a task has, else the middle of the goal."""
+        base = self.base
+        goal = base.parameters_dict["team_parameters"][base.current_team]["goal"]["name"]
+        name = base.target_name if base.target_name != base.robots[0].parts["torso"].site_name else goal
+        return np.array(base.sim.data.get_site_xpos(name))
+
+    def render(self) -> np.ndarray:
+        return as_frame(self.base.render(), self.options.task)
+
+    def close(self) -> None:
+        self.base.close()

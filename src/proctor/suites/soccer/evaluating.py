@@ -1,0 +1,83 @@
+"""An evaluation function of the user's, called as the competition's runner calls one.
+
+After every step: `reward, eval_state = function(env, eval_state)`, where `env` is the unwrapped environment and
+`eval_state` holds `terminated` and `truncated` of this step beside whatever the function keeps there. The file sees
+`np`, as it does in the competition. It is run anew for each episode, with an empty `eval_state`, so that nothing leads
+from one episode to the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.suites.soccer.options import EvaluationCfg
+
+MODULE = "proctor_evaluation"
+
+
+def with_hash(cfg: EvaluationCfg) -> EvaluationCfg:
+    """With the file's hash filled in. Raises InputError where the file is not the one that the config means."""
+    return cfg.model_copy(update={"sha256": hashlib.sha256(_read(cfg)).hexdigest()})
+
+
+def _read(cfg: EvaluationCfg) -> bytes:
+    try:
+        source = Path(cfg.file).read_bytes()
+    except OSError as error:
+        raise InputError(f"evaluation: {cfg.file} cannot be read: {error.strerror}") from None
+    found = hashlib.sha256(source).hexdigest()
+    if cfg.sha256 not in (None, found):
+        raise InputError(
+            f"evaluation: {cfg.file} has the sha256 {found}, but the config has {cfg.sha256}: the file has been "
+            "changed. Put the old one back, or leave sha256 out of a new run's config"
+        )
+    return source
+
+
+class Evaluation:
+    """The function of one world. `reset` before a trial, then a call after each step."""
+
+    def __init__(self, cfg: EvaluationCfg):
+        source = _read(cfg)
+        self.sha256 = hashlib.sha256(source).hexdigest()
+        self.name = f"{Path(cfg.file).name}:{cfg.function}"
+        if not cfg.trust:
+            raise InputError(
+                f"evaluation: {cfg.file} (sha256 {self.sha256}) is code that would run on this machine with your "
+                "rights; read it, then set trust: true"
+            )
+        self._cfg = cfg
+        try:
+            self._code = compile(source, cfg.file, "exec")
+        except (SyntaxError, ValueError) as error:
+            raise InputError(f"evaluation: {cfg.file} is no Python file: {error}") from None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the last trial. Raises InputError where the file does not define the function."""
+        namespace: dict[str, Any] = {"np": np, "__name__": MODULE, "__file__": self._cfg.file}
+        exec(self._code, namespace)
+        function = namespace.get(self._cfg.function)
+        if not callable(function):
+            raise InputError(
+                f'evaluation: {self._cfg.file} defines no function "{self._cfg.function}"; say which one is meant: '
+                "function: NAME"
+            )
+        self._function, self._state = function, {}
+
+    def __call__(self, env: Any, terminated: bool, truncated: bool) -> float:
+        """The reward of a step. Raises ValueError where the function gives something else."""
+        self._state["terminated"], self._state["truncated"] = terminated, truncated
+        answer = self._function(env, self._state)
+        if not (isinstance(answer, tuple | list) and len(answer) == 2 and isinstance(answer[1], dict)):
+            raise ValueError(f"{self.name} returned {answer!r}; expected (reward, eval_state)")
+        reward, self._state = float(answer[0]), answer[1]
+        if not math.isfinite(reward):
+            raise ValueError(f"{self.name} gave the reward {reward}; expected a finite number")
+        return reward

@@ -1,0 +1,39 @@
+"""The `soccer` suite."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from proctor.suites.protocol import Env, Suite, SuiteOptions
+from proctor.suites.soccer.evaluating import with_hash
+from proctor.suites.soccer.options import SoccerOptions
+from proctor.suites.soccer.tasks import NAMES
+
+
+class SoccerSuite(Suite):
+    """Penalty kicks and shots at a target with a Booster T1, on sai-mujoco."""
+
+    name: ClassVar[str] = "soccer"
+    Options: ClassVar[type[SuiteOptions]] = SoccerOptions
+
+    def task_name(self, options: SoccerOptions) -> str:
+        """The short name, such as `goalie_penalty_kick`."""
+        return NAMES[options.task]
+
+    def complete(self, options: SoccerOptions) -> SoccerOptions:
+        """With the hash of the evaluation function's file."""
+        if options.evaluation is None:
+            return options
+        return options.model_copy(update={"evaluation": with_hash(options.evaluation)})
+
+    def isolated(self, options: SoccerOptions) -> bool:
+        """An evaluation function runs in worker processes only."""
+        return options.evaluation is not None
+
+    def make(self, options: SoccerOptions, *, render: bool, worlds: int) -> Env:
+        from proctor.suites.soccer.env import SoccerEnv
+
+        return SoccerEnv(options, render=render)
+
+    def needs(self) -> list[tuple[str, str]]:
+        return [("sai_mujoco", "soccer"), ("imageio", "soccer")]

@@ -1,0 +1,51 @@
+"""The tasks of sai-mujoco, by id and by short name."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+
+from proctor.registry import nearest
+
+KINDS = ("GoaliePenaltyKick", "ObstaclePenaltyKick", "KickToTarget", "PenaltyKick")
+LOWER, WHOLE = "LowerT1", "T1"
+"""The robot of the competition, with legs only, driven by torques; and the whole one, driven by joint positions."""
+BROKEN = "GoalKeeper"
+"""Registered by sai-mujoco, but its environment cannot be built."""
+
+
+def _short(kind: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
+
+
+TASKS = MappingProxyType(
+    {_short(kind): f"{LOWER}{kind}-v0" for kind in KINDS}
+    | {f"t1_{_short(kind)}": f"{WHOLE}{kind}-v0" for kind in KINDS}
+)
+"""Short name -> id."""
+NAMES = MappingProxyType({task_id: name for name, task_id in TASKS.items()})
+"""Id -> short name."""
+OFFICIAL = tuple(TASKS[_short(kind)] for kind in KINDS[:3])
+"""The tasks of the competition, in the order of its task code."""
+
+
+def task_id(name: str) -> str:
+    """The id behind an id or a short name. Raises ValueError for another name, with the nearest one that there is."""
+    if name in NAMES:
+        return name
+    if name in TASKS:
+        return TASKS[name]
+    if BROKEN.lower() in name.lower().replace("_", ""):
+        raise ValueError(f'found "{name}", which sai-mujoco registers but cannot build; expected {_known()}')
+    near = nearest(name, [*TASKS, *NAMES])
+    hint = f'; did you mean "{near}"?' if near else ""
+    raise ValueError(f'found "{name}"; expected {_known()}, or such an id as {OFFICIAL[0]}{hint}')
+
+
+def _known() -> str:
+    return f"one of {', '.join(TASKS)}"
+
+
+def has_legs_only(task: str) -> bool:
+    """Whether a task (by id) is driven by the torques of twelve leg joints."""
+    return task.startswith(LOWER)
