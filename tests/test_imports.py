@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
-GROUND = {"errors", "kernels", "registry", "rendering", "spaces", "unpickle"}
+GROUND = {"errors", "kernels", "registry", "rendering", "spaces", "texts", "unpickle"}
 """Modules that everybody may import; they import nothing but each other."""
 
 EXAMINATION = {
@@ -29,10 +29,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "registry": set(),
     "rendering": set(),
     "spaces": set(),
+    "texts": set(),
     "unpickle": set(),
     "config": {"policies", "suites", "scoring"},
     "plan": {"config"},
-    "policies": {"config", "plan"},
+    "policies": {"config", "plan", "remote"},
+    "remote": set(),
     "suites": {"config", "record"},
     "record": {"config", "plan"},
     "metrics": {"record"},
@@ -43,6 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"comparison", "config", "plan", "record", "metrics", "scoring", "stats", "stopping"},
     "evaluation": EXAMINATION,
     "check": EXAMINATION,
+    "serving": {"config", "plan", "policies", "remote", "rollout", "suites"},
     "comparison": {"config", "plan", "record", "scoring", "stats"},
     "compare": {"comparison", "record"},
     "sizes": {"compare", "comparison", "stats"},

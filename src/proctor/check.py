@@ -21,7 +21,7 @@ from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.plan.plan import Plan
 from proctor.plan.trial import Trial
-from proctor.policies import load_policy, options_for
+from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.policies.rows import row_dependence, sample_batch
 from proctor.record.ledger import Ledger
@@ -131,6 +131,8 @@ def _loads(agent: AgentCfg, spaces: SpaceInfo, found: Check) -> bool:
 
 def _row_problems(agent: AgentCfg, policy: object, spaces: SpaceInfo) -> Iterator[str]:
     pad_to = options_for(agent).pad_to
+    if loader_for(agent.policy).row_by_row:
+        return
     if pad_to is None:
         yield f'agent "{agent.name}": pad_to is null, so a trial\'s bytes may depend on which trials share its batch'
         return

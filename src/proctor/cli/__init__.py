@@ -23,6 +23,7 @@ from proctor.cli.report import report_command
 from proctor.cli.resume import resume_command
 from proctor.cli.run import run_command
 from proctor.cli.score import score_command
+from proctor.cli.serve import serve_command
 from proctor.errors import InputError, ProctorError
 
 DONE, UNSCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -47,6 +48,7 @@ app.command("power")(power_command)
 app.command("import")(import_command)
 app.command("replay")(replay_command)
 app.command("merge")(merge_command)
+app.command("serve")(serve_command)
 app.command("list")(list_command)
 app.command("doctor")(doctor_command)
 

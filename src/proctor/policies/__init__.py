@@ -30,13 +30,14 @@ POLICIES = Registry(
         "random": "proctor.policies.baselines:RandomLoader",
         "zero": "proctor.policies.baselines:ZeroLoader",
         "latent": "proctor.policies.from_latent:LatentLoader",
-        "goal": "proctor.goals.conditioned:GoalLoader",
+        "remote": "proctor.policies.from_remote:RemoteLoader",
         "goal": "proctor.goals.conditioned:GoalLoader",
         "tracking/mirror": "proctor.policies.named:MirrorLoader",
         "tracking/hold": "proctor.policies.named:HoldLoader",
         "endovascular/push_only": "proctor.policies.named:PushOnlyLoader",
         "endovascular/navigator": "proctor.policies.named:NavigatorLoader",
         "soccer/stand": "proctor.policies.named:StandLoader",
+        "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
     },
 )
 

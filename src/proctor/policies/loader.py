@@ -27,6 +27,8 @@ class Loader(abc.ABC):
     """(package, extra) pairs that must be importable."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Endings of the checkpoints it reads; empty: it reads none."""
+    row_by_row: ClassVar[bool] = False
+    """Whether every row is answered on its own, so that it does not matter which rows share a batch."""
 
     @abc.abstractmethod
     def load(self, agent: AgentCfg, options: Any, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:

@@ -1,0 +1,38 @@
+"""`proctor serve`: a local agent for other programs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from proctor.cli.options import Sets
+
+
+def serve_command(
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file.")],
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="Which agent, where there are several.")] = None,
+    host: Annotated[str, typer.Option(help="0.0.0.0 for every address of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+    api_key: Annotated[
+        str | None, typer.Option(envvar="PROCTOR_API_KEY", help="Callers must send it. Default: PROCTOR_API_KEY.")
+    ] = None,
+    max_batch: Annotated[int | None, typer.Option(min=1, help="Most rows of a forward.")] = None,
+    max_wait: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="How long a request waits for company.")
+    ] = None,
+    sets: Sets = None,
+) -> None:
+    """Offer an agent over openpi's websocket protocol, batched across callers, until Ctrl-C.
+
+    `policy: remote` examines it from another process or machine, with the bytes that it has here.
+    """
+    from proctor.config import load_config
+    from proctor.remote.front import FrontCfg
+    from proctor.serving import ServeCfg, choose_agent, serve_agent
+
+    cfg = load_config(config, sets or [])
+    name = choose_agent(cfg, agent).name
+    serving = ServeCfg(name, FrontCfg(host, port, api_key or None), max_batch, max_wait)
+    serve_agent(cfg, serving, lambda url: typer.echo(f'serving "{name}" at {url}; Ctrl-C stops'))
+    typer.echo("stopped")

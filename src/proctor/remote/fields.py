@@ -1,0 +1,53 @@
+"""What a server that announces `proctor: 1` is told beside an observation, and what it answers beside actions.
+
+A request: `proctor/trial` (a map: `session` of the client, `agent`, `task`, `index`, and `asked`, how often this trial
+has asked before), `proctor/seed`, `proctor/step` (environment steps so far) and `proctor/stage`. An answer has
+`actions` with `proctor/then`, the stage to ask next, or one of `proctor/goto` (a stage), `proctor/fail` (the policy
+gives up), `proctor/error` (the policy broke; a traceback) and `proctor/restart` (the server does not know the trial: it
+must begin again).
+
+Observations have one flat key per array: `observation`, or `observation/KEY` for an entry of a dict, `observation/0`
+for one of a tuple, deeper nesting with further slashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+ANNOUNCED = "proctor"
+VERSION = 1
+TRIAL, SEED, STEP, STAGE = "proctor/trial", "proctor/seed", "proctor/step", "proctor/stage"
+ACTIONS, THEN, GOTO, FAIL, ERROR, RESTART = (
+    "actions", "proctor/then", "proctor/goto", "proctor/fail", "proctor/error", "proctor/restart",
+)  # fmt: skip
+OBSERVATION = "observation"
+
+EntryPath = tuple[str | int, ...]
+
+
+def key_of(path: Sequence[str | int]) -> str:
+    """The flat key of an entry."""
+    return "/".join([OBSERVATION, *map(str, path)])
+
+
+def entries_of(space: Any, path: EntryPath = ()) -> Iterator[tuple[EntryPath, Any]]:
+    """(path, space) of every entry of an observation space that is no dict or tuple, in the space's order."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Dict):
+        parts: Any = space.spaces.items()
+    elif isinstance(space, spaces.Tuple):
+        parts = enumerate(space.spaces)
+    else:
+        yield path, space
+        return
+    for name, part in parts:
+        yield from entries_of(part, (*path, name))
+
+
+def entry(observation: Any, path: EntryPath) -> Any:
+    """What lies at a path of an observation."""
+    for part in path:
+        observation = observation[part]
+    return observation
