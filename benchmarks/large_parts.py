@@ -1,0 +1,112 @@
+"""The environment and the policy of `benchmarks.large_policy`. The policy keeps a log of its forwards."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict
+
+from proctor.policies.protocol import Batch
+from proctor.policies.waypoint_flow.cfg import NetCfg, TrunkCfg
+from proctor.policies.waypoint_flow.policy import Habits, Senses, WaypointFlowPolicy
+from proctor.policies.waypoints import Leg, Plan
+
+EPISODE_STEPS = 256
+STEP_S = 0.005
+LEG_STEPS = 8
+
+SIZES = {
+    "large": NetCfg(
+        image_size=128,
+        tokens=32,
+        planner=TrunkCfg(width=2048, depth=24, heads=16),
+        expert=TrunkCfg(width=2048, depth=8, heads=16),
+        denoiser_width=2048,
+        denoiser_depth=12,
+    ),
+    "small": NetCfg(image_size=128),
+}
+
+
+class Scene(gymnasium.Env[Any, Any]):
+    """A camera on nothing: `size` pixels square, other bytes at every step, 5 ms a step."""
+
+    def __init__(self, size: int = 128, steps: int = EPISODE_STEPS):
+        self.observation_space = Dict(
+            {"image": Box(0, 255, (size, size, 3), np.uint8), "state": Box(-1.0, 1.0, (4,), np.float32)}
+        )
+        self.action_space = Box(-1.0, 1.0, (4,), np.float32)
+        self.size, self.steps, self.count = size, steps, 0
+        self.pixels = np.random.default_rng(0)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.count, self.pixels = 0, np.random.default_rng(seed)
+        return self.observe(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        time.sleep(STEP_S)
+        self.count += 1
+        return self.observe(), 0.0, False, self.count >= self.steps, {}
+
+    def observe(self) -> Any:
+        image = self.pixels.integers(0, 256, (self.size, self.size, 3), np.uint8)
+        return {"image": image, "state": np.zeros(4, np.float32)}
+
+
+if "Scene-v0" not in gymnasium.registry:
+    gymnasium.register("Scene-v0", "benchmarks.large_parts:Scene", order_enforce=False, disable_env_checker=True)
+
+
+@dataclass
+class Log:
+    """When forwards were under way, in seconds of `time.perf_counter`, and how many rows they had."""
+
+    spans: list[tuple[float, float]] = field(default_factory=list)
+    parameters: int = 0
+
+    def busy(self) -> float:
+        """The share of the time from the first to the last in which at least one was under way."""
+        covered, end = 0.0, -np.inf
+        for start, stop in sorted(self.spans):
+            covered += max(0.0, stop - max(start, end))
+            end = max(end, stop)
+        return covered / self.seconds()
+
+    def seconds(self) -> float:
+        return max(stop for _, stop in self.spans) - min(start for start, _ in self.spans)
+
+
+LOG = Log()
+"""Of the one policy of this process."""
+
+
+class LargePolicy(WaypointFlowPolicy):
+    """Random weights; every plan has legs of 8 steps, whatever the network says."""
+
+    def __init__(self, size: str, device: str = "cpu"):
+        import torch
+
+        from proctor.policies.waypoint_flow.nets import Nets
+
+        torch.manual_seed(0)
+        with torch.device(device):
+            nets = Nets(SIZES[size]).to(torch.bfloat16).eval()
+        LOG.parameters = sum(parameter.numel() for parameter in nets.parameters())
+        senses = Senses("image", "state", lambda task: "put the thing where it belongs")
+        super().__init__(nets, senses, Habits(waypoints=nets.cfg.waypoints))
+
+    def plan(self, batch: Batch) -> Plan:
+        started = time.perf_counter()
+        plan = super().plan(batch)
+        LOG.spans.append((started, time.perf_counter()))
+        return replace(plan, durations=np.full(plan.durations.shape, LEG_STEPS))
+
+    def act(self, batch: Leg) -> np.ndarray:
+        started = time.perf_counter()
+        actions = super().act(batch)
+        LOG.spans.append((started, time.perf_counter()))
+        return actions
