@@ -6,7 +6,8 @@ import functools
 
 import pytest
 
-from proctor.suites.tracking.rendering import RenderingUnavailable, TrackingRenderer
+from proctor.suites.offscreen import RenderingUnavailable
+from proctor.suites.tracking.rendering import TrackingRenderer
 from proctor.suites.tracking.robot import Robot, load_robot
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -94,7 +95,7 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     if isinstance(agents, list) and agents:
         resolved["agents"] = [a.model_dump(mode="json") for a in resolve_agents(agents, context)] or [_AGENT_STANDIN]
     if isinstance(tasks, list) and tasks:
-        known = resolve_tasks(tasks, context)
+        known = resolve_tasks(tasks, replace(context, run_keys=frozenset(data)))
         resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]
         check_tools(agents if isinstance(agents, list) else [], known, context)
     config = validate(EvalConfig, resolved, (), problems)

@@ -32,6 +32,8 @@ class Context:
     problems: Problems
     places: frozenset[str] = frozenset()
     """Options of the suite at hand that hold paths, or names with a scheme."""
+    run_keys: frozenset[str] = frozenset()
+    """Keys that the config gives for the whole run."""
 
 
 def absolute(text: str, base: FilePath) -> str:

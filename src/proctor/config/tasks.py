@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +24,14 @@ def resolve_tasks(entries: list[Any], context: Context) -> list[TaskCfg]:
     taken = set(given)
     tasks: list[TaskCfg] = []
     first_owner: dict[str, int] = {}
-    for i, entry in enumerate(entries):
+    for i, entry, prefix in _expanded(entries, context):
         where: Path = ("tasks", i)
         if not isinstance(entry, dict):
             validate(TaskCfg, entry, where, context.problems)
             continue
         data, default_name = _resolve_entry(entry, where, context)
         if "name" not in data:
-            data["name"] = _unique(default_name, taken)
+            data["name"] = _unique(prefix + default_name, taken)
             taken.add(data["name"])
         task = validate(TaskCfg, data, where, context.problems)
         if task is None:
@@ -42,6 +43,32 @@ def resolve_tasks(entries: list[Any], context: Context) -> list[TaskCfg]:
         first_owner.setdefault(task.name, i)
         tasks.append(task)
     return tasks
+
+
+def _expanded(entries: list[Any], context: Context) -> Iterator[tuple[int, Any, str]]:
+    """Each task with the position of the entry that it comes from: an entry may stand for a group of tasks. A name that
+    is given to a group begins its tasks' names: that beginning is third, and empty for a single task."""
+    for i, entry in enumerate(entries):
+        suite, options = _known_suite(entry), entry.get("options", {}) if isinstance(entry, dict) else None
+        if suite is None or not isinstance(options, dict):
+            yield i, entry, ""
+            continue
+        try:
+            several = suite.expand(options)
+        except InputError as error:
+            context.problems.add(("tasks", i, "options"), str(error))
+            continue
+        common = {key: value for key, value in entry.items() if key != "name" or len(several) == 1}
+        prefix = f"{entry['name']}-" if "name" in entry and len(several) > 1 else ""
+        yield from ((i, {**common, "options": one}, prefix) for one in several)
+
+
+def _known_suite(entry: Any) -> Suite | None:
+    """The registered suite that an entry names; None where it names none (an import string, a mistake)."""
+    from proctor.suites import SUITES, find_suite
+
+    name = entry.get("suite") if isinstance(entry, dict) else None
+    return find_suite(name) if isinstance(name, str) and name in SUITES.names() else None
 
 
 def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tuple[dict[str, Any], str]:
@@ -70,6 +97,9 @@ def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tupl
         data["options"] = suite.complete(checked).model_dump(mode="json")
     except InputError as error:
         context.problems.add(here, str(error))
+    for key, value in suite.task_defaults(checked).items():
+        if key not in context.run_keys:
+            data.setdefault(key, value)
     _fill_in_trials(data, suite, checked, where, context)
     return data, suite.task_name(checked)
 

@@ -36,6 +36,7 @@ POLICIES = Registry(
         "tracking/hold": "proctor.policies.named:HoldLoader",
         "endovascular/push_only": "proctor.policies.named:PushOnlyLoader",
         "endovascular/navigator": "proctor.policies.named:NavigatorLoader",
+        "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
         "soccer/stand": "proctor.policies.named:StandLoader",
         "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
     },

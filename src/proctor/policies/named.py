@@ -43,6 +43,11 @@ NavigatorLoader = _named(
     "proctor.suites.endovascular.agents:Navigator",
     "A wire in a vessel: turns the tip towards the next centreline point, backs off when stuck.",
 )
+MetaworldExpertLoader = _named(
+    "metaworld/expert",
+    "proctor.suites.metaworld.agents:Expert",
+    "A task of Meta-World: its scripted expert, chosen by task.",
+)
 StandLoader = _named(
     "soccer/stand",
     "proctor.suites.soccer.agents:Stand",

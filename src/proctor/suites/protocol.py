@@ -56,6 +56,15 @@ class Env(abc.ABC):
     def step(self, action: Any) -> Step:
         """One step with an action of the action space."""
 
+    skips_observations: bool = False
+    """Whether `step_unseen` saves work."""
+
+    def step_unseen(self, action: Any) -> Step:
+        """A step after which nobody looks: as `step`, but the observation may be left out (None). A worker steps so
+        within a chunk of actions, during warm-up, and at the step limit, unless observations are recorded. What
+        follows is the same as after `step`."""
+        return self.step(action)
+
     def constants(self) -> Mapping[str, Any]:
         """What is recorded once per trial, asked after its reset: arrays, numbers or text by name, such as the
         reference that a metric compares with. `case` names what the trial is about; reports group by it."""
@@ -145,6 +154,15 @@ class Suite(abc.ABC):
     def is_batch(self, options: Any) -> bool:
         """Whether `make` returns a BatchEnv for these options."""
         return False
+
+    def expand(self, options: dict[str, Any]) -> list[dict[str, Any]]:
+        """The tasks that one entry of a config stands for, as options that are yet to be checked: a group written out.
+        Raises InputError for what the user can mend."""
+        return [options]
+
+    def task_defaults(self, options: Any) -> dict[str, Any]:
+        """Keys of a task (`success_rule`, `n_trials`, ...) where neither the task nor the run gives them."""
+        return {}
 
     def default_trials(self, options: Any) -> int | None:
         """How many trials a task has where the config says nothing: the number of its cases; None: the run's."""

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from shared_data import shared_data
 
 from proctor.errors import InputError
-from proctor.suites.tracking import rendering
+from proctor.suites.offscreen import RenderingUnavailable, graphics_context
 from proctor.suites.tracking.rendering import (
     Look,
-    RenderingUnavailable,
     SimulatorOrder,
     TrackingRenderer,
     qpos_from,
@@ -126,7 +125,7 @@ def test_without_graphics_the_error_says_where_to_look(monkeypatch: pytest.Monke
     monkeypatch.setenv("MUJOCO_GL", "egl")
     monkeypatch.setitem(__import__("sys").modules, "mujoco.egl", type("Module", (), {"GLContext": Absent}))
     with pytest.raises(RenderingUnavailable, match=r"no graphics context \(egl\): RuntimeError: no driver.*doctor"):
-        rendering._graphics_context((16, 16))
+        graphics_context((16, 16))
 
 
 @given(st.permutations(range(len(JOINTS))), st.integers(0, 3))

@@ -232,7 +232,10 @@ class Host:
         assert env is not None
         self.pulse.begin(STEPPING, slot)
         try:
-            job.took_step(env.step(action))
+            if job.runtime.skips and job.unseen():
+                job.took_step(env.step_unseen(action), seen=False)
+            else:
+                job.took_step(env.step(action))
             if job.video is not None and job.wants_frame():
                 job.film(env.render())
         except BREAKS as problem:

@@ -61,6 +61,7 @@ class TaskRuntime:
         self.labels = tuple(leaf.label for leaf in self.layout.leaves) if keep and self.layout else ()
         self.dummy = env.dummy_action() if task.wait_steps else None
         self.video = cfg.record.video
+        self.skips = isinstance(env, Env) and env.skips_observations and not self.labels
 
     def leaves(self, observation: Any) -> Any:
         """The observation as it is handed on: its leaves, or the object itself."""
@@ -133,11 +134,20 @@ class Job:
         self.action = action = self.actions[self.cursor]
         return action.copy() if type(action) is np.ndarray else action
 
-    def took_step(self, step: Step) -> None:
-        """Digest a step. Raises ValueError where the environment broke its contract."""
+    def unseen(self) -> bool:
+        """Whether nobody looks at what the next step shows: more of the chunk or of the warm-up follows, or the step
+        limit ends the trial."""
+        if self.waits > 0:
+            return self.waits > 1
+        return self.cursor + 1 < len(self.actions) or len(self.builder) + 1 >= self.runtime.max_steps
+
+    def took_step(self, step: Step, seen: bool = True) -> None:
+        """Digest a step. Not `seen`: its observation was left out. Raises ValueError where the environment broke its
+        contract."""
         observation, reward, terminated, truncated, success, signals = step
         runtime = self.runtime
-        self.observation = observation if runtime.layout is None else runtime.layout.split(observation)
+        if seen:
+            self.observation = observation if runtime.layout is None else runtime.layout.split(observation)
         if self.waits > 0:
             self._waited(terminated or truncated)
             return

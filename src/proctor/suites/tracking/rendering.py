@@ -8,15 +8,14 @@ states it shows.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from proctor.errors import InputError, ProctorError
-from proctor.rendering import offscreen_backend
+from proctor.errors import InputError
+from proctor.suites.offscreen import graphics_context
 from proctor.suites.tracking.stage import AGENT, REFERENCE, RGBA, SCENERY, Stage, build_stage
 
 if TYPE_CHECKING:
@@ -93,10 +92,6 @@ def qpos_from(
     return np.concatenate([position, quaternion / norm, joints[..., columns]], axis=-1)
 
 
-class RenderingUnavailable(ProctorError):
-    """No frame can be drawn on this machine."""
-
-
 class TrackingRenderer:
     """Frames of one robot. The graphics context is made with the first frame; use a renderer from one thread, and
     close it (or use it as a context manager)."""
@@ -171,7 +166,7 @@ class _Canvas:
 
         self._stage, self._robot_model, self._size = stage, robot_model, size
         self._robot, self._data = mujoco.MjData(robot_model), mujoco.MjData(stage.model)
-        self._context = _graphics_context(size)
+        self._context = graphics_context(size)
         self._context.make_current()
         self._scene = mujoco.MjvScene(stage.model, maxgeom=stage.model.ngeom + 100)
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
@@ -221,22 +216,3 @@ class _Canvas:
         self._context.make_current()
         self._renderer.free()
         self._context.free()
-
-
-def _graphics_context(size: tuple[int, int]) -> Any:
-    """A context by `MUJOCO_GL`, else by what the machine has (see `proctor.rendering`)."""
-    backend = os.environ.get("MUJOCO_GL", "").lower().strip() or offscreen_backend(os.environ) or ""
-    height, width = size
-    try:
-        if backend == "egl":
-            from mujoco.egl import GLContext
-        elif backend == "osmesa":
-            from mujoco.osmesa import GLContext
-        else:
-            from mujoco.gl_context import GLContext
-        return GLContext(width, height)
-    except Exception as error:
-        raise RenderingUnavailable(
-            f"no graphics context ({backend or 'display'}): {type(error).__name__}: {error}. `proctor doctor` says "
-            "what works here; set MUJOCO_GL to egl or osmesa and install what it names"
-        ) from error
