@@ -51,14 +51,14 @@ class Stage:
 @dataclass
 class Batch:
     """The rows of one forward. `rngs[i]` is the generator of row i's trial; pad rows get throw-away ones. `tokens` and
-    `token_mask` are `(rows, length)`, for a stage that declares `tokens`."""
+    `token_mask` are arrays `(rows, length)` for a stage that declares `tokens`, else None."""
 
     observation: Observation
     state: State
     rngs: Sequence[np.random.Generator]
     trials: Sequence[Trial]
-    tokens: np.ndarray | None = None
-    token_mask: np.ndarray | None = None
+    tokens: Any = None
+    token_mask: Any = None
 
     def __len__(self) -> int:
         return len(self.trials)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from proctor.plan.trial import Trial
+from proctor.policies.arrays import to_host
 from proctor.policies.protocol import (
     Actions,
     Batch,
@@ -35,6 +36,7 @@ from proctor.policies.protocol import (
     StageOutput,
     State,
 )
+from proctor.policies.tree import tree_map
 
 PLAN, ACT = "plan", "act"
 MAX_EMPTY_PLANS = 2
@@ -67,7 +69,7 @@ class Plan:
     """What the planner answers. `waypoints` (rows, k, waypoint_dim) with k up to the declared number; `durations`
     (rows, k) in steps, fractions rounded; `start` (rows, waypoint_dim): where the first leg begins, usually where the
     robot is; `lengths` (rows,): how many of the k there are (None: all), 0 for a planner that found nothing. `state`:
-    the trials' memory from now on (None: as it was)."""
+    the trials' memory from now on (None: as it was). Tensors are copied to the host, here and in `act`'s answer."""
 
     waypoints: np.ndarray
     durations: np.ndarray
@@ -118,7 +120,7 @@ class WaypointPolicy(StagedPolicy):
     # The planner ----------------------------------------------------------------------------------------------------
 
     def _planned(self, batch: Batch) -> StageOutput:
-        plan = self.plan(_with_memory(batch))
+        plan = _on_host(self.plan(_with_memory(batch)))
         lengths = _check_plan(plan, len(batch), self.cfg)
         state = {**_no_plan(len(batch), self.cfg), **_remembered(batch.state, plan.state)}
         decisions: list[Decision] = []
@@ -145,7 +147,7 @@ class WaypointPolicy(StagedPolicy):
         leg = Leg(**vars(_with_memory(batch)), start=old["start"], end=end, duration=old["left"])
         answer = self.act(leg)
         actions, memory = (answer.actions, answer.state) if isinstance(answer, Actions) else (answer, None)
-        actions = np.asarray(actions)
+        actions = to_host(actions)
         if actions.ndim < 2 or len(actions) != len(batch) or actions.shape[1] == 0:
             raise ValueError(
                 f"act returned shape {actions.shape} for {len(batch)} rows; expected (rows, horizon, *action)"
@@ -207,13 +209,19 @@ def _with_memory(batch: Batch) -> Batch:
 
 def _remembered(old: dict[str, Any], new: State) -> dict[str, Any]:
     """The entry of a state that holds the memory: what is new, else what was."""
-    memory = old.get("memory") if new is None else new
+    memory = old.get("memory") if new is None else tree_map(to_host, new)
     return {} if memory is None else {"memory": memory}
+
+
+def _on_host(plan: Plan) -> Plan:
+    """With arrays in the place of tensors."""
+    lengths = None if plan.lengths is None else to_host(plan.lengths)
+    return Plan(to_host(plan.waypoints), to_host(plan.durations), to_host(plan.start), lengths, plan.state)
 
 
 def _check_plan(plan: Plan, rows: int, cfg: WaypointCfg) -> np.ndarray:
     """The plans' lengths. Raises ValueError where arrays do not have the promised shapes."""
-    waypoints, durations, start = np.shape(plan.waypoints), np.shape(plan.durations), np.shape(plan.start)
+    waypoints, durations, start = plan.waypoints.shape, plan.durations.shape, plan.start.shape
     k = waypoints[1] if len(waypoints) == 3 else -1
     fits = waypoints == (rows, k, cfg.waypoint_dim) and durations == (rows, k) and start == (rows, cfg.waypoint_dim)
     if not fits or k > cfg.waypoints:
@@ -221,7 +229,7 @@ def _check_plan(plan: Plan, rows: int, cfg: WaypointCfg) -> np.ndarray:
             f"plan returned waypoints {waypoints}, durations {durations} and start {start} for {rows} rows; expected "
             f"(rows, k, {cfg.waypoint_dim}), (rows, k) and (rows, {cfg.waypoint_dim}) with k up to {cfg.waypoints}"
         )
-    lengths = np.full(rows, k) if plan.lengths is None else np.asarray(plan.lengths)
+    lengths = np.full(rows, k) if plan.lengths is None else plan.lengths
     if lengths.shape != (rows,) or lengths.dtype.kind not in "iu" or not ((lengths >= 0) & (lengths <= k)).all():
         raise ValueError(f"plan returned lengths {lengths}; expected {rows} whole numbers from 0 to {k}")
     return lengths
