@@ -6,12 +6,13 @@ bring. `Skilled` is told nothing but a goal embedding.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from proctor.errors import InputError
+from proctor.errors import InputError, MissingExtra
 from proctor.plan.trial import Trial
 from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo
 from proctor.suites.crafter import skills
@@ -42,7 +43,9 @@ class Expert(Policy):
     """Does the skill of the task's name, or of `skills` (task's name in the config -> one of `tasks.TASKS`)."""
 
     def __init__(self, spaces: SpaceInfo, skills: dict[str, str] | None = None):
-        self._skills = {task: expected_skill(task, (skills or {}).get(task, task)) for task in spaces.observation}
+        self._skills: dict[str, TaskName] = {
+            task: expected_skill(task, (skills or {}).get(task, task)) for task in spaces.observation
+        }
 
     def reset(self, trials: Sequence[Trial]) -> np.ndarray:
         """The direction in which a trial wanders, (rows,)."""
@@ -59,6 +62,52 @@ def expected_skill(task: str, skill: str) -> TaskName:
         if skill == known:
             return known
     raise InputError(
-        f'the expert has no skill "{skill}" for task "{task}"; name one with kwargs: {{skills: {{{task}: ...}}}} '
-        f"(known: {', '.join(TASKS)})"
+        f'there is no skill "{skill}" (for {task}); known: {", ".join(TASKS)}. An expert is told with '
+        "kwargs: {skills: {TASK: SKILL}}"
     )
+
+
+class Skilled(Policy):
+    """Does the skill whose pictures of success are nearest to the goal, and knows of its task nothing else.
+
+    `checkpoint`: safetensors with `centroids` (skills, d), and in its header `skills`, their names. The observation has
+    an entry `goal` (rows, d); nearness is the cosine."""
+
+    def __init__(self, checkpoint: str):
+        self._skills, centroids = read_centroids(checkpoint)
+        self._centroids = centroids / np.linalg.norm(centroids, axis=1, keepdims=True)
+
+    def reset(self, trials: Sequence[Trial]) -> np.ndarray:
+        """The direction in which a trial wanders, (rows,)."""
+        return np.zeros(len(trials), np.int64)
+
+    def act(self, batch: Batch) -> Actions:
+        return Actions(*act_rows([self.skill(goal) for goal in batch.observation["goal"]], batch, batch.state))
+
+    def skill(self, goal: np.ndarray) -> TaskName:
+        """The skill that a goal (d,) means."""
+        if goal.shape != self._centroids.shape[1:]:
+            raise InputError(
+                f"found a goal of shape {goal.shape}; the checkpoint's skills have {self._centroids.shape[1:]}: "
+                "give the agent the checkpoint of the goal model"
+            )
+        return self._skills[int(np.argmax(self._centroids @ goal))]
+
+
+def read_centroids(checkpoint: str) -> tuple[list[TaskName], np.ndarray]:
+    """Names of skills, and the mean picture of success of each (skills, d). Raises InputError where the file has
+    none."""
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        raise MissingExtra("reading a checkpoint of skills", "safetensors", "crafter") from None
+    try:
+        with safe_open(checkpoint, framework="np") as file:
+            names = json.loads((file.metadata() or {})["skills"])
+            centroids = file.get_tensor("centroids")
+    except (SafetensorError, OSError, KeyError) as error:
+        raise InputError(
+            f"{checkpoint} has no skills ({error}); expected safetensors with a tensor `centroids` and `skills` in its "
+            "header, as examples/train_goals.py writes"
+        ) from None
+    return [expected_skill(checkpoint, name) for name in names], centroids
