@@ -85,6 +85,7 @@ ADAPTERS = {
     "mujoco": ("suites/mujoco/",),
     "numba": ("metrics/transport/", "suites/endovascular/", "suites/tracking/kernels.py", "stats/kernels.py"),
     "rich": ("cli/",),
+    "torch": ("policies/waypoint_flow/",),
 }
 """Heavy package -> where it may be imported at the top of a module. Those modules are themselves imported
 late."""

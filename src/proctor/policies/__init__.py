@@ -30,6 +30,7 @@ POLICIES = Registry(
         "random": "proctor.policies.baselines:RandomLoader",
         "zero": "proctor.policies.baselines:ZeroLoader",
         "latent": "proctor.policies.from_latent:LatentLoader",
+        "waypoint_flow": "proctor.policies.waypoint_flow.loader:WaypointFlowLoader",
         "remote": "proctor.policies.from_remote:RemoteLoader",
         "goal": "proctor.goals.conditioned:GoalLoader",
         "tracking/mirror": "proctor.policies.named:MirrorLoader",
