@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict
 
+from proctor.plan.trial import Trial
 from proctor.policies.protocol import Batch
 from proctor.policies.waypoint_flow.cfg import NetCfg, TrunkCfg
 from proctor.policies.waypoint_flow.policy import Habits, Senses, WaypointFlowPolicy
@@ -87,7 +88,7 @@ LOG = Log()
 class LargePolicy(WaypointFlowPolicy):
     """Random weights; every plan has legs of 8 steps, whatever the network says."""
 
-    def __init__(self, size: str, device: str = "cpu"):
+    def __init__(self, size: str, rows: int, device: str = "cpu"):
         import torch
 
         from proctor.policies.waypoint_flow.nets import Nets
@@ -98,6 +99,18 @@ class LargePolicy(WaypointFlowPolicy):
         LOG.parameters = sum(parameter.numel() for parameter in nets.parameters())
         senses = Senses("image", "state", lambda task: "put the thing where it belongs")
         super().__init__(nets, senses, Habits(waypoints=nets.cfg.waypoints))
+        self._warm_up(rows)
+
+    def _warm_up(self, rows: int) -> None:
+        """One forward of each stage, as large as those to come."""
+        trials = [Trial("large", "scene", row, row) for row in range(rows)]
+        size, words = self.nets.cfg.image_size, self.nets.cfg.tokens
+        seen = {"image": np.zeros((rows, size, size, 3), np.uint8), "state": np.zeros((rows, 4), np.float32)}
+        tokens = np.zeros((rows, words), np.int64)
+        batch = Batch(seen, None, [trial.policy_rng() for trial in trials], trials, tokens, tokens == 0)
+        still = np.zeros((rows, 4))
+        super().plan(batch)
+        super().act(Leg(**vars(batch), start=still, end=still, duration=np.full(rows, LEG_STEPS)))
 
     def plan(self, batch: Batch) -> Plan:
         started = time.perf_counter()

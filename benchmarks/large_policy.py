@@ -71,11 +71,12 @@ def measure(slots: int, setup: Setup) -> str:
 
 def _config(slots: int, trials: int, setup: Setup) -> dict[str, Any]:
     policy = {"name": "large", "policy": "benchmarks.large_parts:LargePolicy", "device": setup.device}
-    rows = {"pad_to": min(slots, 16), "max_batch": slots, "kwargs": {"size": setup.size}}
+    rows = min(slots, 16)
+    options = {"pad_to": rows, "max_batch": slots, "kwargs": {"size": setup.size, "rows": rows}}
     kwargs = {"size": SIZES[setup.size].image_size, "steps": setup.steps}
     return {
         "name": "large-policy",
-        "agents": [policy | {"options": rows}],
+        "agents": [policy | {"options": options}],
         "tasks": [{"suite": "gymnasium", "options": {"id": "benchmarks.large_parts:Scene-v0", "kwargs": kwargs}}],
         "n_trials": trials,
         "num_parallel": slots,

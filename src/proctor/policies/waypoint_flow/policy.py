@@ -47,6 +47,7 @@ class WaypointFlowPolicy(WaypointPolicy):
         self.nets, self.senses, self.habits = nets, senses, habits or Habits()
         first = next(nets.parameters())
         self.device, self.dtype = first.device, first.dtype
+        self._planned, self._chunks = _forwards(nets)
         rule = LeftPad(nets.cfg.tokens)
         super().__init__(
             WaypointCfg(
@@ -63,11 +64,8 @@ class WaypointFlowPolicy(WaypointPolicy):
         return word_tokens(self.senses.instruction(trial.task), self.nets.cfg.vocabulary)
 
     def plan(self, batch: Batch) -> Plan:
-        import torch
-
         state = self._state(batch)
-        with torch.inference_mode():
-            waypoints, durations = self.nets.planner(*self._seen(batch), self._tensor(to_net(state, self.nets.cfg)))
+        waypoints, durations = self._planned(*self._seen(batch), self._tensor(to_net(state, self.nets.cfg)))
         kept = self.cfg.waypoints
         steps = np.rint(durations[:, :kept].float().cpu().numpy() * self.nets.cfg.chunk)
         steps[:, 0] = np.maximum(steps[:, 0], self.habits.shortest)
@@ -75,19 +73,16 @@ class WaypointFlowPolicy(WaypointPolicy):
         return Plan(places, np.maximum(steps, 0), start=state)
 
     def act(self, batch: Leg) -> np.ndarray:
-        import torch
-
         from proctor.policies.waypoint_flow.nets import way_of
 
-        cfg, expert = self.nets.cfg, self.nets.expert
+        cfg = self.nets.cfg
         ends = (self._state(batch), batch.start, batch.end)
         way = way_of(
             *(self._tensor(to_net(end, cfg)) for end in ends),
             duration=self._tensor((batch.duration / cfg.chunk).astype(np.float32)),
         )
-        noise = torch_normal(batch, expert.shape, self.device, self.dtype)
-        with torch.inference_mode():
-            actions = expert.denoise(noise, expert.look(*self._seen(batch), way))
+        noise = torch_normal(batch, self.nets.expert.shape, self.device, self.dtype)
+        actions = self._chunks(*self._seen(batch), way, noise)
         return np.clip(actions.float().cpu().numpy(), -1.0, 1.0)
 
     def _state(self, batch: Batch) -> np.ndarray:
@@ -109,6 +104,14 @@ class WaypointFlowPolicy(WaypointPolicy):
         import torch
 
         return torch.from_numpy(array).to(self.device, self.dtype)
+
+
+def _forwards(nets: Nets) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The planner's and the expert's forward, ready to be called from two threads."""
+    from proctor.policies.waypoint_flow.graphs import Replayed
+
+    expert = nets.expert
+    return Replayed(nets.planner), Replayed(lambda *inputs: expert.denoise(inputs[-1], expert.look(*inputs[:-1])))
 
 
 def entry(observation: Mapping[str, Any], name: str) -> np.ndarray:
