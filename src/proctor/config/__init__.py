@@ -1,6 +1,6 @@
 """The configuration: frozen models, and the way from YAML to them."""
 
-from proctor.config.load import config_from_dict, load_config, scoring_from_dict
+from proctor.config.load import config_from_dict, load_config, load_sections, scoring_from_dict
 from proctor.config.models import (
     AgentCfg,
     EvalConfig,
@@ -28,5 +28,6 @@ __all__ = [
     "apply_overrides",
     "config_from_dict",
     "load_config",
+    "load_sections",
     "scoring_from_dict",
 ]

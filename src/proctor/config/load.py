@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
+from pydantic import BaseModel
+
 from proctor.config.agents import resolve_agents
 from proctor.config.benchmark import translate_benchmark
 from proctor.config.models import EvalConfig, ScoringCfg
@@ -44,6 +46,31 @@ def load_config(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> 
     if raw is None:
         problems.raise_any()
     return _resolve(raw, overrides, Context(file.absolute().parent, problems))
+
+
+def load_sections(
+    path: str | os.PathLike[str], overrides: Sequence[str], sections: Mapping[str, type[BaseModel]]
+) -> tuple[EvalConfig, dict[str, Any]]:
+    """As `load_config`, for a file that has sections of its own beside those of an examination: the config, and each
+    section as its model's instance, None where the file has none. One error for all that is wrong."""
+    file = FilePath(path)
+    problems = Problems(str(path))
+    text = _read(file, problems)
+    problems.raise_any()
+    context = Context(file.absolute().parent, problems)
+    raw = parse(text, problems)
+    if not isinstance(raw, Mapping):
+        problems.raise_any()
+        return _resolve(raw, overrides, context), {}
+    data = override(plain(raw, (), problems), overrides, problems)
+    own = {key: data.pop(key, None) for key in sections}
+    found = {
+        key: None
+        if value is None
+        else validate(sections[key], resolve_options(value, (key,), context), (key,), problems)
+        for key, value in own.items()
+    }
+    return _resolve(data, (), context), found
 
 
 def config_from_dict(raw: Mapping[str, Any], base: FilePath | None = None, overrides: Sequence[str] = ()) -> EvalConfig:
