@@ -249,7 +249,7 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 import proctor
 for module in pkgutil.walk_packages(proctor.__path__, "proctor."):
-    if not module.name.endswith("__main__"):
+    if not module.name.endswith("__main__") and module.name not in networks:
         try:
             importlib.import_module(module.name)
         except ModuleNotFoundError as error:
