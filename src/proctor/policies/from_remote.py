@@ -68,9 +68,11 @@ class RemoteOptions(PolicyOptions):
     """Key that is sent -> entry of the observation (nested ones with dots; `observation` for the whole). None: every
     entry as `observation/NAME`."""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """Sent with every request as it is, such as a prompt."""
-    prompts: dict[str, str] = Field(default_factory=dict)
-    """Task -> what is sent as `prompt` for it."""
+    """Sent with every request as it is."""
+    instruction_key: str | None = Field(default=None, min_length=1)
+    """Under which key the task's instruction is sent, such as `prompt`. None: not at all."""
+    instructions: dict[str, str] = Field(default_factory=dict)
+    """Task -> what it is told; left out: what the task says of itself."""
     action_key: str = Field(default=fields.ACTIONS, min_length=1)
     replan_steps: int | None = Field(default=None, ge=1)
     """Execute so many actions of a chunk, then ask again. None: all."""
@@ -106,7 +108,7 @@ class RemoteLoader(Loader):
         self._refuse_what_is_the_servers(agent, options, where)
         self.require("websockets")
         self.require("msgpack")
-        wires = {task: _wire(space, options, f'{where}, task "{task}"') for task, space in spaces.observation.items()}
+        wires = {task: _wire(task, spaces, options, f'{where}, task "{task}"') for task in spaces.observation}
         client = Client(_client_cfg(options, where))
         try:
             if client.is_proctor:
@@ -146,23 +148,19 @@ class Wire:
     paths: dict[str, fields.EntryPath]
     kinds: dict[str, list[Any]]
     """Key -> dtype and shape, of the entries that are arrays."""
+    extra: dict[str, Any]
+    """What is sent beside them, the same for every step."""
 
     def row(self, observation: Any, row: int) -> dict[str, Any]:
         if isinstance(observation, list):
-            return {key: fields.entry(observation[row], path) for key, path in self.paths.items()}
-        return {key: np.asarray(fields.entry(observation, path)[row]) for key, path in self.paths.items()}
+            sent = {key: fields.entry(observation[row], path) for key, path in self.paths.items()}
+        else:
+            sent = {key: np.asarray(fields.entry(observation, path)[row]) for key, path in self.paths.items()}
+        return sent | self.extra
 
 
-def _wire(space: Any, options: RemoteOptions, where: str) -> Wire:
-    from gymnasium import spaces
-
-    known: dict[str, tuple[fields.EntryPath, Any]] = {}
-    for path, entry in fields.entries_of(space):
-        if not isinstance(
-            entry, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text
-        ):
-            raise InputError(f"{where}: an observation of {entry} cannot be sent; expected arrays or text")
-        known[".".join(map(str, path)) or fields.OBSERVATION] = (path, entry)
+def _wire(task: str, spaces: SpaceInfo, options: RemoteOptions, where: str) -> Wire:
+    known = _entries(spaces.observation[task], where)
     wanted = options.keys or {fields.key_of(path): name for name, (path, _) in known.items()}
     for key, name in wanted.items():
         if name not in known:
@@ -174,7 +172,33 @@ def _wire(space: Any, options: RemoteOptions, where: str) -> Wire:
             )
     chosen = {key: known[name] for key, name in wanted.items()}
     kinds = {k: [np.dtype(e.dtype).str, list(e.shape or ())] for k, (_, e) in chosen.items() if _is_array(e)}
-    return Wire({key: path for key, (path, _) in chosen.items()}, kinds)
+    extra = dict(options.extra)
+    if options.instruction_key is not None:
+        extra[options.instruction_key] = _instruction(task, spaces, options, where)
+    return Wire({key: path for key, (path, _) in chosen.items()}, kinds, extra)
+
+
+def _entries(space: Any, where: str) -> dict[str, tuple[fields.EntryPath, Any]]:
+    """Path and space of every entry by its dotted name."""
+    from gymnasium import spaces
+
+    sendable = spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text
+    known: dict[str, tuple[fields.EntryPath, Any]] = {}
+    for path, entry in fields.entries_of(space):
+        if not isinstance(entry, sendable):
+            raise InputError(f"{where}: an observation of {entry} cannot be sent; expected arrays or text")
+        known[".".join(map(str, path)) or fields.OBSERVATION] = (path, entry)
+    return known
+
+
+def _instruction(task: str, spaces: SpaceInfo, options: RemoteOptions, where: str) -> str:
+    if task in options.instructions:
+        return options.instructions[task]
+    briefing = spaces.briefing.get(task)
+    told = None if briefing is None else getattr(briefing(), "instruction", None)
+    if not isinstance(told, str):
+        raise InputError(f'{where} says no instruction to send; write one: options.instructions: {{"{task}": "..."}}')
+    return told
 
 
 def _is_array(space: Any) -> bool:
@@ -255,9 +279,7 @@ class RemotePolicy(StagedPolicy):
 
     def _message(self, stage: str, batch: Batch, row: int) -> dict[str, Any]:
         trial = batch.trials[row]
-        message = self._wires[trial.task].row(batch.observation, row) | self._options.extra
-        if trial.task in self._options.prompts:
-            message["prompt"] = self._options.prompts[trial.task]
+        message = self._wires[trial.task].row(batch.observation, row)
         if not self.client.is_proctor:
             return message
         told = {"session": self._session, "agent": trial.agent, "task": trial.task, "index": trial.index}
