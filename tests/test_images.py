@@ -22,7 +22,7 @@ def padded_by_pillow(picture: np.ndarray, height: int, width: int) -> np.ndarray
     """One picture, as a policy's own client would do it."""
     ratio = max(picture.shape[1] / width, picture.shape[0] / height)
     inner = max(1, int(picture.shape[0] / ratio)), max(1, int(picture.shape[1] / ratio))
-    small = Image.fromarray(picture).resize(inner[::-1], Image.Resampling.BILINEAR)
+    small = Image.fromarray(picture).resize((inner[1], inner[0]), Image.Resampling.BILINEAR)
     canvas = Image.new("RGB", (width, height), 0)
     canvas.paste(small, ((width - inner[1]) // 2, (height - inner[0]) // 2))
     return np.asarray(canvas)
@@ -33,7 +33,7 @@ def padded_by_pillow(picture: np.ndarray, height: int, width: int) -> np.ndarray
 def test_one_side_resized_equals_pillow(height: int, width: int, wanted: int, upright: bool, seed: int) -> None:
     picture = pictures(seed, height, width)
     size = (wanted, width) if upright else (height, wanted)
-    expected = np.asarray(Image.fromarray(picture).resize(size[::-1], Image.Resampling.BILINEAR))
+    expected = np.asarray(Image.fromarray(picture).resize((size[1], size[0]), Image.Resampling.BILINEAR))
     np.testing.assert_array_equal(resize(picture, size), expected)
 
 

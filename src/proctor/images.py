@@ -1,9 +1,9 @@
-"""What is done to camera pictures before a policy sees them, on whole batches: turn by 180 degrees, resize with padding.
+"""What is done to camera pictures before a policy sees them, on whole batches: turned by 180 degrees, resized.
 
 Pictures are uint8 and stay uint8: `(..., height, width, channels)`, any number of leading axes. What becomes of a
 picture depends on that picture alone. Resizing is Pillow's bilinear `resize`, which policies are commonly trained with:
-rows first, each pass rounded. (Where a picture's sides change by different factors, some versions of Pillow take columns
-first, and values differ by one level.)
+rows first, each pass rounded. (Where a picture's sides change by different factors, some versions of Pillow take
+columns first, and values differ by one level.)
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def rotate_180(images: np.ndarray) -> np.ndarray:
 
 
 def resize_with_padding(images: np.ndarray, size: Size) -> np.ndarray:
-    """The pictures scaled to fit `size` with their sides in proportion, centred on black (an odd pixel goes below, and to
-    the right). Of the wanted size already: returned as they are."""
+    """The pictures scaled to fit `size` with their sides in proportion, centred on black (an odd pixel goes below, and
+    to the right). Of the wanted size already: returned as they are."""
     _check(images)
     height, width = images.shape[-3:-1]
     if min(size) < 1:
@@ -46,8 +46,8 @@ def resize_with_padding(images: np.ndarray, size: Size) -> np.ndarray:
 
 
 def resize(images: np.ndarray, size: Size) -> np.ndarray:
-    """The pictures scaled to exactly `size`, bilinear; where they get smaller, the filter widens with the scale, so that
-    every pixel counts."""
+    """The pictures scaled to exactly `size`, bilinear; where they get smaller, the filter widens with the scale, so
+    that every pixel counts."""
     _check(images)
     across = _along(images, images.ndim - 2, size[1])
     return _along(across, images.ndim - 3, size[0])
@@ -72,8 +72,8 @@ def _along(images: np.ndarray, axis: int, wanted: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=64)
 def _taps(length: int, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each of `wanted` pixels the pixels that it is made of (wanted, taps) and their weights, int32; taps beyond the
-    edge have weight 0."""
+    """For each of `wanted` pixels the pixels that it is made of (wanted, taps) and their weights, int32; taps beyond
+    the edge have weight 0."""
     scale = length / wanted
     reach = max(scale, 1.0)
     centres = (np.arange(wanted) + 0.5) * scale
