@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from proctor.comparison import AgentTrials, Comparison, Gate, Measure, Settings, decide, judge
+from proctor.comparison.folders import about_stopping, examine, names_apart
 from proctor.comparison.pairs import compare_pair
 from proctor.comparison.protocol import Examined, common_tasks, unlike_scoring, unlike_tasks, unlike_versions
 from proctor.comparison.reading import read_agents
@@ -44,7 +45,7 @@ def compare(paths: Sequence[str | Path], options: Options = Options()) -> Compar
     if not 0 < options.level < 1:
         raise InputError(f"a level of {options.level:g}; it lies between 0 and 1, 0.95 for instance")
     runs = [RunDir.open(path) for path in paths]
-    examined = [_examined(run, label) for run, label in zip(runs, _labels(runs), strict=True)]
+    examined = examine(runs)
     tasks = common_tasks(examined)
     if not tasks:
         raise InputError("the runs have no task in common: " + "; ".join(f"{e.label}: {_tasks(e)}" for e in examined))
@@ -56,21 +57,8 @@ def compare(paths: Sequence[str | Path], options: Options = Options()) -> Compar
         raise InputError(f"a comparison needs two agents with scored trials on the same tasks; found {counts}")
     settings = Settings(options.level, options.n_resamples, examined[0].cfg.base_seed)
     found = judge(agents, settings)
-    cautions += [*_about_stopping(examined), *_about_tasks(examined, tasks), *_about_pairs(found)]
+    cautions += [*about_stopping(examined), *_about_tasks(examined, tasks), *_about_pairs(found)]
     return Compared(tuple(examined), origin, tuple(agents), found, tuple(cautions), settings)
-
-
-def _examined(run: RunDir, label: str) -> Examined:
-    environment = run.read_json("environment.json", {}) or {}
-    return Examined(label, run.config(), environment.get("current", {}).get("versions", {}))
-
-
-def _labels(runs: Sequence[RunDir]) -> list[str]:
-    """A short name for each run: its folder's, or the path where folders are named alike."""
-    if len({run.path.resolve() for run in runs}) < len(runs):
-        raise InputError("a run folder is named twice; name each once")
-    names = [run.path.resolve().name for run in runs]
-    return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
 
 
 def _agents(run: RunDir, examined: Examined, tasks: Sequence[str]) -> list[AgentTrials]:
@@ -82,13 +70,11 @@ def _named(
     found: Sequence[Sequence[AgentTrials]], runs: Sequence[Examined]
 ) -> tuple[list[AgentTrials], dict[str, tuple[int, str]]]:
     """Agents under names of their own: `run:agent` where several runs have one of that name."""
-    every = [agent.name for agents in found for agent in agents]
+    names = names_apart([[agent.name for agent in agents] for agents in found], [run.label for run in runs])
     agents, origin = [], {}
-    for number, of_run in enumerate(found):
-        for agent in of_run:
-            name = agent.name if every.count(agent.name) == 1 else f"{runs[number].label}:{agent.name}"
-            agents.append(replace(agent, name=name))
-            origin[name] = (number, agent.name)
+    for number, (of_run, named) in enumerate(zip(found, names, strict=True)):
+        agents += [replace(agent, name=name) for agent, name in zip(of_run, named, strict=True)]
+        origin |= {name: (number, agent.name) for agent, name in zip(of_run, named, strict=True)}
     return agents, origin
 
 
@@ -132,16 +118,6 @@ def _prepared(agent: AgentTrials, unlike: dict[str, bool]) -> AgentTrials:
 
 def _tasks(run: Examined) -> str:
     return ", ".join(task.name for task in run.cfg.tasks)
-
-
-def _about_stopping(runs: Sequence[Examined]) -> list[str]:
-    stopped = [run.label for run in runs if run.cfg.stop_when is not None]
-    if not stopped:
-        return []
-    return [
-        f"{', '.join(stopped)} could stop early: tests and intervals here are for a number of trials that was fixed "
-        "before, and are too sure of themselves; the report of the run has the test and the interval that hold."
-    ]
 
 
 def _about_tasks(runs: Sequence[Examined], tasks: Sequence[str]) -> list[str]:

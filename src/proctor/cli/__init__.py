@@ -15,6 +15,7 @@ from proctor.cli.check import check_command
 from proctor.cli.compare import compare_command
 from proctor.cli.doctor import doctor_command
 from proctor.cli.import_ import import_command
+from proctor.cli.leaderboard import leaderboard_command
 from proctor.cli.list import list_command
 from proctor.cli.merge import merge_command
 from proctor.cli.power import power_command
@@ -44,6 +45,7 @@ app.command("check")(check_command)
 app.command("score")(score_command)
 app.command("report")(report_command)
 app.command("compare")(compare_command)
+app.command("leaderboard")(leaderboard_command)
 app.command("power")(power_command)
 app.command("import")(import_command)
 app.command("replay")(replay_command)

@@ -18,6 +18,9 @@ import numpy as np
 
 RESERVED = frozenset({"actions", "rewards", "terminals", "truncations", "success", "action_dt_s", "observations"})
 
+PROVENANCE = frozenset({"reset_seed"})
+"""Constants that say what a trial was asked for, not what happened: episodes that differ in these alone are copies."""
+
 
 class Outcome(StrEnum):
     """How a trial ended."""

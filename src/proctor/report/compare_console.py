@@ -16,14 +16,14 @@ MOST_PAIRS = 30
 
 def standings_table(found: Comparison) -> Table:
     """Rank, agent, n, success and score, each with the letters of those that are not told apart."""
-    table = _empty(f"[…]: {text.percent(found.level)} interval; letters: agents that share one are not told apart")
+    table = empty_table(f"[…]: {text.percent(found.level)} interval; letters: agents that share one are not told apart")
     table.add_column("rank", justify="right")
     table.add_column("agent", overflow="fold")
     for name in ("n", "success", "", "score", "", "unscored"):
         table.add_column(name, justify="left" if not name else "right", no_wrap=True)
     for agent in found.agents:
         table.add_row(
-            *_plain(
+            *plain_cells(
                 text.NONE if agent.rank is None else str(agent.rank),
                 agent.agent,
                 f"{agent.n:,}",
@@ -41,14 +41,14 @@ def pairs_table(found: Comparison) -> Table:
     """Differences with intervals and p-values, the first pairs."""
     hidden = len(found.pairs) - MOST_PAIRS
     more = f"; {hidden:,} more pairs in compare.json" if hidden > 0 else ""
-    table = _empty(f"first minus second; p by Holm over all pairs{more}")
+    table = empty_table(f"first minus second; p by Holm over all pairs{more}")
     table.add_column("pair", overflow="fold")
     for name in ("n", "success", "p", "score", "p"):
         table.add_column(name, justify="right", no_wrap=True)
     for pair in found.pairs[:MOST_PAIRS]:
         n = f"{pair.n_a:,} pairs" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}"
         cells = [_cell(found, pair, measure) for measure in ("success", "score")]
-        table.add_row(*_plain(f"{pair.a} − {pair.b}", n, *cells[0], *cells[1]))
+        table.add_row(*plain_cells(f"{pair.a} − {pair.b}", n, *cells[0], *cells[1]))
     return table
 
 
@@ -59,14 +59,14 @@ def _cell(found: Comparison, pair: Pair, measure: Measure) -> tuple[str, str]:
     return value + span, p_value(pair.of(measure).p_adjusted) + star
 
 
-def _empty(caption: str) -> Table:
+def empty_table(caption: str) -> Table:
     from rich import box
     from rich.table import Table
 
     return Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left", pad_edge=False)
 
 
-def _plain(*cells: str) -> list:
+def plain_cells(*cells: str) -> list:
     """Cells whose brackets are brackets."""
     from rich.text import Text
 

@@ -42,8 +42,6 @@ class Scoring(abc.ABC):
     components: tuple[str, ...] = ()
     floor: float | None = None
     unit: str = "1"
-    additive: bool = False
-    """Whether the total is the sum of the components."""
 
     def __init__(self, cfg: ScoringCfg):
         self.cfg = cfg
@@ -65,6 +63,11 @@ class Scoring(abc.ABC):
 
     def check_tasks(self, tasks: Iterable[str]) -> None:  # noqa: B027 - optional to override
         """Raise InputError where the options do not go with tasks of these names."""
+
+    def term_weights(self, task: str) -> Mapping[str, float]:
+        """For a scoring that adds up terms: the weights on a task. Each term is a component of the score, its value
+        times its weight; {} for any other scoring."""
+        return {}
 
     def remarks(self, recorded: Mapping[str, Sequence[str]]) -> list[Remark]:
         """What is to be said of these scores; `recorded` has the names of the metrics of each task."""

@@ -71,7 +71,7 @@ class Table:
 class TerminalScoring(Scoring):
     """The weighted sum of the last step's terms. Unbounded, so it has no floor of its own."""
 
-    name, version, unit, additive = "terminal", "1", "reward", True
+    name, version, unit = "terminal", "1", "reward"
 
     def __init__(self, cfg: ScoringCfg):
         super().__init__(cfg)
@@ -138,6 +138,9 @@ class TerminalScoring(Scoring):
         if options.source == "terms":
             for task in tasks:
                 self.table(task)
+
+    def term_weights(self, task: str) -> Mapping[str, float]:
+        return {} if self.options.source == "evaluation_fn" else self.table(task).weights
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), "options": self.options.model_dump(mode="json")}

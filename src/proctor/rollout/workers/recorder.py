@@ -13,7 +13,7 @@ from pathlib import Path
 
 from proctor import metrics
 from proctor.plan.trial import Trial
-from proctor.record.episode import Episode
+from proctor.record.episode import PROVENANCE, Episode, digest
 from proctor.record.npz import write_npz
 from proctor.record.result import TrialResult
 
@@ -49,7 +49,7 @@ class Recorder:
         if self.series:
             npz = f"trials/{finished.stem}.npz"
             write_npz(self.folder / npz, episode.arrays)
-        n, dt, digest = episode.n_steps, episode.dt_s, episode.digest()
+        n, dt, whole = episode.n_steps, episode.dt_s, episode.digest()
         return TrialResult(
             trial=finished.trial,
             outcome=episode.outcome,
@@ -64,8 +64,15 @@ class Recorder:
             metrics=metrics.compute(episode, self.metrics),
             error=finished.error,
             npz=npz,
-            digest=digest,
-            trace=hashlib.sha256(digest.encode() + finished.ends).hexdigest(),
+            digest=whole,
+            trace=_trace(episode, whole, finished.ends),
             video=finished.video,
             case=episode.case,
         )
+
+
+def _trace(episode: Episode, whole: str, ends: bytes) -> str:
+    """From the digest of the whole record, or of what is left of it without its provenance, and both ends."""
+    if not PROVENANCE.isdisjoint(episode.arrays):
+        whole = digest({name: array for name, array in episode.arrays.items() if name not in PROVENANCE})
+    return hashlib.sha256(whole.encode() + ends).hexdigest()

@@ -1,0 +1,77 @@
+"""`proctor leaderboard`: agents over tasks, ranked, with what made their scores and what would raise them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from proctor.cli.options import Json, Quiet
+from proctor.cli.score import numbers_by_name
+
+if TYPE_CHECKING:
+    from proctor.leaderboard import Leaderboard
+
+
+def leaderboard_command(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="Run folders.")],
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TASK=NUMBER", help="How much a task counts against the others (1); may be repeated."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Of intervals; tests have the error rate 1 - level.")] = 0.95,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to write leaderboard.*; default: the last run's folder."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Rank agents by the weighted mean over tasks, with intervals and ties, term by term.
+
+    Of one run, or of several whose protocol, seeds and versions are the same. Writes leaderboard.json, .csv, .md and
+    .html. Exit codes: 0 ranked, 2 bad input or runs that differ.
+    """
+    from proctor.leaderboard import Options, leaderboard
+
+    weights = numbers_by_name("--weight", "TASK", weight or [])
+    board = leaderboard(runs, Options(weights=weights, level=level))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    folder = _write(board, out or Path(runs[-1]), now)
+    if as_json:
+        from proctor.report.leaderboard import to_json
+
+        typer.echo(json.dumps(to_json(board, now), allow_nan=False))
+        return
+    _show(board, folder, quiet=quiet)
+
+
+def _write(board: Leaderboard, folder: Path, now: str) -> Path:
+    from proctor.errors import InputError
+    from proctor.report.leaderboard import write_leaderboard
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_leaderboard(folder, board, now)
+    except OSError as error:
+        raise InputError(f"cannot write the leaderboard into {folder}: {error}; name a folder: --out FOLDER") from None
+    return folder
+
+
+def _show(board: Leaderboard, folder: Path, *, quiet: bool) -> None:
+    from proctor.report.leaderboard_words import verdict
+
+    if not quiet:
+        from rich.console import Console
+
+        from proctor.report.leaderboard_console import ranked_table
+
+        Console(highlight=False, width=None if sys.stdout.isatty() else 140).print(ranked_table(board))
+    for caution in board.cautions:
+        typer.echo(f"caution: {caution}")
+    typer.echo(verdict(board))
+    typer.echo(f"leaderboard: {folder / 'leaderboard.html'}")
