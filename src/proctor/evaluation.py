@@ -146,6 +146,7 @@ def _work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> Finished:
         finally:
             _add_duration(ledger, time.monotonic() - began)
             _add_batching(ledger, engine)
+            _add_spent(ledger, engine)
         log.info("session ends: %d of %d done, %d unscored", progress.done, progress.planned, progress.unscored)
     session["seconds"] = round(time.monotonic() - began, 3)
     _end_session(run, session)
@@ -171,6 +172,7 @@ def write_report(run: RunDir) -> Report:
             planned=planned,
             duration_s=ledger.get_meta("seconds"),
             batch=ledger.get_meta("batching"),
+            spent=ledger.get_meta("spent"),
             notes=_notes(ledger, shard),
             stops=stopper.stops(),
             spared=stopper.spared(),
@@ -286,6 +288,15 @@ def _add_batching(ledger: Ledger, engine: Engine) -> None:
             before["rows"] += stats.rows
             before["seconds"] = round(before["seconds"] + stats.seconds, 3)
     ledger.set_meta("batching", known)
+
+
+def _add_spent(ledger: Ledger, engine: Engine) -> None:
+    """Slot-seconds by place, added up over sessions."""
+    lanes = [stats for stages in engine.batching.values() for stats in stages.values()]
+    known = ledger.get_meta("spent", {})
+    new = engine.account.seconds(lanes)
+    if new:
+        ledger.set_meta("spent", {place: round(known.get(place, 0.0) + s, 3) for place, s in new.items()})
 
 
 @contextlib.contextmanager

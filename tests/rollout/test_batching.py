@@ -198,7 +198,15 @@ def test_forwards_rows_and_seconds_are_counted(benches: Any) -> None:
         bench.put(*(request(i) for i in range(count)))
         bench.look(0.0, live=count)
         bench.lands(seconds=0.25)
-    assert vars(bench.lane.stats) == {"forwards": 2, "rows": 4, "seconds": 0.5}
+    assert vars(bench.lane.stats) == {"forwards": 2, "rows": 4, "seconds": 0.5, "slot_s": 1.0, "queued_s": 0.0}
+
+
+def test_time_in_the_queue_is_counted_for_every_row(benches: Any) -> None:
+    bench = benches()
+    bench.put(request(0, since=1.0), request(1, since=2.5))
+    bench.look(3.0, live=2)
+    bench.lands(seconds=0.25)
+    assert bench.lane.stats.queued_s == 2.0 + 0.5
 
 
 def test_even_an_exit_inside_the_policy_is_answered(benches: Any, monkeypatch: pytest.MonkeyPatch) -> None:

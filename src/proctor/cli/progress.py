@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from proctor.rollout.progress import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from proctor.evaluation import Finished
+    from proctor.report import ReportContext
 
 PLAIN_EVERY_S = 5.0
 MAX_AGENTS_SHOWN = 12
@@ -48,6 +51,8 @@ class Display(abc.ABC):
             for finding in finished.report.findings:
                 if finding.level == "caution":
                     console.print(f"caution: {finding.text}", markup=False)
+            for line in _where_time_went(finished.report.context):
+                console.print(line, markup=False)
         p, path = finished.progress, finished.run.path
         console.print(f"{p.done} of {p.planned} trials done{_note(p)}", markup=False)
         if finished.report is not None:
@@ -104,6 +109,8 @@ class JsonLines(Display):
                 "complete": finished.complete,
                 "cancelled": finished.cancelled,
                 **_numbers(finished.progress),
+                "time": None if report is None else report["time"],
+                "batch": None if report is None else report["batch"],
                 "results": None if report is None else report["agents"],
             }
         )
@@ -136,6 +143,15 @@ def _note(p: Progress) -> str:
         f"{p.retried} retried" if p.retried else "",
     ]
     return "".join(f", {part}" for part in parts if part)
+
+
+def _where_time_went(context: ReportContext) -> Iterator[str]:
+    from proctor.report.timing import batch_words, time_words
+
+    if words := time_words(context.spent):
+        yield f"time of slots: {words}"
+    for agent, words in batch_words(context.batch):
+        yield f"mean batch: {agent} {words}"
 
 
 def _table(p: Progress) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from proctor.record.episode import Outcome
-from proctor.report import svg, text
+from proctor.report import svg, text, timing
 from proctor.report.jsonfile import plain
 from proctor.report.markup import NONE, definitions, lead, number, small, table
 from proctor.report.model import AgentReport, Cell, Mark, Report
@@ -131,7 +131,8 @@ def _facts(report: Report) -> dict[str, str]:
         "Intervals": f"{text.percent(context.level)}; rates: Wilson; scores: BCa bootstrap within "
         f"tasks, {context.n_resamples:,} resamples; other means: Student",
         "Duration": text.duration(context.duration_s),
-        **{f"Batching: {key}": _inline(value) for key, value in (context.batch or {}).items()},
+        **({"Time of slots": words} if (words := timing.time_words(context.spent)) else {}),
+        **{f"Mean batch: {agent}": words for agent, words in timing.batch_words(context.batch)},
     }
 
 

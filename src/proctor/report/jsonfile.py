@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from proctor.report import timing
 from proctor.report.comparison_json import comparison_keys
 from proctor.report.files import write_text
 from proctor.report.model import (
@@ -73,7 +74,8 @@ def to_json(report: Report) -> dict[str, Any]:
             "std": "sample (n - 1)",
         },
         "seconds": context.duration_s,
-        "batch": context.batch,
+        "batch": timing.batch_keys(context.batch),
+        "time": timing.time_keys(context.spent),
         "environment": context.environment,
         "config": report.config,
         **case_keys(report),

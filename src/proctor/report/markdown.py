@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from proctor.report import text
+from proctor.report import text, timing
 from proctor.report.case_sections import target_value, target_words
 from proctor.report.model import AgentReport, Case, Report, Summary
 from proctor.report.sections import letters_of
@@ -169,6 +169,11 @@ def _how(report: Report) -> str:
     ]
     if context.duration_s is not None:
         lines.append(f"Took {text.duration(context.duration_s)}.")
+    if words := timing.time_words(context.spent):
+        lines.append(f"Time of slots: {words}.")
+    batches = "; ".join(f"{escape(agent)} {words}" for agent, words in timing.batch_words(context.batch))
+    if batches:
+        lines.append(f"Mean batch: {batches}.")
     return "## How it was run\n\n" + " ".join(lines) + f"\n\n<sub>{escape(context.generated_at)}</sub>"
 
 

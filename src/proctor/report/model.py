@@ -32,6 +32,8 @@ class ReportContext:
     planned: int | None = None
     duration_s: float | None = None
     batch: Mapping[str, Any] | None = None
+    spent: Mapping[str, float] | None = None
+    """Slot-seconds by place (`proctor.report.timing`)."""
     notes: tuple[str, ...] = ()
     base: Path | None = None
     level: float = 0.95

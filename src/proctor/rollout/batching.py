@@ -43,11 +43,14 @@ class Moment(NamedTuple):
 
 @dataclass
 class LaneStats:
-    """How well a lane batched: forwards, rows, seconds inside the policy."""
+    """How well a lane batched: forwards, rows, seconds inside the policy. `slot_s`: the same once for each row that
+    waited for them; `queued_s`: what rows waited before their forward began."""
 
     forwards: int = 0
     rows: int = 0
     seconds: float = 0.0
+    slot_s: float = 0.0
+    queued_s: float = 0.0
 
 
 class Lane:
@@ -131,9 +134,13 @@ class Lane:
 
     def landed(self, seconds: float) -> None:
         """The forward in flight has come back."""
-        self.stats.forwards += 1
-        self.stats.rows += len(self.in_flight)
-        self.stats.seconds += seconds
+        stats, rows = self.stats, len(self.in_flight)
+        stats.forwards += 1
+        stats.rows += rows
+        stats.seconds += seconds
+        stats.slot_s += rows * seconds
+        if self.started_at is not None:
+            stats.queued_s += rows * self.started_at - sum([request.since for request in self.in_flight])
         self._recent_s = seconds if self._recent_s == 0.0 else 0.7 * self._recent_s + 0.3 * seconds
         self.in_flight, self.started_at = [], None
 

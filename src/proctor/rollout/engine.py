@@ -27,6 +27,7 @@ from proctor.policies.protocol import AnyPolicy, Execute, Fail, Goto, SpaceInfo,
 from proctor.record.episode import Outcome
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
+from proctor.rollout.account import TimeAccount
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.agents import AgentRuntime
 from proctor.rollout.batching import Lane, LaneStats, Moment
@@ -34,17 +35,7 @@ from proctor.rollout.crew import Crew, Member
 from proctor.rollout.forward import Answer, TaskEntry
 from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.layout import layout_of
-from proctor.rollout.messages import (
-    Done,
-    Event,
-    Fatal,
-    Fault,
-    Finish,
-    Probe,
-    ProbeFailed,
-    Start,
-    TaskInfo,
-)
+from proctor.rollout.messages import Done, Event, Fatal, Fault, Finish, Probe, ProbeFailed, Start, TaskInfo
 from proctor.rollout.progress import AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
@@ -73,6 +64,7 @@ class Engine:
         self.cancel = CancelToken()
         self.observer: Observer | None = None
         self.batching: dict[str, dict[str, LaneStats]] = {}
+        self.account = TimeAccount()
         self._waker = Waker()
         self._answers: deque[tuple[Lane, list[Answer], float]] = deque()
         self._infos: dict[str, TaskInfo] = {}
@@ -305,8 +297,9 @@ class Engine:
 
     def _handle(self, member: Member, event: Event) -> None:
         match event:
-            case Done(number, result):
+            case Done(number, result, spent):
                 slot = member.slots[number]
+                self.account.add(time.monotonic() - slot.since, spent)
                 self._free(slot)
                 member.deaths = 0
                 self._recorded(result)

@@ -77,11 +77,21 @@ named one costs as much as a step of a small environment. A worker process says 
 lies in shared memory."""
 
 
+class Spent(NamedTuple):
+    """Seconds of a trial in its worker. `turns_s`: what slots waited for the worker's steps in other slots, all that
+    has come together since the last Done."""
+
+    environment_s: float = 0.0
+    recording_s: float = 0.0
+    turns_s: float = 0.0
+
+
 class Done(NamedTuple):
     """The slot's trial has ended and its record is on disk; the slot is free again."""
 
     slot: int
     result: TrialResult
+    spent: Spent = Spent()
 
 
 class Fault(NamedTuple):

@@ -8,6 +8,7 @@ asks.
 
 from __future__ import annotations
 
+import time
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ class Slot:
         "last_task",
         "member",
         "number",
+        "since",
         "stage",
         "state",
         "task",
@@ -55,11 +57,13 @@ class Slot:
         """The trial's request, while there is a trial."""
         self.last_task: str | None = None
         self.hops = 0
+        self.since = 0.0
+        """When its trial came."""
 
     def assign(self, trial: Trial, task: TaskEntry, agent: AgentRuntime) -> None:
         self.trial, self.task, self.agent = trial, task, agent
         self.stage, self.wish = agent.first_stage, Request(self, trial, task)
-        self.state, self.hops = SlotState.STARTING, 0
+        self.state, self.hops, self.since = SlotState.STARTING, 0, time.monotonic()
         self.ticket += 1
         self.member.live += 1
         self.member.running += 1

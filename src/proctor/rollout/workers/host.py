@@ -30,6 +30,7 @@ from proctor.rollout.messages import (
     Probe,
     ProbeFailed,
     Run,
+    Spent,
     Start,
     TaskInfo,
 )
@@ -63,6 +64,8 @@ class Host:
         self._ready: deque[int] = deque()
         self._probes: deque[str] = deque()
         self._runtimes: dict[str, TaskRuntime] = {}
+        self._turns = 0.0
+        """What slots have waited while another was stepped, since the last trial was done."""
         self._group: BatchGroup | None = None
         self._is_batch = {name: suites.is_batch(task) for name, task in cfg.tasks.items()}
         limits = cfg.limits
@@ -157,6 +160,7 @@ class Host:
 
     def finish(self, slot: int, job: Job, outcome: Outcome | None = None, error: str | None = None) -> None:
         """End a trial and put its record on disk."""
+        began = time.monotonic()
         try:
             finished = job.finish(outcome, error)
         except BREAKS as problem:
@@ -168,7 +172,9 @@ class Host:
         except Exception as problem:
             self.emit(Fatal(f"the record of trial {finished.trial.key} cannot be written: {explain(problem)}"))
             return
-        self.emit(Done(slot, result))
+        recording = time.monotonic() - began
+        turns, self._turns = self._turns, recording * len(self._ready)
+        self.emit(Done(slot, result, Spent(job.seconds, recording, turns)))
 
     def invalid(self, slot: int, job: Job) -> None:
         """The policy's action cannot be executed; where the observation it saw was broken, the environment is to
@@ -191,6 +197,7 @@ class Host:
     def overdue(self, job: Job, elapsed: float, limit: float | None) -> str | None:
         """Add the seconds of one call, and say which limit they break."""
         job.seconds += elapsed
+        self._turns += elapsed * len(self._ready)
         if limit is not None and elapsed > limit:
             return f"one call into the environment took {elapsed:.3g} s; the limit is {limit:g} s"
         total = self.cfg.limits.trial_s
@@ -247,6 +254,7 @@ class Host:
             self.fault(slot, Outcome.TIMEOUT, self.overdue(job, elapsed, self.cfg.limits.step_s) or "")
             return
         job.seconds += elapsed
+        self._turns += elapsed * len(self._ready)
         if job.end is None and job.actions is None and job.waits == 0:
             self.emit((slot, job.observation))
         else:
