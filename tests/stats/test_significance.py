@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.stats import barnard_exact, binomtest
 
 from proctor.stats import Resampling, barnard, compare_rates, discordance, mcnemar, sign_flip, welch
-from proctor.stats.significance import barnard_region, region_probability
+from proctor.stats.significance import barnard_region, binomial, region_probability, z_table
 
 arms = st.integers(1, 25).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -134,3 +134,15 @@ def test_sign_flips_of_many_differences_have_their_normal_limit() -> None:
     drawn = sign_flip(values[:20_000])
     assert drawn.method == "sign-flip permutation, 9,999 drawn"
     assert found.p_value == pytest.approx(drawn.p_value, abs=0.02)
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(1, 1), (7, 7), (12, 31), (40, 3)])
+def test_two_tails_of_every_row_are_the_whole_region(n_a: int, n_b: int):
+    """Law: the sum by tails equals the sum over all outcomes, for every region that a statistic can bound."""
+    rates = np.linspace(0, 1, 41)
+    of_a, of_b = binomial(n_a, rates), binomial(n_b, rates)
+    table = np.abs(z_table(n_a, n_b))
+    for edge in np.unique(table):
+        region = table >= edge * (1 - 1e-9)
+        by_outcome = np.einsum("ra,ab,rb->r", of_a, region.astype(float), of_b)
+        np.testing.assert_allclose(region_probability(region, rates), by_outcome, atol=1e-13)

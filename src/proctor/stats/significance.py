@@ -119,10 +119,16 @@ def worst_case(region: np.ndarray, coarse: int = 400, rounds: int = 6) -> float:
 
 
 def region_probability(region: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """The probability of the region for each rate that both arms have."""
+    """The probability of the region for each rate that both arms have. The statistic falls along every row, so a row's
+    part of the region is its first outcomes and its last ones: two tails of a binomial."""
     n_a, n_b = region.shape[0] - 1, region.shape[1] - 1
     of_a, of_b = binomial(n_a, rates), binomial(n_b, rates)
-    return ((of_a @ region.astype(np.float64)) * of_b).sum(axis=1)
+    edge = np.zeros((len(of_b), 1))
+    lower = np.concatenate([edge, of_b.cumsum(axis=1)], axis=1)
+    upper = np.concatenate([edge, of_b[:, ::-1].cumsum(axis=1)], axis=1)
+    first = np.logical_and.accumulate(region, axis=1).sum(axis=1)
+    last = np.where(first > n_b, 0, np.logical_and.accumulate(region[:, ::-1], axis=1).sum(axis=1))
+    return (of_a * (lower[:, first] + upper[:, last])).sum(axis=1)
 
 
 def binomial(n: int, rates: np.ndarray) -> np.ndarray:
