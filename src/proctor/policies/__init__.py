@@ -37,6 +37,7 @@ POLICIES = Registry(
         "tracking/hold": "proctor.policies.named:HoldLoader",
         "endovascular/push_only": "proctor.policies.named:PushOnlyLoader",
         "endovascular/navigator": "proctor.policies.named:NavigatorLoader",
+        "soccer/stand": "proctor.policies.named:StandLoader",
         "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
         "soccer/stand": "proctor.policies.named:StandLoader",
         "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",

@@ -31,7 +31,7 @@ class EvaluationCfg(SuiteOptions):
 class SoccerOptions(SuiteOptions):
     """One task of the suite."""
 
-    task: str = "goalie_penalty_kick"
+    task: str = OFFICIAL[0]
     """An id of sai-mujoco or a short name; the resolved config shows the id."""
     preprocessor: Literal["none", "official"] = "none"
     """The environment's own observation, or the one that the competition's preprocessor builds."""
