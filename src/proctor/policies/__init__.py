@@ -39,8 +39,6 @@ POLICIES = Registry(
         "endovascular/navigator": "proctor.policies.named:NavigatorLoader",
         "soccer/stand": "proctor.policies.named:StandLoader",
         "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
-        "soccer/stand": "proctor.policies.named:StandLoader",
-        "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
     },
 )
 

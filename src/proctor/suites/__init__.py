@@ -24,7 +24,6 @@ SUITES = Registry(
         "gymnasium": "proctor.suites.gymnasium:GymnasiumSuite",
         "soccer": "proctor.suites.soccer.suite:SoccerSuite",
         "metaworld": "proctor.suites.metaworld.suite:MetaworldSuite",
-        "soccer": "proctor.suites.soccer.suite:SoccerSuite",
         "steve": "proctor.suites.steve:SteveSuite",
         "tracking": "proctor.suites.tracking.suite:TrackingSuite",
     },
