@@ -47,7 +47,7 @@ class WaypointFlowPolicy(WaypointPolicy):
         self.nets, self.senses, self.habits = nets, senses, habits or Habits()
         first = next(nets.parameters())
         self.device, self.dtype = first.device, first.dtype
-        self._planned, self._chunks = _forwards(nets)
+        self._ask_planner, self._ask_expert = _forwards(nets)
         rule = LeftPad(nets.cfg.tokens)
         super().__init__(
             WaypointCfg(
@@ -65,7 +65,7 @@ class WaypointFlowPolicy(WaypointPolicy):
 
     def plan(self, batch: Batch) -> Plan:
         state = self._state(batch)
-        waypoints, durations = self._planned(*self._seen(batch), self._tensor(to_net(state, self.nets.cfg)))
+        waypoints, durations = self._ask_planner(*self._seen(batch), self._tensor(to_net(state, self.nets.cfg)))
         kept = self.cfg.waypoints
         steps = np.rint(durations[:, :kept].float().cpu().numpy() * self.nets.cfg.chunk)
         steps[:, 0] = np.maximum(steps[:, 0], self.habits.shortest)
@@ -82,7 +82,7 @@ class WaypointFlowPolicy(WaypointPolicy):
             duration=self._tensor((batch.duration / cfg.chunk).astype(np.float32)),
         )
         noise = torch_normal(batch, self.nets.expert.shape, self.device, self.dtype)
-        actions = self._chunks(*self._seen(batch), way, noise)
+        actions = self._ask_expert(*self._seen(batch), way, noise)
         return np.clip(actions.float().cpu().numpy(), -1.0, 1.0)
 
     def _state(self, batch: Batch) -> np.ndarray:
