@@ -93,8 +93,9 @@ def collect(worlds: int, architecture: nets.Architecture) -> Pictures:
     for seed in range(FIRST_SEED, FIRST_SEED + worlds):
         for label, env in enumerate(envs):
             rng = np.random.default_rng([seed, label])
-            frames = success(env, TASKS[label], seed, int(rng.integers(12)) * (seed % 2), rng)
-            found += [(window, label, seed) for window in last_windows(frames, architecture.window)]
+            walk = int(rng.integers(12)) * (seed % 2)
+            frames = success(env, TASKS[label], seed, walk, rng)
+            found += [(window, label, seed) for window in last_windows(frames, architecture.window, walk)]
         if (seed + 1) % 20 == 0:
             print(f"{seed + 1 - FIRST_SEED} worlds, {len(found)} windows", flush=True)
     windows, labels, seeds = zip(*found, strict=True)
@@ -123,21 +124,20 @@ def view(seen: dict[str, Any]) -> skills.Seen:
     return skills.Seen(seen["privileged"]["map"], (int(x), int(y)), (int(dx), int(dy)), seen["inventory"])
 
 
-def last_windows(frames: list[np.ndarray], length: int) -> list[np.ndarray]:
-    """The windows that end with the last frames; the first frame stands for those before it. The start of a trial is
-    no picture of success."""
-    padded = [frames[0]] * (length - 1) + frames if frames else []
-    ends = range(max(length, len(padded) - LAST_FRAMES), len(padded))
-    return [np.stack(padded[end - length + 1 : end + 1]) for end in ends]
+def last_windows(frames: list[np.ndarray], length: int, walk: int = 0) -> list[np.ndarray]:
+    """The windows that end with the last frames; the first frame stands for those before it. Up to the frame `walk`,
+    where the expert sets out, there are no pictures of success."""
+    ends = range(max(walk + 1, len(frames) - LAST_FRAMES), len(frames))
+    return [np.stack([frames[max(0, end - length + 1 + i)] for i in range(length)]) for end in ends]
 
 
 class Trainer:
-    """Trains with Adam; batches of equally many windows and sentences of every task."""
+    """Trains with Adam; a batch has `each` windows and sentences of every task."""
 
-    def __init__(self, pictures: Pictures, architecture: nets.Architecture, seed: int):
+    def __init__(self, pictures: Pictures, architecture: nets.Architecture, seed: int, each: int = 12):
         import torch
 
-        self._torch, self._architecture = torch, architecture
+        self._torch, self._architecture, self._each = torch, architecture, each
         self._rng = np.random.default_rng(seed)
         layers = (*nets.VISUAL, *nets.TEXT, *nets.PRIOR)
         first = nets.initial_weights(architecture, layers, self._rng)
@@ -165,18 +165,20 @@ class Trainer:
             if step % 100 == 0:
                 print(f"{what}, step {step}: loss {loss.item():.4f}", flush=True)
 
-    def _batch(self, each: int = 12) -> tuple[Any, Any, Any]:
+    def _batch(self) -> tuple[Any, Any, Any]:
         """Tiles, word counts and which task they are of; row i of one and row i of the other are of one task."""
-        labels = np.repeat(np.arange(len(TASKS)), each)
-        chosen = np.concatenate([self._rng.choice(rows, each) for rows in self._of_task])
-        texts = [self._dropped(str(self._rng.choice(SENTENCES[TASKS[label]]))) for label in labels]
+        labels = np.repeat(np.arange(len(TASKS)), self._each)
+        chosen = np.concatenate([self._rng.choice(rows, self._each) for rows in self._of_task])
+        texts = [self._sentence(TASKS[label]) for label in labels]
         cut = tiles(self._windows[chosen], self._architecture.tile_side)
         counts = word_counts(texts, self._architecture.buckets)
         return self._torch.from_numpy(cut), self._torch.from_numpy(counts), self._torch.from_numpy(labels)
 
-    def _dropped(self, text: str) -> str:
-        """The text without some of its words, so that no single one decides."""
-        kept = [word for word in text.split() if self._rng.random() > 0.2]
+    def _sentence(self, task: TaskName) -> str:
+        """A sentence without some of its words, so that no single one decides."""
+        text = SENTENCES[task][self._rng.integers(len(SENTENCES[task]))]
+        words = text.split()
+        kept = [word for word, draw in zip(words, self._rng.random(len(words)), strict=True) if draw > 0.2]
         return " ".join(kept) or text
 
     def _contrast(self, cut: Any, counts: Any, labels: Any, temperature: float = 0.1) -> Any:
@@ -228,7 +230,7 @@ def judge(checkpoint: Checkpoint, pictures: Pictures) -> None:
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="Train the goal model of examples/goals.yml.")
-    parser.add_argument("--worlds", type=int, default=160, help="worlds to collect successes in")
+    parser.add_argument("--worlds", type=int, default=240, help="worlds to collect successes in")
     parser.add_argument("--steps", type=int, default=1200, help="batches for the encoders")
     parser.add_argument("--prior-steps", type=int, default=600, help="batches for the prior")
     parser.add_argument("--seed", type=int, default=0)
@@ -236,7 +238,7 @@ def main(arguments: list[str]) -> None:
     chosen = parser.parse_args(arguments)
     architecture = nets.Architecture()
     pictures = collect(chosen.worlds, architecture)
-    held_out = pictures.worlds >= FIRST_SEED + round(0.85 * chosen.worlds)
+    held_out = pictures.worlds >= FIRST_SEED + round(0.9 * chosen.worlds)
     parts = [Pictures(pictures.windows[k], pictures.labels[k], pictures.worlds[k]) for k in (~held_out, held_out)]
     weights = Trainer(parts[0], architecture, chosen.seed).train(chosen.steps, chosen.prior_steps)
     centroids = mean_directions(embed(weights, parts[0], architecture), parts[0].labels)

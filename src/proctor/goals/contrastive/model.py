@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -30,13 +29,12 @@ class ContrastiveGoals(GoalModel):
         prior: Literal["trained", "untrained"] = "trained",
         noise: float = 0.0,
         seed: int = 0,
-        base: Path | None = None,
     ):
         if prior not in ("trained", "untrained"):
             raise InputError(f'found prior: {prior}; expected "trained" or "untrained"')
         if not (np.isfinite(noise) and noise >= 0):
             raise InputError(f"found noise: {noise}; expected a number that is not negative")
-        read = read_checkpoint(checkpoint if base is None else base / checkpoint)
+        read = read_checkpoint(checkpoint)
         self._architecture, self._weights, self._noise = read.architecture, dict(read.weights), noise
         if prior == "untrained":
             self._weights |= nets.initial_weights(read.architecture, nets.PRIOR, np.random.default_rng(seed))

@@ -52,7 +52,7 @@ class Expert(Policy):
         return np.zeros(len(trials), np.int64)
 
     def act(self, batch: Batch) -> Actions:
-        tasks = [self._skills[trial.task] for trial in batch.trials]
+        tasks: list[TaskName] = [self._skills[trial.task] for trial in batch.trials]
         return Actions(*act_rows(tasks, batch, batch.state))
 
 

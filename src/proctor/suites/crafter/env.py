@@ -96,10 +96,9 @@ def instruction(options: CrafterOptions) -> str:
 
 def _around(whole: np.ndarray, position: np.ndarray) -> np.ndarray:
     """The cells in view, uint8 (9, 7); 0 where the world has ended."""
-    reach = np.array(LOCAL) // 2
-    padded = np.pad(whole, [(reach[0], reach[0]), (reach[1], reach[1])])
-    x, y = position
-    return padded[x : x + LOCAL[0], y : y + LOCAL[1]]
+    (width, height), (x, y) = LOCAL, position
+    padded = np.pad(whole, ((width // 2, width // 2), (height // 2, height // 2)))
+    return padded[x : x + width, y : y + height]
 
 
 def _observation_space(options: CrafterOptions) -> spaces.Dict:
