@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from proctor.evaluation import run_evaluation
     from proctor.metrics import Metric
     from proctor.plan.trial import Trial
+    from proctor.policies.padding import LeftPad
     from proctor.policies.protocol import (
         Actions,
         Batch,
         Execute,
         Fail,
         Goto,
+        Idle,
         Policy,
         SpaceInfo,
         Stage,
@@ -44,8 +46,10 @@ _HOME = {
     "proctor.errors": ("InputError", "ProctorError", "RunError"),
     "proctor.evaluation": ("run_evaluation",),
     "proctor.policies.protocol": (
-        "Actions", "Batch", "Execute", "Fail", "Goto", "Policy", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy",
+        "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "Policy", "SpaceInfo", "Stage", "StageOutput",
+        "StagedPolicy",
     ),
+    "proctor.policies.padding": ("LeftPad",),
     "proctor.metrics": ("Metric",),
     "proctor.plan.trial": ("Trial",),
     "proctor.record.episode": ("Episode", "Outcome"),
@@ -57,10 +61,10 @@ _HOME = {
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Actions", "Batch", "CancelToken", "ConfigError", "Episode", "EvalConfig", "Execute", "Fail", "Goto", "InputError",
-    "Metric", "Outcome", "Policy", "ProctorError", "Progress", "RunDir", "RunError", "Score", "Scoring", "SpaceInfo",
-    "Stage", "StageOutput", "StagedPolicy", "Trial", "TrialResult", "__version__", "config_from_dict", "load_config",
-    "run_evaluation",
+    "Actions", "Batch", "CancelToken", "ConfigError", "Episode", "EvalConfig", "Execute", "Fail", "Goto", "Idle",
+    "InputError", "LeftPad", "Metric", "Outcome", "Policy", "ProctorError", "Progress", "RunDir", "RunError", "Score",
+    "Scoring", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Trial", "TrialResult", "__version__",
+    "config_from_dict", "load_config", "run_evaluation",
 ]  # fmt: skip
 
 

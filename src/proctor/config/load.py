@@ -1,7 +1,7 @@
 """From a YAML file, or a dict, to a resolved `EvalConfig`; or to one error that lists everything that is
 wrong.
 
-Resolved means: short forms written out, overrides applied, a benchmark's form translated, globs expanded, names
+Resolved means: short forms written out, overrides applied, other evaluators' forms translated, globs expanded, names
 filled in, paths absolute, options complete with their defaults. The result is what `config.json` shows, and reading
 that back gives an equal config. `output_root` alone stays relative to the working directory.
 """
@@ -20,6 +20,7 @@ from proctor.config.agents import resolve_agents
 from proctor.config.benchmark import translate_benchmark
 from proctor.config.models import EvalConfig, ScoringCfg
 from proctor.config.overrides import override
+from proctor.config.parallel import is_parallel_form, translate_parallel
 from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.plain import plain
 from proctor.config.problems import Problems, did_you_mean, shown
@@ -115,7 +116,8 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     expand_shorthands(data)
     data = override(data, overrides, problems)
     expand_shorthands(data)
-    data = translate_benchmark(data, problems)
+    slot_per_task = is_parallel_form(data)
+    data = translate_benchmark(translate_parallel(data, problems), problems)
     _resolve_scoring(data.get("scoring"), context)
     agents, tasks = data.get("agents"), data.get("tasks")
     resolved = {**data}
@@ -124,6 +126,8 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     if isinstance(tasks, list) and tasks:
         known = resolve_tasks(tasks, replace(context, run_keys=frozenset(data)))
         resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]
+        if slot_per_task:
+            resolved.setdefault("num_parallel", max(len(known), 1))
         check_tools(agents if isinstance(agents, list) else [], known, context)
     config = validate(EvalConfig, resolved, (), problems)
     if config is not None and not problems:
