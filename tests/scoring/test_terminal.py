@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from paying import Kick, kick_task, official
 
@@ -66,6 +66,7 @@ END = st.sampled_from(["terminated", "truncated"])
 
 
 @pytest.mark.parametrize("preset", PRESETS)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_presets_pay_what_the_official_function_pays(preset: str, data: st.DataObject) -> None:
     known = [name for name in PRESETS[preset] if name != "steps"]

@@ -14,9 +14,9 @@ from typing import Any
 
 PACKAGES = (
     "proctor", "numpy", "scipy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "pydantic",
-    "duckdb",
+    "duckdb", "sai-mujoco",
 )  # fmt: skip
-DECISIVE = ("numpy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3")
+DECISIVE = ("numpy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "sai-mujoco")
 """A trial's bytes may change with these."""
 
 

@@ -3,7 +3,7 @@ drawings in `svg` and `charts`."""
 
 from __future__ import annotations
 
-from proctor.report import case_sections, evidence, rival_sections, sections, text, tracking, vessel
+from proctor.report import case_sections, evidence, rival_sections, sections, term_sections, text, tracking, vessel
 from proctor.report.differences import differences
 from proctor.report.extremes import extremes
 from proctor.report.model import Report
@@ -26,7 +26,7 @@ SECTIONS = (
     ("cases", "Case by case", case_sections.cases),
     ("trials", "Every trial", evidence.strips),
     ("extremes", "Worst and slowest trials", extremes),
-    ("components", "What the score is made of", sections.components),
+    ("components", "What the score is made of", term_sections.components),
     ("failures", "How trials ended", evidence.endings),
     ("metrics", "Metrics", sections.metrics),
     ("how", "How it was run", evidence.how),
@@ -53,10 +53,11 @@ def to_html(report: Report) -> str:
 
 
 def _styles(report: Report) -> list[str]:
-    """What only comparisons, only targets and cases, and only pictures of vessels need."""
-    compared = ["comparison.css"] if report.comparison or report.profiles or report.trainings else []
+    """What only comparisons, only terms, only targets and cases, and only pictures of vessels need."""
+    terms = ["leaderboard.css"] if term_sections.adds_up(report) else []
+    compared = ["comparison.css"] if terms or report.comparison or report.profiles or report.trainings else []
     cases = ["tracking.css", fill_rules()] if report.targets or report.cases else []
-    return [*compared, *cases, *(["vessel.css", scale_rules()] if report.passages else [])]
+    return [*compared, *terms, *cases, *(["vessel.css", scale_rules()] if report.passages else [])]
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
