@@ -117,7 +117,8 @@ def how(report: Report) -> str:
         + _tasks(report)
         + _agents(report)
         + (f"<h3>Environment</h3>{definitions(environment)}" if environment else "")
-        + f'<details><summary>Resolved config</summary><pre tabindex="0">{esc(config)}</pre></details>\n'
+        + f'<details class="resolved"><summary>Resolved config</summary>'
+        + f'<pre tabindex="0">{esc(config)}</pre></details>\n'
     )
 
 
