@@ -117,7 +117,7 @@ def how(report: Report) -> str:
         + _tasks(report)
         + _agents(report)
         + (f"<h3>Environment</h3>{definitions(environment)}" if environment else "")
-        + f'<details class="resolved"><summary>Resolved config</summary>'
+        + '<details class="resolved"><summary>Resolved config</summary>'
         + f'<pre tabindex="0">{esc(config)}</pre></details>\n'
     )
 
