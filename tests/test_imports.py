@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": EXAMINATION,
     "check": EXAMINATION,
     "serving": {"config", "plan", "policies", "remote", "rollout", "suites"},
+    "tune": {"config", "plan", "policies", "rollout", "serving", "suites"},
     "comparison": {"config", "plan", "record", "scoring", "stats"},
     "compare": {"comparison", "record"},
     "leaderboard": {"comparison", "config", "record", "scoring", "stats"},

@@ -9,24 +9,21 @@ run take.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, TaskCfg
 from proctor.errors import InputError
-from proctor.plan.plan import Plan
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.policies.rows import row_dependence, sample_batch
-from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.rollout.engine import Engine
+from proctor.rollout.trying import temporary_engine
 from proctor.scoring import SCORINGS, make_scoring
 from proctor.suites.protocol import Env
 
@@ -81,15 +78,9 @@ def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]
     limits = cfg.limits.model_copy(update={"retries": 0})
     tasks = tuple(t.model_copy(update={"max_episode_steps": STEPS}) for t in cfg.tasks)
     cfg = cfg.model_copy(update={"limits": limits, "tasks": tasks})
-    with tempfile.TemporaryDirectory(prefix="proctor-check-") as temporary:
-        folder = Path(temporary)
-        (folder / "trials").mkdir()
-        with Ledger.create(folder / "ledger.sqlite") as ledger:
-            plan = Plan(cfg)
-            ledger.add(plan.placed())
-            engine = Engine(cfg, plan, folder, ledger)
-            engine.run()
-            results = list(ledger.results())
+    with temporary_engine(cfg) as engine:
+        engine.run()
+        results = list(engine.ledger.results())
     for r in results:
         if r.error is not None:
             first_line = r.error.splitlines()[0]

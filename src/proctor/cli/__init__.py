@@ -14,6 +14,7 @@ import typer
 from proctor.cli.check import check_command
 from proctor.cli.compare import compare_command
 from proctor.cli.doctor import doctor_command
+from proctor.cli.goals import goals_app
 from proctor.cli.import_ import import_command
 from proctor.cli.leaderboard import leaderboard_command
 from proctor.cli.list import list_command
@@ -25,6 +26,7 @@ from proctor.cli.resume import resume_command
 from proctor.cli.run import run_command
 from proctor.cli.score import score_command
 from proctor.cli.serve import serve_command
+from proctor.cli.tune import tune_command
 from proctor.errors import InputError, ProctorError
 
 DONE, UNSCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -51,8 +53,10 @@ app.command("import")(import_command)
 app.command("replay")(replay_command)
 app.command("merge")(merge_command)
 app.command("serve")(serve_command)
+app.command("tune")(tune_command)
 app.command("list")(list_command)
 app.command("doctor")(doctor_command)
+app.add_typer(goals_app, name="goals")
 
 
 def _version(wanted: bool) -> None:

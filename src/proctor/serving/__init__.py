@@ -4,6 +4,6 @@ Requests of all callers share forwards, with the same batching, padding and sear
 a trial that is examined through a server has the bytes that it has without one.
 """
 
-from proctor.serving.offer import Offer, ServeCfg, choose_agent, serve_agent
+from proctor.serving.offer import Offer, ServeCfg, choose_agent, serve_agent, tasks_of
 
-__all__ = ["Offer", "ServeCfg", "choose_agent", "serve_agent"]
+__all__ = ["Offer", "ServeCfg", "choose_agent", "serve_agent", "tasks_of"]

@@ -1,0 +1,99 @@
+"""`proctor tune`: workers, slots and batch sizes for this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from proctor.cli.options import Json, Sets
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from proctor.tune import Tuning
+
+
+def tune_command(
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file.")],
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="For each measurement: tasks, agents, four short runs.")
+    ] = 2.0,
+    most_parallel: Annotated[int, typer.Option(min=1, help="Propose no more slots than this.")] = 128,
+    sets: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """Measure steps, forwards and transfer here, and propose workers, num_parallel, max_batch and max_wait_s.
+
+    The proposal and the config as it is are both tried in a short run. Nothing is kept, and no result depends on these
+    settings.
+    """
+    from proctor.config import load_config
+    from proctor.tune import TuneCfg, tune, yaml_lines
+
+    cfg = load_config(config, sets or [])
+    found = tune(cfg, TuneCfg(seconds, most_parallel), lambda what: print(what, file=sys.stderr))
+    lines = yaml_lines(cfg, found.proposal.settings)
+    if as_json:
+        typer.echo(json.dumps({**found.as_dict(), "yaml": lines}))
+        return
+    _print(found)
+    if found.worth_it:
+        typer.echo(f"{found.gain:.1f} times as fast with:\n")
+        typer.echo("\n".join(lines))
+    else:
+        typer.echo("the config is about as fast as the proposal; leave it as it is")
+
+
+def _print(found: Tuning) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 130)
+    for table in (_costs(found), _forwards(found), _rates(found)):
+        console.print(table)
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="left" if i == 0 else "right")
+    return table
+
+
+def _costs(found: Tuning) -> Table:
+    table = _table("environment", "a step", "steps/s of one worker")
+    for task, seconds in found.env_s.items():
+        table.add_row(task, _time(seconds), f"{1 / seconds:,.0f}")
+    table.add_row("through the engine, inline", f"+ {_time(found.engine_s)}", "")
+    table.add_row("to a worker process and back", f"+ {_time(found.transfer_s)}", "")
+    return table
+
+
+def _forwards(found: Tuning) -> Table:
+    table = _table("forward", "rows", "time", "rows/s", "steps per answer", "of which")
+    for agent, cost in found.forwards.items():
+        for rows, seconds in cost.seconds.items():
+            stages = cost.stages[rows]
+            shares = ", ".join(f"{name} {_time(s)}" for name, s in stages.items()) if len(stages) > 1 else ""
+            table.add_row(agent, str(rows), _time(seconds), f"{rows / seconds:,.0f}", f"{cost.horizon:g}", shares)
+    return table
+
+
+def _rates(found: Tuning) -> Table:
+    table = _table("settings", "workers", "num_parallel", "max_batch", "max_wait_s", "predicted steps/s", "measured")
+    for name, rated in (("as it is", found.current), ("proposed", found.proposal)):
+        s = rated.settings
+        wait = "adaptive" if s.max_wait_s is None else f"{s.max_wait_s:g}"
+        predicted = f"{rated.predicted:,.0f} ({rated.bound})"
+        cells = (str(s.workers or "inline"), str(s.num_parallel), str(s.max_batch), wait, predicted)
+        table.add_row(name, *cells, f"{rated.measured:,.0f}")
+    return table
+
+
+def _time(seconds: float) -> str:
+    return f"{1e6 * seconds:.0f} us" if seconds < 1e-3 else f"{1e3 * seconds:.3g} ms"

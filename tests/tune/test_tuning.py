@@ -1,0 +1,90 @@
+"""Measuring and trying: on toys, briefly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from examining import digests, examination, policy, task
+from typer.testing import CliRunner
+
+from proctor import InputError, RunDir, config_from_dict, load_config, run_evaluation
+from proctor.cli import app
+from proctor.tune import Settings, TuneCfg, tune, yaml_lines
+from proctor.tune.measuring import env_seconds
+from proctor.tune.tuning import apply, current_settings
+
+
+def test_settings_change_no_result(tmp_path: Path, examine: Callable[..., RunDir]) -> None:
+    cfg = config_from_dict(examination(tmp_path, agents=[policy("TwoStages")]))
+    tuned = run_evaluation(apply(cfg, Settings(2, 8, 32, 0.002)))
+    assert digests(tuned) == digests(examine(agents=[policy("TwoStages")]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"workers": "inline"}, Settings(0, 4, 16)),
+        ({"workers": "process"}, Settings(3, 4, 16)),
+        ({"workers": 8}, Settings(4, 4, 16)),
+        ({"agents": [policy("Linear", pad_to=None)]}, Settings(0, 4, 4)),
+        ({"agents": [policy("Linear", max_batch=32, max_wait_s=0.5)]}, Settings(0, 4, 32, 0.5)),
+    ],
+)
+def test_what_a_config_leaves_open_is_filled_in(keys, expected, tmp_path: Path) -> None:
+    assert current_settings(config_from_dict(examination(tmp_path, **keys)), available=3) == expected
+
+
+def test_the_yaml_says_the_proposal(tmp_path: Path) -> None:
+    cfg = config_from_dict(examination(tmp_path))
+    assert yaml_lines(cfg, Settings(0, 32, 64, 0.004)) == [
+        "workers: inline", "num_parallel: 32", "agents:", "- name: linear", "  options:", "    max_batch: 64",
+        "    max_wait_s: 0.004",
+    ]  # fmt: skip
+
+
+def test_a_step_costs_at_least_its_nap(tmp_path: Path) -> None:
+    cfg = config_from_dict(examination(tmp_path, tasks=[task(kwargs={"nap_s": 0.01})]))
+    assert env_seconds(cfg.tasks[0], 0, 0.1, worlds=4) >= 0.01
+
+
+def test_tune_measures_proposes_and_tries(tmp_path: Path) -> None:
+    told: list[str] = []
+    cfg = config_from_dict(examination(tmp_path, agents=[policy("TwoStages"), policy("Noisy")]))
+    found = tune(cfg, TuneCfg(seconds=0.2, most_slots=8), told.append)
+    assert set(found.env_s) == {"toy"}
+    assert found.forwards["noisy"].horizon == 3
+    assert set(found.forwards["twostages"].stages[1]) == {"plan", "act"}
+    assert all(rated.measured > 0 and rated.predicted > 0 for rated in (found.current, found.proposal))
+    assert found.proposal.settings.num_parallel <= 8
+    assert told[-2:] == ["a short run as it is", "a short run as proposed"]
+    slower = replace(found, proposal=replace(found.proposal, measured=found.current.measured))
+    assert (slower.gain, slower.worth_it) == (1.0, False)
+
+
+def test_a_policy_that_breaks_is_named(tmp_path: Path) -> None:
+    cfg = config_from_dict(examination(tmp_path, agents=[policy("Quitter")]))
+    with pytest.raises(InputError, match="the policy gives no actions: no plan was found; see proctor check"):
+        tune(cfg, TuneCfg(seconds=0.1, most_slots=2), lambda _: None)
+
+
+def test_the_verb_prints_a_table_or_json(tmp_path: Path) -> None:
+    config = tmp_path / "exam.yml"
+    config.write_text(yaml.safe_dump(examination(tmp_path)))
+    verb = ["tune", str(config), "--seconds", "0.1", "--most-parallel", "2"]
+    printed = CliRunner().invoke(app, verb)
+    assert printed.exit_code == 0, printed.output
+    for words in ("steps/s of one worker", "to a worker process and back", "predicted steps/s", "as it is", "proposed"):
+        assert words in printed.stdout
+    found = json.loads(CliRunner().invoke(app, [*verb, "--json"]).stdout)
+    assert {"env_s", "forwards", "transfer_s", "current", "proposal", "gain", "worth_it", "yaml"} <= set(found)
+    again = tmp_path / "tuned.yml"
+    wanted = yaml.safe_load("\n".join(found["yaml"]))
+    made = examination(tmp_path, workers=wanted["workers"], num_parallel=wanted["num_parallel"])
+    made["agents"][0]["options"] = wanted["agents"][0]["options"]
+    again.write_text(yaml.safe_dump(made))
+    assert load_config(again).num_parallel == found["proposal"]["settings"]["num_parallel"]
