@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from proctor.metrics import MetricInfo
 from proctor.report import svg, text
 from proctor.report.markup import NONE, lead, number, small, spread, table
-from proctor.report.model import AgentReport, MeanEstimate, MetricEstimate, Report, Summary
+from proctor.report.model import AgentReport, Finding, MeanEstimate, MetricEstimate, Report, Summary
 from proctor.report.palette import heat_step
 from proctor.report.svg import esc
 
@@ -53,10 +53,15 @@ def _ranking_row(agent: AgentReport, letters: str) -> list[str]:
 
 def findings(report: Report) -> str:
     """Every finding; beyond the first ones behind a fold."""
+    return finding_list(report.findings)
+
+
+def finding_list(found: Sequence[Finding]) -> str:
+    """Findings as a list; "" without any."""
     items = [
         f'<li class="{f.level}"><span class="tag">{"Caution" if f.level == "caution" else "Note"}</span>'
         f"<span>{esc(f.text)}</span></li>"
-        for f in report.findings
+        for f in found
     ]
     if not items:
         return ""
@@ -130,7 +135,7 @@ def _success_plot(report: Report) -> str:
         for agent in report.agents
         for rate in [agent.overall.success]
     ]
-    return _forest("Success rate", rows, svg.axis_row(axis, [text.percent(tick) for tick in axis.ticks]))
+    return forest("Success rate", rows, svg.axis_row(axis, [text.percent(tick) for tick in axis.ticks]))
 
 
 def _score_plot(report: Report) -> str:
@@ -139,10 +144,11 @@ def _score_plot(report: Report) -> str:
     axis = svg.axis_for(points)
     rows = [(name, svg.interval_row(axis, s.mean, s.interval), text.mean(s)) for name, s in scores]
     unit = "" if report.scoring.unit == "1" else f" ({report.scoring.unit})"
-    return _forest(f"Score{unit}", rows, svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks]))
+    return forest(f"Score{unit}", rows, svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks]))
 
 
-def _forest(title: str, rows: Sequence[tuple[str, str, str]], axis: str) -> str:
+def forest(title: str, rows: Sequence[tuple[str, str, str]], axis: str) -> str:
+    """A figure of interval rows: name, track, value of each."""
     body = "".join(_forest_row("row", *row) for row in rows)
     summary = "; ".join(f"{name} {value}" for name, _, value in rows)
     label = esc(f"{title}: {summary}. The intervals are in the ranking table.")

@@ -1,0 +1,137 @@
+"""`proctor goals`: does a model that turns text into goals imagine the right picture?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from proctor.cli.options import Json, Quiet, RunPath, Sets, stop_signals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from proctor.evaluation import Hooks
+    from proctor.report.goals_model import GoalsReport
+
+Config = Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file with a section `goals`.")]
+
+T = TypeVar("T")
+
+goals_app = typer.Typer(
+    help="Goal embeddings: collect pictures of success, evaluate priors against them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@goals_app.command("collect")
+def collect_command(config: Config, sets: Sets = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Run the config's agents, and keep encoded pictures of their successes.
+
+    Goes on where it was stopped: only what is missing is run and encoded. Exit code 1 where a task has no success.
+    """
+    from proctor.goals.collect import collect
+    from proctor.goals.config import load_goals
+
+    cfg, goals = load_goals(config, sets or [])
+    done = _followed(lambda hooks: collect(cfg, goals, hooks), as_json, quiet)
+    if done.visuals is None:
+        typer.echo(f"stopped: run the same command again to go on ({done.folder})", err=True)
+        raise typer.Exit(130 if done.finished.cancelled else 1)
+    counts = {
+        task: {"trials": own.n_trials, "successes": len(set(own.trial.tolist())), "pictures": len(own.trial)}
+        for task, own in done.visuals.tasks.items()
+    }
+    if as_json:
+        typer.echo(json.dumps({"folder": str(done.folder), "space": done.visuals.space, "tasks": counts}))
+    else:
+        for task, own in counts.items():
+            typer.echo(f"{task}: {own['successes']} of {own['trials']} trials succeeded, {own['pictures']} pictures")
+        typer.echo(f"success visuals: {done.folder}")
+    raise typer.Exit(0 if all(own["successes"] for own in counts.values()) else 1)
+
+
+@goals_app.command("evaluate")
+def evaluate_command(
+    config: Config,
+    sets: Sets = None,
+    run: Annotated[str | None, typer.Option(metavar="RUN", help="Go on in this folder, after a stop.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask every prior for its goals, run the ablation where there is one, and write the report.
+
+    Writes goals.json, goals.csv, goals.md and goals.html into a run folder.
+    """
+    from proctor.goals.config import load_goals
+    from proctor.goals.evaluate import evaluate
+
+    cfg, goals = load_goals(config, sets or [])
+    done = _followed(lambda hooks: evaluate(cfg, goals, hooks, run), as_json, quiet)
+    if done.report is None:
+        typer.echo(f"stopped; go on with: proctor goals evaluate {config} --run {done.folder}", err=True)
+        raise typer.Exit(130 if done.finished is not None and done.finished.cancelled else 1)
+    _show(done.report, done.folder, as_json=as_json, quiet=quiet)
+
+
+@goals_app.command("report")
+def report_command(run: RunPath, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Compute every number of an evaluation again from its records: no model, no simulator."""
+    from proctor.goals.evaluate import report
+
+    _show(report(run), Path(run), as_json=as_json, quiet=quiet)
+
+
+@goals_app.command("import")
+def import_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A pickle with success_visual_embeds by task.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write the success visuals.")],
+    space: Annotated[str, typer.Option(metavar="NAME", help="The space of the embeddings: their encoder's.")],
+) -> None:
+    """Make success visuals of an older grouped pickle. Nothing in it is run."""
+    from proctor.errors import InputError
+    from proctor.goals.legacy import read_grouped_pickle
+    from proctor.goals.visuals import INDEX, write_visuals
+
+    if (folder / INDEX).exists():
+        raise InputError(f"{folder} has success visuals already; name another folder")
+    visuals = read_grouped_pickle(file, space)
+    write_visuals(folder, visuals)
+    n = sum(len(own.trial) for own in visuals.tasks.values())
+    typer.echo(f"success visuals: {folder} ({n} embeddings of {len(visuals.tasks)} tasks)")
+
+
+def _followed(work: Callable[[Hooks], T], as_json: bool, quiet: bool) -> T:
+    from proctor.cli.progress import make_display
+    from proctor.evaluation import Hooks
+    from proctor.rollout.progress import CancelToken
+
+    cancel = CancelToken()
+    display = make_display(as_json, quiet)
+    with stop_signals(cancel), display:
+        return work(Hooks(display.update, cancel))
+
+
+def _show(report: GoalsReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
+    from proctor.report.goals_files import to_json
+    from proctor.report.goals_findings import findings, number_words, verdict
+    from proctor.report.goals_model import DIMENSIONS
+
+    if as_json:
+        typer.echo(json.dumps(to_json(report), allow_nan=False))
+        return
+    if not quiet:
+        for prior in report.ranked():
+            typer.echo(f"{prior.name}{' (degenerate)' if prior.degenerate else ''}")
+            for name, title in DIMENSIONS.items():
+                own = prior.dimensions[name]
+                words = number_words(own.overall, points=name == "quality_gap")
+                why = f": {own.overall.reason}" if own.overall.reason else f"  {own.band or ''}"
+                typer.echo(f"  {title.lower():<20} {words}{why}")
+        for finding in findings(report):
+            typer.echo(f"{finding.level}: {finding.text}")
+    typer.echo(verdict(report))
+    typer.echo(f"report: {folder / 'goals.html'}")
