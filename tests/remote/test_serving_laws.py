@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from examining import by_key, digests, examination, policy, task
+from planners import agent as planner
 from served import served
 
 from proctor import EvalConfig, Outcome, Progress, RunDir, config_from_dict, run_evaluation
@@ -29,16 +30,26 @@ def bare(run: RunDir) -> dict[str, Any]:
     return {key.partition("/")[2]: digest for key, digest in digests(run).items()}
 
 
-@pytest.mark.parametrize(("name", "connections"), [("Noisy", 16), ("Recurrent", 1), ("TwoStages", 2)])
+@pytest.mark.parametrize(
+    ("agent", "connections"),
+    [(policy("Noisy"), 16), (policy("Recurrent"), 1), (policy("TwoStages"), 2), (planner("Flowing"), 16)],
+    ids=["noisy", "recurrent", "two stages", "planner and expert"],
+)
 def test_a_served_agent_has_the_bytes_that_it_has_at_home(
-    name, connections, tmp_path: Path, examine: Callable[..., RunDir]
+    agent, connections, tmp_path: Path, examine: Callable[..., RunDir]
 ) -> None:
-    """Stochastic in chunks, recurrent, of two stages."""
-    tasks = [task(), task("Pictures")]
-    home = bare(examine(agents=[policy(name)], tasks=tasks))
-    with served(examination(tmp_path, agents=[policy(name)], tasks=tasks)) as url:
-        far = bare(examine(agents=[through(url, connections=connections)], tasks=tasks, num_parallel=5))
+    """Stochastic in chunks, recurrent, of two stages, with tokens and denoising in torch."""
+    home = bare(examine(agents=[agent]))
+    with served(examination(tmp_path, agents=[agent])) as url:
+        far = bare(examine(agents=[through(url, connections=connections)], num_parallel=5))
     assert far == home
+
+
+def test_tasks_of_different_shapes_are_served_at_once(tmp_path: Path, examine: Callable[..., RunDir]) -> None:
+    tasks = [task(), task("Pictures")]
+    home = bare(examine(agents=[policy("Noisy")], tasks=tasks, n_trials=3))
+    with served(examination(tmp_path, agents=[policy("Noisy")], tasks=tasks)) as url:
+        assert bare(examine(agents=[through(url)], tasks=tasks, n_trials=3)) == home
 
 
 def test_clients_of_the_same_trials_do_not_disturb_each_other(tmp_path: Path) -> None:
