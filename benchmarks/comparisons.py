@@ -131,6 +131,15 @@ def endovascular(repeats: int) -> list[Row]:
     ]
 
 
+def soccer(repeats: int) -> list[Row]:
+    """A humanoid and a ball on sai-mujoco: two workers that record the reward terms, two bare processes that ask."""
+    ours, theirs = in_turn(repeats, lambda: sides.soccer("proctor", "40"), lambda: sides.soccer("bare", "40"))
+    ratio = paired(ours, "steady", theirs, "steady")
+    two, other = middle(ours)["steady"], middle(theirs)["steady"]
+    goal = "at least 0.9"
+    return [Row("penalty kick, 2 processes", two, other, "two bare processes", "steps/s", goal, ratio >= 0.9, ratio)]
+
+
 COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "overhead": overhead,
     "batching": batching,
@@ -142,6 +151,7 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "tracking": tracking,
     "tracking_rollout": rollout,
     "endovascular": endovascular,
+    "soccer": soccer,
     "statistics": statistics,
     "comparing": comparing,
     "report": report,

@@ -30,6 +30,10 @@ def endovascular(*arguments: str) -> Measured:
     return _json([sys.executable, "-m", "benchmarks.endovascular", *arguments])
 
 
+def soccer(*arguments: str) -> Measured:
+    return _json([sys.executable, "-m", "benchmarks.soccer", *arguments])
+
+
 def vla_eval(*arguments: str) -> Measured:
     """Every configuration that was tried, with its steps per second."""
     script = ROOT / "benchmarks" / "vla_eval_side.py"

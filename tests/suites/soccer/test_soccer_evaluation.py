@@ -181,7 +181,9 @@ def refused(tmp_path: Path) -> Refused:
 
 def test_configs_that_mean_no_file_are_refused(tmp_path: Path, refused: Refused) -> None:
     written(tmp_path, COUNTING)
-    assert "no such file" in refused({"file": "my_evil.py"})
+    missing = refused({"file": "my_evil.py"})
+    assert "1 problem" in missing
+    assert "no such file" in missing
     assert "evaluation.file" in refused({})
     assert "expected" in refused({"file": "my_eval.py", "function": "not a name"})
     other = refused({"file": "my_eval.py", "sha256": "0" * 64})

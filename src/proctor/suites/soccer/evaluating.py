@@ -22,7 +22,10 @@ MODULE = "proctor_evaluation"
 
 
 def with_hash(cfg: EvaluationCfg) -> EvaluationCfg:
-    """With the file's hash filled in. Raises InputError where the file is not the one that the config means."""
+    """With the file's hash filled in. Raises InputError where the file is not the one that the config means; that it is
+    not there, whoever resolved the path has said."""
+    if not Path(cfg.file).exists():
+        return cfg
     return cfg.model_copy(update={"sha256": hashlib.sha256(_read(cfg)).hexdigest()})
 
 

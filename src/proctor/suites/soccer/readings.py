@@ -21,10 +21,13 @@ class Readings:
     """Reads one world. `reset` before a trial, `read` after each step. `base` is the unwrapped environment."""
 
     def __init__(self, base: Any):
+        import mujoco
+
         self._base = base
         self._model, self._data = base.sim.model._model, base.sim.data._data
-        self._robot = np.zeros(self._model.ngeom, bool)
-        self._robot[base.robot_geom_ids] = True
+        self._contact_force, self._force = mujoco.mj_contactForce, np.empty(6)
+        robot = set(base.robot_geom_ids)
+        self._robot = [geom in robot for geom in range(self._model.ngeom)]
         self._ball = base.sim.model.geom_name2id("ball")
         self._ball_site = base.sim.model.site_name2id("ball")
         self._robot_site = base.sim.model.site_name2id(base.robots[0].parts["torso"].site_name)
@@ -55,14 +58,13 @@ class Readings:
     def _contacts(self) -> tuple[float, float, float, bool]:
         """Normal forces of the robot's contacts with the ball, with everything else and with itself; whether it touches
         the ball, be it without force."""
-        import mujoco
-
-        forces, force, touching = [0.0, 0.0, 0.0], np.empty(6), False
-        pairs = self._data.contact.geom
-        robots = self._robot[pairs].sum(axis=1)
-        for number in np.flatnonzero(robots):
-            mujoco.mj_contactForce(self._model, self._data, int(number), force)
-            at_ball = self._ball in pairs[number]
+        forces, touching, force = [0.0, 0.0, 0.0], False, self._force
+        for number, (one, other) in enumerate(self._data.contact.geom.tolist()):
+            robots = self._robot[one] + self._robot[other]
+            if not robots:
+                continue
+            self._contact_force(self._model, self._data, number, force)
+            at_ball = self._ball in (one, other)
             touching = touching or at_ball
-            forces[2 if robots[number] == 2 else 0 if at_ball else 1] += float(force[0])
+            forces[2 if robots == 2 else 0 if at_ball else 1] += float(force[0])
         return forces[0], forces[1], forces[2], touching
