@@ -63,7 +63,7 @@ def _write(board: Leaderboard, folder: Path, now: str) -> Path:
 
 
 def _show(board: Leaderboard, folder: Path, *, quiet: bool) -> None:
-    from proctor.report.leaderboard_words import verdict
+    from proctor.report.leaderboard_words import advice_words, verdict
 
     if not quiet:
         from rich.console import Console
@@ -71,6 +71,9 @@ def _show(board: Leaderboard, folder: Path, *, quiet: bool) -> None:
         from proctor.report.leaderboard_console import ranked_table
 
         Console(highlight=False, width=None if sys.stdout.isatty() else 140).print(ranked_table(board))
+        for entry in board.entries:
+            if entry.advice:
+                typer.echo(f"to gain: {entry.agent} {'; '.join(map(advice_words, entry.advice))}")
     for caution in board.cautions:
         typer.echo(f"caution: {caution}")
     typer.echo(verdict(board))

@@ -13,7 +13,8 @@ from proctor.scoring import Scoring
 from proctor.scoring.terminal import STEPS
 
 MOST = 3
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE = 0.005
+"""Of what all terms add and cost: less is not worth a line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,9 @@ def advise(agent: str, field: Field) -> tuple[Advice, ...]:
     """The terms with the most to gain, at most MOST, the largest first: among them the largest cost that could be
     avoided, and the largest gain that is missing. What every episode pays alike is left out: no agent can change it."""
     terms = dict.fromkeys(term for task in field.shares for term in field.scoring.term_weights(task))
-    made = [advice for term in terms if (advice := _advice(agent, term, field)) is not None]
+    found = [advice for term in terms if (advice := _advice(agent, term, field)) is not None]
+    least = NEGLIGIBLE * sum(abs(field.paid(agent, term, field.weights(term))) for term in terms)
+    made = [advice for advice in found if advice.gain > least]
     made.sort(key=lambda advice: -advice.gain)
     firsts = [next((a for a in made if (a.kind == "avoid") is avoid), None) for avoid in (True, False)]
     chosen = [a for a in firsts if a is not None]
@@ -69,7 +72,7 @@ def _advice(agent: str, term: str, field: Field) -> Advice | None:
         return None
     paid = field.paid(agent, term, weights)
     kind, best, example = _reachable(term, weights, field)
-    if best - paid <= NEGLIGIBLE:
+    if best <= paid:
         return None
     return Advice(kind, term, best - paid, float(np.mean(own != 0)), paid, best, example)
 

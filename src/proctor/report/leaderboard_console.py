@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from proctor.leaderboard import Leaderboard
 from proctor.report import text
 from proctor.report.compare_console import empty_table, plain_cells
-from proctor.report.leaderboard_words import advice_words, episodes_words, span_words, value_words
+from proctor.report.leaderboard_words import episodes_words, span_words, value_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,7 +16,7 @@ MOST_TASKS = 4
 
 
 def ranked_table(board: Leaderboard) -> Table:
-    """Rank, agent, score with interval and letters, the first tasks, episodes, and what to do first."""
+    """Rank, agent, score with interval and letters, the first tasks, episodes."""
     hidden = len(board.tasks) - MOST_TASKS
     more = f"; {hidden} more tasks in leaderboard.md" if hidden > 0 else ""
     told = "letters: agents that share one are not told apart"
@@ -24,8 +24,7 @@ def ranked_table(board: Leaderboard) -> Table:
     table.add_column("rank", justify="right")
     table.add_column("agent", overflow="fold")
     for name in ("score", "", *board.tasks[:MOST_TASKS], "episodes"):
-        table.add_column(name, justify="left" if not name else "right", overflow="fold")
-    table.add_column("most to gain", overflow="fold")
+        table.add_column(name, justify="left" if not name else "right", overflow="fold", no_wrap=name in ("score", ""))
     for entry in board.entries:
         span = "" if entry.interval is None else f" [{span_words(entry.interval)}]"
         table.add_row(
@@ -36,7 +35,6 @@ def ranked_table(board: Leaderboard) -> Table:
                 entry.letters or "",
                 *(value_words(task.score, task.interval) for task in entry.tasks[:MOST_TASKS]),
                 episodes_words(entry.n, entry.n_distinct),
-                advice_words(entry.advice[0]) if entry.advice else "",
             )
         )
     return table

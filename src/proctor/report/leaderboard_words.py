@@ -38,8 +38,7 @@ def score_words(entry: Entry, level: float) -> str:
 
 def gap_words(gap: Gap, level: float) -> str:
     """`difference 1.2 to B (95 % interval 0.4 to 2.0, 30 pairs of episodes, p = 0.004)`."""
-    what = text.count(gap.n, "pair of episodes" if gap.n == 1 else "pair").replace("pairs", "pairs of episodes")
-    trials = what if gap.paired else text.count(gap.n, "episode")
+    trials = f"{text.count(gap.n, 'pair')} of episodes" if gap.paired else text.count(gap.n, "episode")
     opening = f"difference {value_words(gap.value, gap.interval)} to {gap.b}"
     if gap.interval is None:
         exact = "exact, as no seed changes an episode" if gap.reason == EXACT else f"no interval: {gap.reason}"
@@ -49,7 +48,10 @@ def gap_words(gap: Gap, level: float) -> str:
 
 
 def value_words(value: float | None, interval: Interval | None = None) -> str:
-    return text.fixed(value, interval).replace("-", "−")
+    """A value with the decimals that its interval justifies."""
+    words = text.fixed(value, interval)
+    rounded_away = words.startswith("-") and not words.strip("-0.,")
+    return words.removeprefix("-") if rounded_away else words.replace("-", "−")
 
 
 def tick_words(value: float) -> str:
@@ -64,9 +66,10 @@ def span_words(interval: Interval | None) -> str:
 
 
 def signed(value: float) -> str:
-    """A contribution with its sign, two decimals or three digits."""
-    words = f"{value:+.2f}" if abs(value) < 100 else f"{value:+,.0f}"
-    return ("0.00" if float(words.replace(",", "")) == 0 else words).replace("-", "−")
+    """A contribution with its sign: two decimals, or two digits where these would hide it."""
+    size = abs(value)
+    words = f"{size:.2f}" if size == 0 or 0.005 <= size < 100 else text.number(size, 2)
+    return words if size == 0 else f"{'+' if value > 0 else '−'}{words}"
 
 
 def advice_words(advice: Advice) -> str:
