@@ -34,6 +34,10 @@ class Registry:
     def names(self) -> list[str]:
         return sorted({*self._builtin, *(e.name for e in importlib.metadata.entry_points(group=self.group))})
 
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a part of this name; without a look at other packages where it is a built-in one."""
+        return name in self._builtin or name in self.names()
+
     def target(self, name: str) -> str:
         """The import string behind a name."""
         if name in self._builtin:

@@ -7,7 +7,9 @@ numpy arrays and plain containers.
 from __future__ import annotations
 
 import collections
+import io
 import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,24 @@ _ALLOWED = _allowed()
 def read_pickle(path: Path) -> Any:
     """A pickle of arrays and plain containers. Raises InputError for any other."""
     return read_restricted(path, RestrictedUnpickler, "arrays and plain containers")
+
+
+def read_torch_archive(path: Path) -> Any:
+    """What `torch.save` wrote, where that is arrays and plain containers and no tensor; without torch. Raises
+    InputError for anything else."""
+    expected = "arrays and plain containers, saved by torch"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            pickles = [name for name in archive.namelist() if name.rpartition("/")[2] == "data.pkl"]
+            if len(pickles) != 1:
+                raise InputError(f"{path} holds {len(pickles)} pickles; expected one: {expected}")
+            return RestrictedUnpickler(io.BytesIO(archive.read(pickles[0]))).load()
+    except InputError:
+        raise
+    except Forbidden as error:
+        raise InputError(f"{path} is not read: {error}, which could run code. Expected {expected}") from None
+    except Exception as error:
+        raise InputError(f"{path} cannot be read as {expected}: {error!r}") from None
 
 
 def read_restricted(path: Path, unpickler: type[pickle.Unpickler], expected: str) -> Any:

@@ -68,7 +68,7 @@ def _known_suite(entry: Any) -> Suite | None:
     from proctor.suites import SUITES, find_suite
 
     name = entry.get("suite") if isinstance(entry, dict) else None
-    return find_suite(name) if isinstance(name, str) and name in SUITES.names() else None
+    return find_suite(name) if isinstance(name, str) and name in SUITES else None
 
 
 def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tuple[dict[str, Any], str]:
@@ -121,7 +121,7 @@ def _suite_name(entry: dict[str, Any], where: Path, context: Context) -> str | N
         return None
     if ":" in name:
         return import_string(name, here, context)
-    if name in SUITES.names():
+    if name in SUITES:
         return name
     expected = f"expected one of {', '.join(SUITES.names())}, or an import string such as my_suite.py:MySuite"
     context.problems.add(here, f'unknown suite "{name}"; {expected}', did_you_mean(name, SUITES.names()))

@@ -23,6 +23,7 @@ SUITES = Registry(
         "endovascular": "proctor.suites.endovascular.suite:EndovascularSuite",
         "gymnasium": "proctor.suites.gymnasium:GymnasiumSuite",
         "soccer": "proctor.suites.soccer.suite:SoccerSuite",
+        "libero": "proctor.suites.libero.suite:LiberoSuite",
         "metaworld": "proctor.suites.metaworld.suite:MetaworldSuite",
         "steve": "proctor.suites.steve:SteveSuite",
         "tracking": "proctor.suites.tracking.suite:TrackingSuite",

@@ -1,0 +1,10 @@
+"""LIBERO's benchmarks, on robosuite through the package `hf-libero`.
+
+- `presets`: the protocols, as data; `options`: what a task may be set to.
+- `installation`: the package's files, and what is missing of them.
+- `shutter`: cameras that draw only when somebody looks; `env`, `suite`: the task.
+"""
+
+from proctor.suites.libero.suite import LiberoSuite
+
+__all__ = ["LiberoSuite"]

@@ -1,0 +1,169 @@
+"""A task of LIBERO as an environment.
+
+Action: change of the hand's position (3) and orientation (3), gripper (1; -1 opens), in [-1, 1]; 20 steps a second. A
+trial is one of the task's initial states; the seed of a trial decides nothing here.
+
+Observations are a dict:
+
+- `image/CAMERA`: uint8 (side, side, 3), as the protocol turns and resizes it;
+- `state`: float32 (8,), the hand's position (3), orientation as axis times angle (3), both fingers (2);
+- `joints`: float32 (7,), the arm's angles in rad;
+- `instruction`: uint8 (128,), UTF-8 bytes, zeros behind (`proctor.texts`).
+
+The simulator takes its pictures at a moment of its own within a control step, so a frame is drawn then or never: a
+shutter over its cameras is open for steps whose observation is looked at, and closed for all others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from proctor.errors import InputError
+from proctor.images import resize_with_padding, rotate_180
+from proctor.suites.libero.installation import Libero, read_states
+from proctor.suites.libero.options import LiberoOptions
+from proctor.suites.libero.shutter import Shutter
+from proctor.suites.protocol import Env, Step
+from proctor.texts import text_to_bytes
+
+TEXT_BYTES = 128
+CONTROL_HZ = 20
+
+
+class LiberoEnv(Env):
+    """One arm in one room."""
+
+    action_dt_s = 1.0 / CONTROL_HZ
+    skips_observations = True
+
+    def __init__(self, libero: Libero, options: LiberoOptions):
+        self.options, preset = options, options.preset
+        self.task = libero.task(options.benchmark, options.task)
+        self._states = read_states(self.task.states_file)
+        self.max_steps = preset.max_steps[options.benchmark]
+        self._side = options.image_px or preset.image_px
+        self._rotated = preset.rotated if options.rotated is None else options.rotated
+        self._seed = preset.scene_seed if options.scene_seed is None else options.scene_seed
+        side = options.render_px or preset.render_px
+        self._world = self._make_world(libero, side)
+        self._shutter = Shutter(options.cameras, side, options.shadows, options.reflections)
+        self._text = text_to_bytes(self.task.instruction, TEXT_BYTES)
+        self._seen: Mapping[str, Any] = {}
+        self._succeeded = self._closed = False
+        self.initial_state = 0
+        self.action_space = spaces.Box(-1.0, 1.0, (7,), np.float32)
+        self.observation_space = _observation_space(options.cameras, self._side)
+
+    def _make_world(self, libero: Libero, side: int) -> Any:
+        with _numpys_generator_kept():
+            try:
+                return libero.envs.OffScreenRenderEnv(
+                    bddl_file_name=str(self.task.bddl_file),
+                    camera_names=list(self.options.cameras),
+                    camera_heights=side,
+                    camera_widths=side,
+                    control_freq=CONTROL_HZ,
+                    ignore_done=True,
+                )
+            except FileNotFoundError as error:
+                raise InputError(
+                    f"LIBERO's task {self.task.name} needs a file that is not there: {error}; complete the folder that "
+                    "assets_folder names"
+                ) from error
+
+    def reset(self, seed: int, index: int) -> Any:
+        """Start from initial state `index` modulo their number."""
+        self.initial_state = index % len(self._states)
+        with _numpys_generator_kept():
+            self._world.seed(self._seed)
+            self._world.reset()
+        self._shutter.mount(self._world.env)
+        self._shutter.is_open = True
+        self._seen = self._world.set_init_state(self._states[self.initial_state])
+        self._succeeded = False
+        return self._observation()
+
+    def step(self, action: Any) -> Step:
+        self._shutter.is_open = True
+        return self._advance(action)._replace(observation=self._observation())
+
+    def step_unseen(self, action: Any) -> Step:
+        self._shutter.is_open = False
+        return self._advance(action)
+
+    def _advance(self, action: Any) -> Step:
+        self._seen, reward, done, _ = self._world.step(np.asarray(action, np.float64))
+        hand = np.asarray(self._seen["robot0_eef_pos"], np.float64)
+        if not np.isfinite(hand).all():
+            raise FloatingPointError("the simulation diverged: the hand's position is not finite")
+        success = bool(done) or (self._succeeded and self.options.preset.latched)
+        self._succeeded = success
+        fingers = np.asarray(self._seen["robot0_gripper_qpos"], np.float64)
+        return Step(None, float(reward), False, False, success, {"hand_pos": hand.copy(), "fingers": fingers.copy()})
+
+    def dummy_action(self) -> np.ndarray:
+        return np.array(self.options.preset.dummy_action, np.float32)
+
+    def constants(self) -> Mapping[str, Any]:
+        """`initial_state`: which one; `instruction`: the text."""
+        return {"initial_state": self.initial_state, "instruction": self.task.instruction}
+
+    def render(self) -> np.ndarray:
+        """The view of the video camera, upright."""
+        side = self.options.video_px
+        frame = self._world.sim.render(camera_name=self.options.video_camera, width=side, height=side)
+        return np.ascontiguousarray(np.asarray(frame, np.uint8)[::-1])
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._world.close()
+
+    def _observation(self) -> dict[str, np.ndarray]:
+        seen = self._seen
+        frames = np.stack([np.asarray(seen[f"{camera}_image"], np.uint8) for camera in self.options.cameras])
+        if self._rotated:
+            frames = rotate_180(frames)
+        frames = resize_with_padding(frames, (self._side, self._side))
+        turned = axis_angle(np.asarray(seen["robot0_eef_quat"], np.float64))
+        state = np.concatenate([seen["robot0_eef_pos"], turned, seen["robot0_gripper_qpos"]])
+        return {
+            **{f"image/{camera}": frame for camera, frame in zip(self.options.cameras, frames, strict=True)},
+            "state": state.astype(np.float32),
+            "joints": np.asarray(seen["robot0_joint_pos"], np.float32),
+            "instruction": self._text.copy(),
+        }
+
+
+def axis_angle(quaternion: np.ndarray) -> np.ndarray:
+    """A rotation (x, y, z, w) as axis times angle (3,), the angle in [0, 2 pi]; zeros where it is none."""
+    w = float(np.clip(quaternion[3], -1.0, 1.0))
+    sine = math.sqrt(1.0 - w * w)
+    if math.isclose(sine, 0.0):
+        return np.zeros(3)
+    return quaternion[:3] * (2.0 * math.acos(w) / sine)
+
+
+def _observation_space(cameras: tuple[str, ...], side: int) -> spaces.Dict:
+    frame = spaces.Box(0, 255, (side, side, 3), np.uint8)
+    entries: list[tuple[str, spaces.Space[Any]]] = [(f"image/{camera}", frame) for camera in cameras]
+    entries.append(("state", spaces.Box(-np.inf, np.inf, (8,), np.float32)))
+    entries.append(("joints", spaces.Box(-np.inf, np.inf, (7,), np.float32)))
+    entries.append(("instruction", spaces.Box(0, 255, (TEXT_BYTES,), np.uint8)))
+    return spaces.Dict(entries)
+
+
+@contextlib.contextmanager
+def _numpys_generator_kept() -> Iterator[None]:
+    """LIBERO draws from numpy's global generator; afterwards that is as it was."""
+    before = np.random.get_state()  # noqa: NPY002 - it is LIBERO's
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002

@@ -1,0 +1,63 @@
+"""The `libero` suite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from proctor.suites.libero.installation import import_libero
+from proctor.suites.libero.options import LiberoOptions
+from proctor.suites.libero.presets import TASKS
+from proctor.suites.protocol import Env, Suite, SuiteOptions
+
+
+@dataclass(frozen=True)
+class LiberoBriefing:
+    """What an agent may know beforehand."""
+
+    task: str
+    instruction: str
+    options: LiberoOptions
+
+
+class LiberoSuite(Suite):
+    """A robot arm in kitchens and living rooms: LIBERO's benchmarks, through `hf-libero`."""
+
+    name: ClassVar[str] = "libero"
+    Options: ClassVar[type[SuiteOptions]] = LiberoOptions
+
+    def task_name(self, options: LiberoOptions) -> str:
+        """Such as `libero_spatial-3`."""
+        return f"libero_{options.benchmark}-{options.task}"
+
+    def task_defaults(self, options: LiberoOptions) -> dict[str, Any]:
+        """As the protocol says: trials, wait, and success ends the trial."""
+        preset = options.preset
+        return {
+            "n_trials": preset.trials,
+            "wait_steps": preset.wait_steps,
+            "success_rule": "ever",
+            "stop_on_success": True,
+        }
+
+    def expand(self, options: dict[str, Any]) -> list[dict[str, Any]]:
+        """An entry without `task` is the whole benchmark, one with a list of tasks is those."""
+        chosen: Any = options.get("task")
+        if chosen is None:
+            count = TASKS.get(str(options.get("benchmark")).removeprefix("libero_"))
+            chosen = range(count) if count is not None else 0
+        if isinstance(chosen, range | list) and len(chosen):
+            return [{**options, "task": task} for task in chosen]
+        return [{**options, "task": chosen}]
+
+    def make(self, options: LiberoOptions, *, render: bool, worlds: int) -> Env:
+        from proctor.suites.libero.env import LiberoEnv
+
+        return LiberoEnv(import_libero(options.assets_folder), options)
+
+    def briefing(self, options: LiberoOptions) -> LiberoBriefing:
+        task = import_libero(options.assets_folder).task(options.benchmark, options.task)
+        return LiberoBriefing(task.name, task.instruction, options)
+
+    def needs(self) -> list[tuple[str, str]]:
+        return [("libero", "libero"), ("robosuite", "libero")]
