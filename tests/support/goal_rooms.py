@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import yaml
 from gymnasium.spaces import Box
 
 from proctor import Batch, Policy
@@ -145,3 +146,17 @@ def walker(name: str, goals: Any = None, **options: Any) -> dict[str, Any]:
 
 
 MODEL = f"{HERE}:RoomModel"
+
+
+def goals_config(folder: Path, **goals: Any) -> Path:
+    """A config of the rooms with these keys in its section `goals`."""
+    examination = goals.pop("examination", {})
+    config = {
+        "name": "rooms", "agents": [{"name": "guide", "policy": f"{HERE}:Guide"}],
+        "tasks": [room_task(corner) for corner in CORNERS], "n_trials": 4, "workers": "inline", "scoring": "success",
+        "output_root": str(folder / "runs"), **examination,
+        "goals": {"model": MODEL, "visuals_folder": str(folder / "visuals"), "instructions": INSTRUCTIONS, **goals},
+    }  # fmt: skip
+    path = folder / "goals.yml"
+    path.write_text(yaml.safe_dump(config))
+    return path

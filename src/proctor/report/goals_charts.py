@@ -15,7 +15,7 @@ from proctor.report.svg import Axis, esc
 from proctor.report.vessel_png import png
 
 BINS = 40
-MOST_HEAT, MOST_MAPS = 24, 8
+MOST_HEAT, MOST_MAPS, MOST_NUMBERS = 24, 8, 12
 MARKS = ("circle", "square", "diamond")
 
 
@@ -78,9 +78,14 @@ def goal_map(report: GoalsReport, prior: PriorReport) -> str:
     small = "".join(
         _mark(*at(point), int(task), "seen") for point, task in zip(report.map.places, report.map.task, strict=True)
     )
-    large = "".join(
-        _goal(*at(place), report.tasks.index(task)) for place, task in zip(prior.places, prior.tasks, strict=True)
-    )
+    together: dict[tuple[int, int], list[int]] = {}
+    spots: dict[tuple[int, int], tuple[float, float]] = {}
+    for place, task in zip(prior.places, prior.tasks, strict=True):
+        x, y = at(place)
+        spot = round(x), round(y)
+        spots.setdefault(spot, (x, y))
+        together.setdefault(spot, []).append(report.tasks.index(task))
+    large = "".join(_goal(*spots[spot], tasks) for spot, tasks in together.items())
     spoken = esc(f"{prior.name}: goals of {len(prior.tasks)} tasks among {len(report.map.places)} pictures of success")
     return (
         f'<figure class="goal-map"><figcaption>{esc(prior.name)}</figcaption>'
@@ -98,8 +103,14 @@ def _mark(x: float, y: float, task: int, kind: str, size: float = 0.9) -> str:
     return f'<rect class="{style}" {place}{turn}/>'
 
 
-def _goal(x: float, y: float, task: int) -> str:
-    return f'{_mark(x, y, task, "goal", 2.6)}<text x="{x:.2f}" y="{y + 1:.2f}" text-anchor="middle">{task + 1}</text>'
+def _goal(x: float, y: float, tasks: Sequence[int]) -> str:
+    """A goal with its task's number; goals on one spot are one mark with all their numbers beside it."""
+    mark = _mark(x, y, tasks[0], "goal", 2.6)
+    if len(tasks) == 1:
+        return f'{mark}<text x="{x:.2f}" y="{y + 1:.2f}" text-anchor="middle">{tasks[0] + 1}</text>'
+    numbers = ", ".join(str(task + 1) for task in tasks[:MOST_NUMBERS]) + (" …" if len(tasks) > MOST_NUMBERS else "")
+    side, anchor = (x + 3.4, "start") if x < 60 else (x - 3.4, "end")
+    return f'{mark}<text class="beside" x="{side:.2f}" y="{y + 1:.2f}" text-anchor="{anchor}">{numbers}</text>'
 
 
 def map_legend(tasks: Sequence[str]) -> str:

@@ -87,9 +87,9 @@ def _cell(own: Dimension) -> str:
     points = own.name == "quality_gap"
     value, _, ends = number_words(reading, points).partition(" (")
     why = "" if reading.interval else f' title="{esc(reading.no_interval or "")}"'
-    span = f"{ends.rstrip(')')}, " if ends else "no interval, "
+    span = ends.rstrip(")") or "no interval"
     band = "" if own.band is None else f'<span class="band {own.band.replace(" ", "-")}">{esc(own.band)}</span>'
-    return f"<td{why}>{esc(value)}{band}{small(f'{span}n {reading.n:,} {own.counts}')}</td>"
+    return f"<td{why}>{esc(value)}{band}{small(span)}{small(f'n {reading.n:,} {own.counts}')}</td>"
 
 
 def _short(reading: Reading) -> str:
