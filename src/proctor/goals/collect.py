@@ -22,7 +22,7 @@ from proctor.goals.frames import Player, chosen_frames, window_frames
 from proctor.goals.instructions import Instruction, instructions_for
 from proctor.goals.models import Surroundings, encoder_hash, make_goal_model
 from proctor.goals.protocol import GoalModel, goals_of, pictures_of
-from proctor.goals.visuals import TaskVisuals, Visuals, empty_task, write_visuals
+from proctor.goals.visuals import INDEX, TaskVisuals, Visuals, empty_task, write_visuals
 from proctor.images import resize
 from proctor.metrics.goals.embeddings import Embeddings
 from proctor.record.npz import read_npz, write_npz, write_synced
@@ -85,8 +85,13 @@ def describe(goals: GoalsCfg, model: GoalModel) -> dict[str, Any]:
 def _claim(folder: Path, wanted: Mapping[str, Any]) -> None:
     """Note whose folder this is. Raises InputError where it is another encoder's, or pictures were chosen otherwise."""
     path = folder / STATE
-    folder.mkdir(parents=True, exist_ok=True)
     if not path.is_file():
+        if (folder / INDEX).exists():
+            raise InputError(
+                f"{folder} holds success visuals that were not collected here (imported ones); name another "
+                "goals.visuals_folder"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
         write_synced(path, (json.dumps(wanted, indent=2) + "\n").encode())
         return
     known = json.loads(path.read_text())

@@ -90,7 +90,7 @@ def read_records(run: str | Path) -> Records:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(
-            f"{run} has no goal evaluation (no {FOLDER}/{INDEX}); make one: proctor goals evaluate"
+            f"{run} has no goal evaluation: no {FOLDER}/{INDEX}; make one with `proctor goals evaluate`"
         ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / INDEX} cannot be read: {error}") from None

@@ -22,7 +22,7 @@ def number_words(reading: Reading, points: bool = False) -> str:
     unit = " points" if points else ""
     value = text.number(scale * reading.value) if not points else f"{scale * reading.value:.0f}"
     if reading.interval is None:
-        return f"{value}{unit}"
+        return f"{value}{unit}".replace("-", "−")
     low, high = (scale * end for end in reading.interval)
     ends = (f"{low:.0f} to {high:.0f}") if points else f"{text.number(low)} to {text.number(high)}"
     return f"{value}{unit} ({ends})".replace("-", "−")
