@@ -303,6 +303,13 @@ def test_a_group_is_written_out() -> None:
     assert cfg.tasks[0].options["shadows"] is False
 
 
+def test_several_tasks_share_an_entry() -> None:
+    entry = {"suite": "metaworld", "options": {"task": ["push", "reach-v3"], "shadows": True}}
+    cfg = config_from_dict({"agents": [{"policy": "random"}], "tasks": [entry]})
+    assert [task.name for task in cfg.tasks] == ["push-v3", "reach-v3"]
+    assert all(task.options["shadows"] for task in cfg.tasks)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

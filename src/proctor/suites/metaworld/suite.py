@@ -36,24 +36,14 @@ class MetaworldSuite(Suite):
         return {"success_rule": "ever", "stop_on_success": True}
 
     def expand(self, options: dict[str, Any]) -> list[dict[str, Any]]:
-        """`group: MT10` and `group: MT50` written out; `group: MT1` is the task that is named beside it."""
-        if "group" not in options:
-            return [options]
-        rest = {key: value for key, value in options.items() if key != "group"}
-        group = str(options["group"])
-        if group.upper() == "MT1":
-            if "task" not in options:
-                raise InputError("group: MT1 is one task; name it with task, such as task: reach-v3")
-            return [rest]
-        if group.upper() not in GROUPS:
-            hint = nearest(group.upper(), GROUPS)
-            raise InputError(
-                f'found group "{group}"; expected one of MT1, {", ".join(GROUPS)}'
-                + (f'; did you mean "{hint}"?' if hint else "")
-            )
-        if "task" in options:
-            raise InputError(f"found both group: {group} and task: {options['task']}; keep one")
-        return [{"task": task, **rest} for task in GROUPS[group.upper()]]
+        """`group: MT10`, `group: MT50` or a list of tasks written out; `group: MT1` is the task named beside it."""
+        rest = {key: value for key, value in options.items() if key not in ("group", "task")}
+        chosen: Any = options.get("task")
+        if "group" in options:
+            chosen = _tasks_of(str(options["group"]), chosen)
+        if isinstance(chosen, list | tuple) and chosen:
+            return [{"task": task, **rest} for task in chosen]
+        return [rest if chosen is None else {"task": chosen, **rest}]
 
     def make(self, options: MetaworldOptions, *, render: bool, worlds: int) -> Env:
         from proctor.suites.metaworld.env import MetaworldEnv
@@ -65,3 +55,18 @@ class MetaworldSuite(Suite):
 
     def needs(self) -> list[tuple[str, str]]:
         return [("metaworld", "metaworld")]
+
+
+def _tasks_of(group: str, named: Any) -> Any:
+    """The tasks of a group; `named` is what the config has as `task`. Raises InputError where they do not fit."""
+    if group.upper() == "MT1":
+        if not isinstance(named, str):
+            raise InputError("group: MT1 is one task; name it with task, such as task: reach-v3")
+        return named
+    if group.upper() not in GROUPS:
+        hint = nearest(group.upper(), GROUPS)
+        expected = f'found group "{group}"; expected one of MT1, {", ".join(GROUPS)}'
+        raise InputError(expected + (f'; did you mean "{hint}"?' if hint else ""))
+    if named is not None:
+        raise InputError(f"found both group: {group} and task: {named}; keep one")
+    return GROUPS[group.upper()]
