@@ -9,6 +9,7 @@ first of its seed, and a picture takes nothing from the world. How a world is ma
 from __future__ import annotations
 
 import collections
+import copy
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -75,13 +76,24 @@ def landscape(area: int, seed: int) -> Landscape:
     return Landscape(world._mat_map, creatures, world.random.get_state())
 
 
+@functools.lru_cache(maxsize=8)
+def _template(area: int, size: int) -> Any:
+    return import_crafter().Env(area=(area, area), view=(TILES, TILES), size=(size, size), length=None, seed=0)
+
+
+def _new_env(area: int, size: int) -> Any:
+    """An environment of its own, but for the textures: reading them takes as long as twenty steps."""
+    template = _template(area, size)
+    return copy.deepcopy(template, {id(template._textures): template._textures})
+
+
 class Simulator:
     """One world of Crafter with its player. `area`: side of the world in cells; `size`: of a picture in pixels."""
 
     def __init__(self, area: int, size: int):
         self._crafter = import_crafter()
         self._area = area
-        self._env = self._crafter.Env(area=(area, area), view=(TILES, TILES), size=(size, size), length=None, seed=0)
+        self._env = _new_env(area, size)
         self._env._obs = lambda: None
         self._noise, self._seed = np.random.RandomState(), 0
 

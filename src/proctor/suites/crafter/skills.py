@@ -7,7 +7,6 @@ it wanders.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,24 +78,28 @@ def _ahead(seen: Seen) -> int:
 
 def first_move(cells: np.ndarray, start: tuple[int, int], target: int) -> int | None:
     """The first move on a shortest way from `start` to a cell of kind `target`, over what can be walked on; None where
-    there is no way. Of ways of equal length the one that goes left, right, up, down first."""
-    width, height = cells.shape
-    padded = np.zeros((width + 2, height + 2), cells.dtype)
+    there is no way. Of ways of equal length the one that begins left, right, up, down, in this order."""
+    padded = np.zeros(np.add(cells.shape, 2), cells.dtype)
     padded[1:-1, 1:-1] = cells
-    offsets = tuple(dx * (height + 2) + dy for dx, dy in STEPS)
-    flat, free = padded.ravel().tolist(), WALKABLE[padded].ravel().tolist()
-    queue = deque([((start[0] + 1) * (height + 2) + start[1] + 1, -1)])
-    free[queue[0][0]] = False
-    while queue:
-        here, first = queue.popleft()
-        for offset, move in zip(offsets, MOVES, strict=True):
-            there = here + offset
-            if flat[there] == target:
-                return move if first < 0 else first
-            if free[there]:
-                free[there] = False
-                queue.append((there, move if first < 0 else first))
+    walkable, reached = WALKABLE[padded], padded == target
+    beside = [(start[0] + 1 + dx, start[1] + 1 + dy) for dx, dy in STEPS]
+    count = 0
+    while (reaching := int(np.count_nonzero(reached))) > count:
+        for spot, move in zip(beside, MOVES, strict=True):
+            if reached[spot]:
+                return move
+        count, reached = reaching, reached | (_neighbours(reached) & walkable)
     return None
+
+
+def _neighbours(cells: np.ndarray) -> np.ndarray:
+    """Cells beside a true one."""
+    found = np.zeros_like(cells)
+    found[1:] |= cells[:-1]
+    found[:-1] |= cells[1:]
+    found[:, 1:] |= cells[:, :-1]
+    found[:, :-1] |= cells[:, 1:]
+    return found
 
 
 def _wander(seen: Seen, heading: int, rng: np.random.Generator) -> tuple[int, int]:
