@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Stage,
         StagedPolicy,
         StageOutput,
+        Unavailable,
     )
     from proctor.record.episode import Episode, Outcome
     from proctor.record.result import TrialResult
@@ -47,7 +48,7 @@ _HOME = {
     "proctor.evaluation": ("run_evaluation",),
     "proctor.policies.protocol": (
         "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "Policy", "SpaceInfo", "Stage", "StageOutput",
-        "StagedPolicy",
+        "StagedPolicy", "Unavailable",
     ),
     "proctor.policies.padding": ("LeftPad",),
     "proctor.metrics": ("Metric",),
@@ -63,8 +64,8 @@ _WHERE = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Actions", "Batch", "CancelToken", "ConfigError", "Episode", "EvalConfig", "Execute", "Fail", "Goto", "Idle",
     "InputError", "LeftPad", "Metric", "Outcome", "Policy", "ProctorError", "Progress", "RunDir", "RunError", "Score",
-    "Scoring", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Trial", "TrialResult", "__version__",
-    "config_from_dict", "load_config", "run_evaluation",
+    "Scoring", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Trial", "TrialResult", "Unavailable",
+    "__version__", "config_from_dict", "load_config", "run_evaluation",
 ]  # fmt: skip
 
 

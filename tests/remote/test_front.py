@@ -157,6 +157,28 @@ def test_a_frame_that_is_too_large_ends_the_connection(toy_server: str) -> None:
     assert closed.value.rcvd.code == 1009
 
 
+def test_a_forward_that_hangs_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
+    napping = policy("Troubled", kwargs={"trouble": "hang", "seeds": [123], "nap_s": 60})
+    with served(examination(tmp_path, agents=[napping])) as url, connect(url) as connection:
+        connection.recv()
+        for asked in range(4):
+            connection.send(encode({"observation": STATE}))
+            if asked < 3:
+                connection.recv()
+
+
+def test_forwards_that_hang_are_given_up_by_their_limit(tmp_path: Path) -> None:
+    """The server's `limits.act_s`, as in a run: the request that hangs is told so."""
+    napping = policy("Troubled", kwargs={"trouble": "hang", "seeds": [123], "nap_s": 3})
+    with served(examination(tmp_path, agents=[napping], limits={"act_s": 0.5})) as url, connect(url) as connection:
+        connection.recv()
+        for _ in range(4):
+            connection.send(encode({"observation": STATE}))
+            answer = connection.recv()
+    assert isinstance(answer, str)
+    assert answer.startswith("TimeoutError: the policy's act took longer than 0.5 s")
+
+
 # The verb -------------------------------------------------------------------------------------------------------------
 
 

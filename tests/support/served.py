@@ -44,6 +44,7 @@ def in_background(serve: Serve) -> Iterator[str]:
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(30)
+        assert not thread.is_alive(), "the server does not stop"
         loop.close()
     if failure:
         raise failure[0]
@@ -65,13 +66,13 @@ Attend = Callable[[Any], Any]
 
 
 @contextlib.contextmanager
-def plain_server(attend: Attend) -> Iterator[str]:
+def plain_server(attend: Attend, port: int = 0) -> Iterator[str]:
     """A bare websocket server whose connections are handled by the coroutine `attend(connection)`."""
 
     async def serve(stop: asyncio.Event, ready: Callable[[str], None]) -> None:
         from websockets.asyncio.server import serve as listen
 
-        async with listen(attend, "127.0.0.1", 0, compression=None, max_size=None, close_timeout=1) as server:
+        async with listen(attend, "127.0.0.1", port, compression=None, max_size=None, close_timeout=1) as server:
             ready(f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}")
             await stop.wait()
 

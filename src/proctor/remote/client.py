@@ -20,6 +20,7 @@ from proctor.remote.fields import ANNOUNCED, VERSION
 from proctor.remote.wire import WireError, decode
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
+CLOSED = "the client was closed"
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,12 @@ class Client:
 
     def ask(self, frames: Sequence[bytes]) -> list[Reply]:
         """An answer for every request, in order. Returns when all are there or given up."""
+        if self._loop.is_closed():
+            return [ServerLost(CLOSED)] * len(frames)
         return self._await(self._pool.ask(frames))
 
     def close(self) -> None:
-        """Close the connections and end the thread."""
+        """Give up what is under way, close the connections and end the thread."""
         if not self._loop.is_closed():
             self._await(self._pool.close())
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -124,9 +127,16 @@ class _Pool:
         return self._metadata
 
     async def ask(self, frames: Sequence[bytes]) -> list[Reply]:
-        return await asyncio.gather(*(self._reply(frame) for frame in frames))
+        try:
+            return await asyncio.gather(*(self._reply(frame) for frame in frames))
+        except asyncio.CancelledError:
+            return [ServerLost(CLOSED)] * len(frames)
 
     async def close(self) -> None:
+        asked = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in asked:
+            task.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
         while self._idle:
             await _close(self._idle.popleft())
 

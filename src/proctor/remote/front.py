@@ -69,6 +69,7 @@ async def serve(desk: Desk, cfg: FrontCfg, stop: asyncio.Event, ready: Callable[
         port = next(iter(server.sockets)).getsockname()[1]
         ready(f"ws://{f'[{cfg.host}]' if ':' in cfg.host else cfg.host}:{port}")
         await stop.wait()
+        front.hang_up()
 
 
 class _Front:
@@ -76,6 +77,12 @@ class _Front:
         self.desk, self._key = desk, cfg.api_key
         self._greeting = encode(desk.metadata)
         self._callers = itertools.count()
+        self._attending: set[asyncio.Task[Any]] = set()
+
+    def hang_up(self) -> None:
+        """End every connection, also those that wait for an answer which may never come."""
+        for task in self._attending:
+            task.cancel()
 
     def admit(self, connection: Any, request: Any) -> Any:
         """Before the handshake: an HTTP answer, or None to go on."""
@@ -90,18 +97,21 @@ class _Front:
         """One connection, to its end."""
         from websockets.exceptions import ConnectionClosed
 
-        caller = next(self._callers)
+        caller, me = next(self._callers), asyncio.current_task()
+        assert me is not None
+        self._attending.add(me)
         try:
             await connection.send(self._greeting)
             async for frame in connection:
                 await connection.send(encode(await self.desk.answer(caller, _message(frame))))
-        except ConnectionClosed:
+        except (ConnectionClosed, asyncio.CancelledError):
             pass
         except (Refusal, WireError) as problem:
             await _refuse(connection, str(problem))
         except Exception:
             await _refuse(connection, traceback.format_exc())
         finally:
+            self._attending.discard(me)
             self.desk.left(caller)
 
 
