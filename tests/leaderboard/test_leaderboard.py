@@ -229,6 +229,12 @@ def test_runs_of_single_agents_make_the_leaderboard_of_one_run(tmp_path: Path) -
     assert len(parts.runs) == 4
 
 
+def test_an_option_that_says_what_holds_anyway_is_no_difference(tmp_path: Path) -> None:
+    bare = contest(tmp_path, "bare", agents=("walker",))
+    said = contest(tmp_path, "said", agents=("statue",), options={"preset": "sai", "steps": "once", "weights": {}})
+    assert len(leaderboard([bare, said], FEW).entries) == 2
+
+
 def test_agents_of_one_name_are_named_by_their_runs(tmp_path: Path) -> None:
     paths = [contest(tmp_path / str(i), agents=("walker",)) for i in range(2)]
     board = leaderboard(paths, FEW)
@@ -250,7 +256,7 @@ def test_runs_that_differ_are_refused_with_everything_that_differs(tmp_path: Pat
         "task KickToTarget, success_rule: at_end against ever",
         "seeds from: 123 against 9",
         "task KickToTarget, number of seeds: 12 against 8",
-        "scoring.options.steps: none against count",
+        "scoring.options.steps: once against count",
         "version of mujoco: 3.3.7 against 3.2.1",
         "tasks: GoaliePenaltyKick, KickToTarget, ObstaclePenaltyKick against GoaliePenaltyKick, ObstaclePenaltyKick",
         "proctor compare --across-protocols",

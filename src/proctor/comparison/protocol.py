@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from proctor.config.models import EvalConfig
+from proctor.config.models import EvalConfig, ScoringCfg
 from proctor.plan.resume import differences
 from proctor.record.environment import DECISIVE
+from proctor.scoring import SCORINGS, make_scoring
 
 FREE_OF_TASK = frozenset({"n_trials"})
 """How many trials there are does not change any of them."""
@@ -45,7 +46,8 @@ def unlike_tasks(first: Examined, second: Examined) -> list[Unlike]:
 
 
 def unlike_scoring(first: Examined, second: Examined) -> list[Unlike]:
-    a, b = (run.cfg.scoring.model_dump(mode="json") for run in (first, second))
+    """What differs in the numbers that scores depend on; an option that says what holds anyway is no difference."""
+    a, b = (_settings(run.cfg.scoring) for run in (first, second))
     return [Unlike(f"scoring.{key}", _short(x), _short(y)) for key, x, y in differences(a, b)]
 
 
@@ -66,6 +68,11 @@ def _task(cfg: EvalConfig, name: str) -> dict[str, Any]:
     task = cfg.task(name)
     data = {key: value for key, value in task.model_dump(mode="json").items() if key not in FREE_OF_TASK}
     return {**data, "max_episode_steps": task.max_episode_steps or cfg.max_episode_steps}
+
+
+def _settings(scoring: ScoringCfg) -> dict[str, Any]:
+    """With the defaults of a registered scoring; one of the user's own is not imported for this."""
+    return make_scoring(scoring).settings() if scoring.mode in SCORINGS.names() else scoring.model_dump(mode="json")
 
 
 def _short(value: Any) -> str:
