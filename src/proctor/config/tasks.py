@@ -48,27 +48,22 @@ def resolve_tasks(entries: list[Any], context: Context) -> list[TaskCfg]:
 def _expanded(entries: list[Any], context: Context) -> Iterator[tuple[int, Any, str]]:
     """Each task with the position of the entry that it comes from: an entry may stand for a group of tasks. A name that
     is given to a group begins its tasks' names: that beginning is third, and empty for a single task."""
+    from proctor.suites import find_suite
+
     for i, entry in enumerate(entries):
-        suite, options = _known_suite(entry), entry.get("options", {}) if isinstance(entry, dict) else None
-        if suite is None or not isinstance(options, dict):
+        options = entry.get("options", {}) if isinstance(entry, dict) else None
+        suite_name = _suite_name(entry, ("tasks", i), context) if isinstance(options, dict) else None
+        if options is None or suite_name is None:
             yield i, entry, ""
             continue
         try:
-            several = suite.expand(options)
+            several = find_suite(suite_name).expand(options)
         except InputError as error:
             context.problems.add(("tasks", i, "options"), str(error))
             continue
         common = {key: value for key, value in entry.items() if key != "name" or len(several) == 1}
         prefix = f"{entry['name']}-" if "name" in entry and len(several) > 1 else ""
         yield from ((i, {**common, "options": one}, prefix) for one in several)
-
-
-def _known_suite(entry: Any) -> Suite | None:
-    """The registered suite that an entry names; None where it names none (an import string, a mistake)."""
-    from proctor.suites import SUITES, find_suite
-
-    name = entry.get("suite") if isinstance(entry, dict) else None
-    return find_suite(name) if isinstance(name, str) and name in SUITES else None
 
 
 def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tuple[dict[str, Any], str]:

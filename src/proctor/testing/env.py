@@ -77,6 +77,25 @@ class EnvConformance:
         finally:
             env.close()
 
+    def test_steps_that_nobody_sees_lead_to_the_same_episode(self) -> None:
+        seen, unseen = self.make(), self.make()
+        try:
+            if not seen.skips_observations:
+                return
+            seen.reset(3, 0)
+            unseen.reset(3, 0)
+            rng = np.random.default_rng(3)
+            for number in range(1, self.steps + 1):
+                action, looks = self.action(seen, rng), number % 3 == 0
+                expected, found = seen.step(action), (unseen.step if looks else unseen.step_unseen)(action)
+                found = found if looks else found._replace(observation=expected.observation)
+                assert frozen_step(found) == frozen_step(expected), f"step {number} differs after steps without a look"
+                if expected.terminated or expected.truncated:
+                    break
+        finally:
+            seen.close()
+            unseen.close()
+
     def test_dummy_action_is_valid(self) -> None:
         env = self.make()
         try:
