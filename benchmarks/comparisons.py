@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks import sides, transport
 from benchmarks.comparing import comparing
+from benchmarks.goals import goals
 from benchmarks.intervals import statistics
 from benchmarks.report_scale import report
 from benchmarks.sides import Measured
@@ -154,6 +155,7 @@ COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "soccer": soccer,
     "statistics": statistics,
     "comparing": comparing,
+    "goals": goals,
     "report": report,
 }
 
