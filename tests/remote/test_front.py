@@ -182,6 +182,18 @@ def test_forwards_that_hang_are_given_up_by_their_limit(tmp_path: Path) -> None:
 # The verb -------------------------------------------------------------------------------------------------------------
 
 
+def test_what_cannot_be_sent_is_not_served(tmp_path: Path) -> None:
+    from gymnasium import spaces
+
+    from proctor.remote.fields import kind_of
+
+    assert [kind_of(s) for s in (spaces.Discrete(3), spaces.Text(4), spaces.Box(0, 1, (2, 3)))] == [
+        ["<i8", []], ["text", []], ["<f4", [2, 3]],
+    ]  # fmt: skip
+    with pytest.raises(InputError, match=r"values of Graph\(.* cannot be sent; expected arrays or text"):
+        kind_of(spaces.Graph(spaces.Box(0, 1, (1,)), None))
+
+
 def test_which_agent_must_be_clear(tmp_path: Path) -> None:
     cfg = config_from_dict(examination(tmp_path, agents=[policy("Linear"), policy("Noisy")]))
     with pytest.raises(InputError, match=r"the config has 2 agents \(linear, noisy\); say which with --agent NAME"):

@@ -17,6 +17,7 @@ import yaml
 from examining import by_key, digests, examination, policy, task
 from planners import agent as planner
 from served import served
+from worded import WORDED
 
 from proctor import EvalConfig, Outcome, Progress, RunDir, config_from_dict, run_evaluation
 
@@ -50,6 +51,14 @@ def test_tasks_of_different_shapes_are_served_at_once(tmp_path: Path, examine: C
     home = bare(examine(agents=[policy("Noisy")], tasks=tasks, n_trials=3))
     with served(examination(tmp_path, agents=[policy("Noisy")], tasks=tasks)) as url:
         assert bare(examine(agents=[through(url)], tasks=tasks, n_trials=3)) == home
+
+
+def test_text_in_an_observation_arrives_as_text(tmp_path: Path, examine: Callable[..., RunDir]) -> None:
+    reader = {"name": "reader", "policy": f"{WORDED}:Reader"}
+    tasks = [{"suite": "gymnasium", "name": "worded", "options": {"id": f"{WORDED}:Worded-v0"}}]
+    home = bare(examine(agents=[reader], tasks=tasks))
+    with served(examination(tmp_path, agents=[reader], tasks=tasks)) as url:
+        assert bare(examine(agents=[through(url)], tasks=tasks)) == home
 
 
 def test_clients_of_the_same_trials_do_not_disturb_each_other(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ class Wire:
 
     paths: dict[str, fields.EntryPath]
     kinds: dict[str, list[Any]]
-    """Key -> dtype and shape, of the entries that are arrays."""
+    """Key -> dtype and shape."""
     extra: dict[str, Any]
     """What is sent beside them, the same for every step."""
 
@@ -171,7 +171,7 @@ def _wire(task: str, spaces: SpaceInfo, options: RemoteOptions, where: str) -> W
                 + f" (it has {', '.join(known)})"
             )
     chosen = {key: known[name] for key, name in wanted.items()}
-    kinds = {k: [np.dtype(e.dtype).str, list(e.shape or ())] for k, (_, e) in chosen.items() if _is_array(e)}
+    kinds = {key: fields.kind_of(entry) for key, (_, entry) in chosen.items()}
     extra = dict(options.extra)
     if options.instruction_key is not None:
         extra[options.instruction_key] = _instruction(task, spaces, options, where)
@@ -180,12 +180,9 @@ def _wire(task: str, spaces: SpaceInfo, options: RemoteOptions, where: str) -> W
 
 def _entries(space: Any, where: str) -> dict[str, tuple[fields.EntryPath, Any]]:
     """Path and space of every entry by its dotted name."""
-    from gymnasium import spaces
-
-    sendable = spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text
     known: dict[str, tuple[fields.EntryPath, Any]] = {}
     for path, entry in fields.entries_of(space):
-        if not isinstance(entry, sendable):
+        if not fields.sendable(entry):
             raise InputError(f"{where}: an observation of {entry} cannot be sent; expected arrays or text")
         known[".".join(map(str, path)) or fields.OBSERVATION] = (path, entry)
     return known
@@ -201,12 +198,6 @@ def _instruction(task: str, spaces: SpaceInfo, options: RemoteOptions, where: st
     return told
 
 
-def _is_array(space: Any) -> bool:
-    from gymnasium import spaces
-
-    return not isinstance(space, spaces.Text)
-
-
 def _check_offer(metadata: dict[Any, Any], wires: dict[str, Wire], spaces: SpaceInfo, where: str) -> None:
     """Raises InputError where a Proctor server was made for other tasks than this run's."""
     offered = metadata.get("tasks", {})
@@ -219,20 +210,15 @@ def _check_offer(metadata: dict[Any, Any], wires: dict[str, Wire], spaces: Space
                 f'{where} expects {_kinds(expected)} for task "{task}"; this run has {_kinds(wire.kinds)}. Serve the '
                 "config of this run"
             )
-        action = spaces.action[task]
-        found = [np.dtype(action.dtype).str, list(action.shape or ())]
-        if offered[task]["action"] != found:
+        acts, wanted = offered[task]["action"], fields.kind_of(spaces.action[task])
+        if acts != wanted:
             raise InputError(
-                f'{where} acts with {_kind(offered[task]["action"])} on task "{task}"; this run wants {_kind(found)}'
+                f'{where} acts with {fields.shown(acts)} on task "{task}"; this run wants {fields.shown(wanted)}'
             )
 
 
 def _kinds(kinds: dict[str, list[Any]]) -> str:
-    return ", ".join(f"{key} {_kind(kind)}" for key, kind in kinds.items()) or "no arrays"
-
-
-def _kind(kind: list[Any]) -> str:
-    return f"{np.dtype(kind[0])}{tuple(kind[1])}"
+    return ", ".join(f"{key} {fields.shown(kind)}" for key, kind in kinds.items())
 
 
 class RemotePolicy(StagedPolicy):

@@ -15,13 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from proctor.errors import InputError
+
 ANNOUNCED = "proctor"
 VERSION = 1
 TRIAL, SEED, STEP, STAGE = "proctor/trial", "proctor/seed", "proctor/step", "proctor/stage"
 ACTIONS, THEN, GOTO, FAIL, ERROR, RESTART = (
     "actions", "proctor/then", "proctor/goto", "proctor/fail", "proctor/error", "proctor/restart",
 )  # fmt: skip
-OBSERVATION = "observation"
+OBSERVATION, TEXT = "observation", "text"
 
 EntryPath = tuple[str | int, ...]
 
@@ -44,6 +48,28 @@ def entries_of(space: Any, path: EntryPath = ()) -> Iterator[tuple[EntryPath, An
         return
     for name, part in parts:
         yield from entries_of(part, (*path, name))
+
+
+def sendable(space: Any) -> bool:
+    """Whether its values are arrays or text."""
+    from gymnasium import spaces
+
+    return isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text)
+
+
+def kind_of(space: Any) -> list[Any]:
+    """What a value of this space looks like on the wire: dtype and shape; `text` for text. Raises InputError for a
+    space of other things."""
+    from gymnasium import spaces
+
+    if not sendable(space):
+        raise InputError(f"values of {space} cannot be sent; expected arrays or text")
+    return [TEXT, []] if isinstance(space, spaces.Text) else [np.dtype(space.dtype).str, list(space.shape or ())]
+
+
+def shown(kind: list[Any]) -> str:
+    """A kind for people: `float32(6,)`."""
+    return TEXT if kind[0] == TEXT else f"{np.dtype(kind[0])}{tuple(kind[1])}"
 
 
 def entry(observation: Any, path: EntryPath) -> Any:

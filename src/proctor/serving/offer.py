@@ -19,7 +19,7 @@ from proctor.remote import fields
 from proctor.remote.front import FrontCfg, serve
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.forward import PolicyRunner, Request, TaskEntry
-from proctor.rollout.layout import Layout, layout_of
+from proctor.rollout.layout import layout_of
 from proctor.serving.desk import AgentDesk
 from proctor.serving.pump import Pump
 
@@ -69,12 +69,12 @@ class Offer:
         metadata = {
             fields.ANNOUNCED: fields.VERSION,
             "agent": agent.name,
-            "fingerprint": fingerprint(agent),
+            "fingerprint": sorted(fingerprint(agent).values()),
             "pad_to": options.pad_to,
             "base_seed": cfg.base_seed,
             "stages": [stage.name for stage in runner.stages],
             "chunk": next((chunk for chunk in chunks if chunk is not None), None),
-            "tasks": {name: _described(entry) for name, entry in entries.items()},
+            "tasks": {name: _described(self.spaces, name) for name in entries},
         }
         tasks = {name: (entry, self.spaces.observation[name]) for name, entry in entries.items()}
         self.desk = AgentDesk(self.pump, tasks, metadata, serving.most_trials)
@@ -138,12 +138,11 @@ def _make(task: TaskCfg) -> Any:
         ) from problem
 
 
-def _described(entry: TaskEntry) -> dict[str, Any]:
-    layout: Layout | None = entry.layout
-    leaves = () if layout is None else layout.leaves
+def _described(spaces: SpaceInfo, task: str) -> dict[str, Any]:
+    entries = fields.entries_of(spaces.observation[task])
     return {
-        "observation": {fields.key_of(leaf.path): [leaf.dtype.str, list(leaf.shape)] for leaf in leaves},
-        "action": [entry.checker.dtype.str, list(entry.checker.shape)],
+        "observation": {fields.key_of(path): fields.kind_of(space) for path, space in entries},
+        "action": fields.kind_of(spaces.action[task]),
     }
 
 
