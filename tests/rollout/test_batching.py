@@ -124,11 +124,52 @@ def test_without_patience_every_request_goes_at_once(benches: Any) -> None:
 def test_unconfigured_patience_is_about_one_forward(benches: Any) -> None:
     bench = benches(max_wait_s=None)
     bench.put(request(0))
-    assert bench.look(0.0, live=9) is None, "nothing is known of it yet"
+    assert bench.look(0.0, live=9) == MAX_WAIT_S, "nothing is known of it yet"
+    assert bench.look(MAX_WAIT_S, live=9) is None
     bench.lands(seconds=0.02)
     bench.put(request(1, since=1.0))
     assert bench.look(1.0, live=9) == pytest.approx(1.02)
     assert bench.look(1.0, live=9, spare_s=1.0) == 1.0 + MAX_WAIT_S, "workers have steps to do meanwhile"
+
+
+def answered(bench: Any, asked: list[Request], now: float, seconds: float) -> float:
+    """A forward of all of these; when it landed."""
+    bench.put(*asked)
+    bench.look(now, live=len(asked))
+    bench.lands(seconds)
+    return now + seconds
+
+
+@pytest.mark.parametrize(("turn_s", "waits"), [(0.002, True), (0.050, False)])
+def test_slots_that_are_back_soon_are_waited_for(benches: Any, turn_s: float, waits: bool) -> None:
+    """Two halves of the slots do not take turns where their steps are short next to a forward: who has waited long
+    enough still waits for those who were just answered. Where steps are long, nobody does."""
+    bench = benches(max_wait_s=None, max_batch=9)
+    first, now = [request(0), request(1)], 0.0
+    for _ in range(30):
+        now = answered(bench, [one.ask(0, now) for one in first], now, 0.1) + turn_s
+    bench.put(*(one.ask(0, now) for one in first))
+    bench.look(now, live=2)
+    bench.put(request(2, since=now), request(3, since=now))
+    bench.lands(0.1)
+    due = bench.look(now + 0.1, live=4)
+    assert (due is not None) == waits
+    if waits:
+        assert due - (now + 0.1) == pytest.approx(2 * turn_s + 0.001, rel=0.1)
+    else:
+        assert bench.lands() == [2, 3]
+
+
+def test_who_waits_for_another_stage_could_not_join(benches: Any) -> None:
+    plan, act = benches(), benches()
+    plan.put(request(0), request(1))
+    act.put(request(2))
+    moment, live = Moment(0.0, 0.0, here=False), {TASK.key: 4}
+    assert act.lane.dispatch(moment, live, [plan.lane]) == 1.0, "one slot still steps"
+    plan.put(request(3))
+    plan.look(0.0, live=3)
+    assert act.lane.dispatch(moment, live, [plan.lane]) is None, "three are in flight elsewhere"
+    assert (plan.lands(), act.lands()) == ([0, 1, 3], [2])
 
 
 def test_a_stage_may_have_a_smaller_batch_than_its_agent(benches: Any) -> None:

@@ -63,8 +63,11 @@ class AgentRuntime:
 
     def dispatch(self, moment: Moment, live: dict[Any, int]) -> float | None:
         """Start what is due; when to look again."""
-        times = [t for lane in self.lanes.values() if (t := lane.dispatch(moment, live)) is not None]
-        return min(times) if times else None
+        if len(self.lanes) == 1:
+            return self.lanes[self.first_stage].dispatch(moment, live)
+        lanes = list(self.lanes.values())
+        times = [lane.dispatch(moment, live, [other for other in lanes if other is not lane]) for lane in lanes]
+        return min((t for t in times if t is not None), default=None)
 
     def overdue(self, now: float, limit_s: float | None) -> list[Answer]:
         """Deal with a forward that outlasts the limit; the answers of trials that are thereby lost."""

@@ -1,10 +1,11 @@
 """Lanes: one queue and one thread for each (agent, stage).
 
-A forward starts when `max_batch` requests wait, or when no running slot could still join, or when the oldest has
-waited `max_wait`. Where no `max_wait` is configured, it is about as long as a forward takes, and longer while every
-worker still has steps to do: gathering more rows then costs nothing. While a forward runs, environments go on
-stepping and requests gather for the next one. Requests that cannot share a batch (other observation or action shapes)
-wait in separate rows of the same lane. Nothing of this changes a trial, only how long it takes.
+A forward starts when `max_batch` requests wait, or when no running slot could still join (one that waits for another
+stage could not), or when the oldest has waited `max_wait`. Where no `max_wait` is configured, it is about as long as a
+forward takes, and longer while every worker still has steps to do: gathering more rows then costs nothing. Nor are
+slots left behind that will be back soon. While a forward runs, environments go on stepping and requests gather for the
+next one. Requests that cannot share a batch (other observation or action shapes) wait in separate rows of the same
+lane. Nothing of this changes a trial, only how long it takes.
 
 A forward that is known to be short is run on the engine's own thread when that has nothing else to do: handing it to
 another thread would take longer than the forward itself. `supervisor` sees to it that a policy that hangs there does
@@ -16,7 +17,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
 MAX_WAIT_S = 0.05
 SHORT_S = 0.002
 MARGIN_S = 0.001
+WORTH = 0.5
+"""Of a forward: more is not waited for slots to come back."""
 QUICK_S = 0.0003
 """A forward so quick that waking up once more, for company, would cost as much."""
 TICK_S = 0.001
@@ -70,6 +73,9 @@ class Lane:
         self._alone: deque[Request] = deque()
         self._deliver = deliver
         self._recent_s = 0.0
+        self._turn_s = 0.0
+        """How long a slot lately took to come back, with another step or chunk behind it."""
+        self._landed_at = 0.0
         self._work: queue.SimpleQueue[list[Request] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name=f"proctor-{stage.name}", daemon=True)
         self._thread.start()
@@ -78,13 +84,24 @@ class Lane:
         """Until when the oldest request may wait for company."""
         if self.stage.max_wait_s is not None:
             return since + self.stage.max_wait_s
+        if self._recent_s == 0.0:
+            return since + MAX_WAIT_S
         if self._recent_s < QUICK_S:
             return since
-        soon = since + min(self._recent_s, MAX_WAIT_S)
+        soon = max(since + min(self._recent_s, MAX_WAIT_S), self._landed_at + self._patience_s())
         before_idle = moment.now + moment.spare_s - self._recent_s - MARGIN_S
         return max(soon, min(before_idle, since + MAX_WAIT_S))
 
+    def _patience_s(self) -> float:
+        """How long after a forward those it has answered are worth waiting for: until the last is back, where their
+        steps are short next to a forward. Otherwise two halves of the slots would take turns for ever, each waiting for
+        the other's forward."""
+        back_s = 2 * self._turn_s + MARGIN_S
+        return back_s if back_s < WORTH * self._recent_s else 0.0
+
     def put(self, request: Request) -> None:
+        if request.lane is self:
+            self._turn_s += 0.2 * (request.since - self._landed_at - self._turn_s)
         requests = self.waiting.get(request.task.key)
         if requests is None:
             requests = self.waiting[request.task.key] = deque()
@@ -105,9 +122,14 @@ class Lane:
                 requests.remove(request)
         self._alone = deque(r for r in self._alone if r.slot is not slot)
 
-    def dispatch(self, moment: Moment, live: dict[Any, int]) -> float | None:
-        """Start a forward if it is time. `live` counts the running slots per request key. Otherwise, when to look
-        again."""
+    def held(self, key: Any) -> int:
+        """How many slots wait here for an answer, by request key."""
+        flying = len(self.in_flight) if self.in_flight and self.in_flight[0].task.key == key else 0
+        return flying + len(self.waiting.get(key, ()))
+
+    def dispatch(self, moment: Moment, live: dict[Any, int], others: Sequence[Lane] = ()) -> float | None:
+        """Start a forward if it is time. `live` counts the running slots per request key, `others` are the lanes of the
+        same agent: who waits there cannot join here. Otherwise, when to look again."""
         if self.in_flight:
             return None
         if self._alone:
@@ -118,7 +140,8 @@ class Lane:
             if not requests:
                 continue
             due = self._due(requests[0].since, moment)
-            if len(requests) >= self.max_batch or len(requests) >= live.get(key, 0) or due <= moment.now + TICK_S:
+            could_join = live.get(key, 0) - sum([lane.held(key) for lane in others])
+            if len(requests) >= min(self.max_batch, could_join) or due <= moment.now + TICK_S:
                 batch = [requests.popleft() for _ in range(min(len(requests), self.max_batch))]
                 self._start(batch, moment.now, moment.here)
                 return None
@@ -127,6 +150,9 @@ class Lane:
 
     def _start(self, requests: list[Request], now: float, here: bool) -> None:
         self.in_flight, self.started_at = requests, now
+        if self._recent_s > SHORT_S:
+            for request in requests:
+                request.lane = self
         if here and 0.0 < self._recent_s < SHORT_S:
             self._forward(requests)
         else:
@@ -140,6 +166,7 @@ class Lane:
         stats.seconds += seconds
         stats.slot_s += rows * seconds
         if self.started_at is not None:
+            self._landed_at = self.started_at + seconds
             stats.queued_s += rows * self.started_at - sum([request.since for request in self.in_flight])
         self._recent_s = seconds if self._recent_s == 0.0 else 0.7 * self._recent_s + 0.3 * seconds
         self.in_flight, self.started_at = [], None

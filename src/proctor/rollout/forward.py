@@ -31,7 +31,7 @@ from proctor.policies.protocol import (
     Unavailable,
 )
 from proctor.policies.stages import ACT, declared_stages
-from proctor.policies.tree import leaves_of, stack_rows, take_row
+from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.layout import Layout
 
@@ -118,13 +118,15 @@ class Request:
     """What a slot wants of its policy. A trial has one, which is asked again and again: `leaves` is its freshest
     observation, `state` the policy's state of the trial, `ticket` the slot's at the time of asking."""
 
-    __slots__ = ("leaves", "since", "slot", "state", "stream", "task", "ticket", "tokens", "trial")
+    __slots__ = ("lane", "leaves", "since", "slot", "state", "stream", "task", "ticket", "tokens", "trial")
 
     def __init__(self, slot: Any, trial: Trial, task: TaskEntry):
         self.slot, self.trial, self.task = slot, trial, task
         self.stream, self.state = Stream(trial), FRESH
         self.ticket, self.since = 0, 0.0
         self.leaves: Any = None
+        self.lane: Any = None
+        """Where it was last asked, if that took a while."""
         self.tokens: Any = None
         """What the trial is told, once it has been asked for."""
 
@@ -241,7 +243,7 @@ class PolicyRunner:
                 raise ValueError(
                     f"the policy returned a state {path or 'array'} of {len(leaf)} rows for a batch of {rows}"
                 )
-        return decisions, [take_row(state, i) for i in range(n)], valid
+        return decisions, split_rows(state, n), valid
 
     def _observation(self, stage: str, block: list[Request], rows: int) -> Any:
         layout = block[0].task.layout
