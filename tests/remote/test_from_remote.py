@@ -12,12 +12,12 @@ import pytest
 from examining import TOYS, by_key, digests, examination, policy, task
 from served import like_openpi, plain_server, served
 
-from proctor import ConfigError, InputError, Outcome, RunDir, config_from_dict
+from proctor import ConfigError, InputError, Outcome, config_from_dict, run_evaluation
 from proctor.registry import import_file
 from proctor.remote.wire import decode, encode
 
 WEIGHTS = import_file(TOYS).WEIGHTS
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Any]
 PATIENCE = {"connect_s": 1.0, "timeout_s": 1.0, "reconnect_s": 1.0}
 
 
@@ -34,7 +34,7 @@ def linear(observation: dict[str, Any]) -> dict[str, Any]:
     return {"actions": action_of(observation)[None], "server_timing": {"infer_ms": 1.0}}
 
 
-def only_error(run: RunDir, outcome: Outcome) -> str:
+def only_error(run: Any, outcome: Outcome) -> str:
     """The one error text that every trial of a run ended with."""
     results = by_key(run).values()
     assert {r.outcome for r in results} == {outcome}
@@ -207,7 +207,7 @@ def test_a_wrong_key_and_a_missing_one(tmp_path, monkeypatch, examine: Examine) 
             examine(agents=[through(url)])
         with pytest.raises(InputError, match=r"the api_key was not accepted \(HTTP 401\)"):
             examine(agents=[through(url, api_key="wrong")])
-        run = examine(agents=[through(url, api_key="$FAR_KEY")])
+        run = run_evaluation(config_from_dict(examination(tmp_path, agents=[through(url, api_key="$FAR_KEY")])))
     assert "right" not in (run.path / "config.json").read_text()
     with pytest.raises(InputError, match="api_key: the environment variable NOWHERE is not set"):
         examine(agents=[through(url, api_key="$NOWHERE")])

@@ -19,14 +19,17 @@ from planners import agent as planner
 from served import served
 from worded import WORDED
 
-from proctor import EvalConfig, Outcome, Progress, RunDir, config_from_dict, run_evaluation
+from proctor import EvalConfig, Outcome, Progress, config_from_dict
+from proctor.rollout.trying import temporary_engine
+
+Examine = Callable[..., Any]
 
 
 def through(url: str, **options: Any) -> dict[str, Any]:
     return {"name": "far", "policy": "remote", "options": {"url": url, **options}}
 
 
-def bare(run: RunDir) -> dict[str, Any]:
+def bare(run: Any) -> dict[str, Any]:
     """Digests by (task, index): agents are named differently here and there."""
     return {key.partition("/")[2]: digest for key, digest in digests(run).items()}
 
@@ -36,9 +39,7 @@ def bare(run: RunDir) -> dict[str, Any]:
     [(policy("Noisy"), 16), (policy("Recurrent"), 1), (policy("TwoStages"), 2), (planner("Flowing"), 16)],
     ids=["noisy", "recurrent", "two stages", "planner and expert"],
 )
-def test_a_served_agent_has_the_bytes_that_it_has_at_home(
-    agent, connections, tmp_path: Path, examine: Callable[..., RunDir]
-) -> None:
+def test_a_served_agent_has_the_bytes_that_it_has_at_home(agent, connections, tmp_path: Path, examine: Examine) -> None:
     """Stochastic in chunks, recurrent, of two stages, with tokens and denoising in torch."""
     home = bare(examine(agents=[agent]))
     with served(examination(tmp_path, agents=[agent])) as url:
@@ -46,14 +47,14 @@ def test_a_served_agent_has_the_bytes_that_it_has_at_home(
     assert far == home
 
 
-def test_tasks_of_different_shapes_are_served_at_once(tmp_path: Path, examine: Callable[..., RunDir]) -> None:
+def test_tasks_of_different_shapes_are_served_at_once(tmp_path: Path, examine: Examine) -> None:
     tasks = [task(), task("Pictures")]
     home = bare(examine(agents=[policy("Noisy")], tasks=tasks, n_trials=3))
     with served(examination(tmp_path, agents=[policy("Noisy")], tasks=tasks)) as url:
         assert bare(examine(agents=[through(url)], tasks=tasks, n_trials=3)) == home
 
 
-def test_text_in_an_observation_arrives_as_text(tmp_path: Path, examine: Callable[..., RunDir]) -> None:
+def test_text_in_an_observation_arrives_as_text(tmp_path: Path, examine: Examine) -> None:
     reader = {"name": "reader", "policy": f"{WORDED}:Reader"}
     tasks = [{"suite": "gymnasium", "name": "worded", "options": {"id": f"{WORDED}:Worded-v0"}}]
     home = bare(examine(agents=[reader], tasks=tasks))
@@ -61,34 +62,22 @@ def test_text_in_an_observation_arrives_as_text(tmp_path: Path, examine: Callabl
         assert bare(examine(agents=[through(url)], tasks=tasks)) == home
 
 
-def test_clients_of_the_same_trials_do_not_disturb_each_other(tmp_path: Path) -> None:
-    made = examination(tmp_path / "home", agents=[policy("TwoStages")])
-    home = bare(run_evaluation(config_from_dict(made)))
-    found: list[Any] = [None, None]
-    with served(made) as url:
-
-        def run(i: int) -> None:
-            cfg = examination(tmp_path / str(i), agents=[through(url)], num_parallel=2 + i)
-            found[i] = bare(run_evaluation(config_from_dict(cfg)))
-
-        threads = [threading.Thread(target=run, args=(i,)) for i in (0, 1)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert found == [home, home]
+def test_clients_of_the_same_trials_do_not_disturb_each_other(tmp_path: Path, examine: Examine) -> None:
+    home = bare(examine(agents=[policy("TwoStages")]))
+    with served(examination(tmp_path, agents=[policy("TwoStages")])) as url:
+        both = [Running(examination(tmp_path, agents=[through(url)], num_parallel=n)) for n in (2, 3)]
+        results = [running.join() for running in both]
+    assert [{r.trial.key.partition("/")[2]: r.digest for r in found} for found in results] == [home, home]
 
 
-def test_padding_on_this_side_changes_nothing(tmp_path: Path, examine: Callable[..., RunDir]) -> None:
+def test_padding_on_this_side_changes_nothing(tmp_path: Path, examine: Examine) -> None:
     home = bare(examine(agents=[policy("Noisy")]))
     with served(examination(tmp_path, agents=[policy("Noisy")])) as url:
         assert bare(examine(agents=[through(url, pad_to=8)])) == home
 
 
 @pytest.mark.parametrize("trouble", ["raise", "nan", "reset"])
-def test_what_the_policy_breaks_is_the_policys_there_and_here(
-    trouble, tmp_path: Path, examine: Callable[..., RunDir]
-) -> None:
+def test_what_the_policy_breaks_is_the_policys_there_and_here(trouble, tmp_path: Path, examine: Examine) -> None:
     agent = policy("Troubled", kwargs={"trouble": trouble, "seeds": [124, 126]})
     home = examine(agents=[agent])
     with served(examination(tmp_path, agents=[agent])) as url:
@@ -100,9 +89,7 @@ def test_what_the_policy_breaks_is_the_policys_there_and_here(
     assert [r.trial.seed for r in broken] == [124, 126]
 
 
-def test_a_server_with_room_for_one_trial_serves_one_after_the_other(
-    tmp_path: Path, examine: Callable[..., RunDir]
-) -> None:
+def test_a_server_with_room_for_one_trial_serves_one_after_the_other(tmp_path: Path, examine: Examine) -> None:
     """Trials that have ended make room, though nobody says that they have."""
     agent = policy("Recurrent")
     home = bare(examine(agents=[agent]))
@@ -138,15 +125,19 @@ class Server:
 
 
 class Running:
-    """An evaluation on a thread of its own."""
+    """An examination on a thread of its own."""
 
     def __init__(self, made: dict[str, Any]):
-        self._enough, self._wanted, self._done = threading.Event(), 10**9, []
+        self._enough, self._wanted = threading.Event(), 10**9
+        self._results: list[Any] = []
         self._thread = threading.Thread(target=self._run, args=(config_from_dict(made),))
         self._thread.start()
 
     def _run(self, cfg: EvalConfig) -> None:
-        self._done.append(run_evaluation(cfg, progress=self._look))
+        with temporary_engine(cfg) as engine:
+            engine.observer = self._look
+            engine.run()
+            self._results = list(engine.ledger.results())
 
     def _look(self, progress: Progress) -> None:
         if progress.steps >= self._wanted:
@@ -156,9 +147,9 @@ class Running:
         self._wanted = wanted
         assert self._enough.wait(60)
 
-    def join(self) -> RunDir:
+    def join(self) -> list[Any]:
         self._thread.join(120)
-        return self._done[0]
+        return self._results
 
 
 def free_port() -> int:
@@ -167,9 +158,7 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
-def test_killing_the_server_and_starting_it_again_loses_no_trial(
-    tmp_path: Path, examine: Callable[..., RunDir]
-) -> None:
+def test_killing_the_server_and_starting_it_again_loses_no_trial(tmp_path: Path, examine: Examine) -> None:
     tasks, agent = [task(kwargs={"nap_s": 0.02})], policy("Recurrent")
     config, port = tmp_path / "serve.yml", free_port()
     config.write_text(yaml.safe_dump(examination(tmp_path, agents=[agent], tasks=tasks)))
@@ -179,9 +168,9 @@ def test_killing_the_server_and_starting_it_again_loses_no_trial(
     far.wait_for_steps(20)
     server.stop(signal.SIGKILL)
     server.start()
-    run = far.join()
+    results = far.join()
     assert server.stop(signal.SIGINT) == 0
-    assert bare(run) == bare(examine(agents=[agent], tasks=tasks, n_trials=8))
-    results = by_key(run).values()
+    home = bare(examine(agents=[agent], tasks=tasks, n_trials=8))
+    assert {r.trial.key.partition("/")[2]: r.digest for r in results} == home
     assert all(r.outcome in (Outcome.SUCCESS, Outcome.FAILURE, Outcome.TRUNCATED) for r in results)
     assert max(r.attempts for r in results) > 1
