@@ -162,6 +162,7 @@ def test_every_page_is_reachable_from_the_index() -> None:
 def keys_by_page() -> dict[str, set[str]]:
     """What each page must name: keys of the config models, options, columns, registered parts."""
     from proctor.config import models
+    from proctor.goals.config import AblationCfg, BandsCfg, GoalsCfg, SelectionCfg
     from proctor.metrics import METRICS
     from proctor.policies import POLICIES
     from proctor.policies.options import ActionScaleCfg, NormalizeCfg
@@ -183,6 +184,7 @@ def keys_by_page() -> dict[str, set[str]]:
         "config.md": _fields(*configs),
         "policies.md": _fields(*options) | set(POLICIES.names()),
         "environments.md": _fields(*suite),
+        "goals.md": _fields(GoalsCfg, SelectionCfg, AblationCfg, BandsCfg),
         "tracking.md": _fields(*tracking),
         "engine.md": {outcome.value for outcome in Outcome},
         "runs.md": set(FIXED),

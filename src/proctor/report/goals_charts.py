@@ -52,11 +52,13 @@ def similarity_map(prior: PriorReport) -> str:
         return ""
     rows = [[esc(task), *(_heat(float(v)) for v in prior.similarity[i, : len(shown)])] for i, task in enumerate(shown)]
     more = "" if len(shown) == len(prior.tasks) else f" (the first {len(shown)} of {len(prior.tasks)})"
-    return table(f"{prior.name}: cosine between goals of tasks{more}", ["Task", *map(esc, shown)], rows, "heat goals")
+    header = ["Task", *(esc(task).replace("_", "_<wbr>") for task in shown)]
+    return table(f"{prior.name}: cosine between goals of tasks{more}", header, rows, "heat goals")
 
 
 def _heat(value: float) -> str:
-    return f'<td class="h{heat_step((value + 1) / 2 if value < 0 else value)}">{value:.2f}</td>'.replace("-", "−")
+    shown = f"{value:.2f}".replace("-", "−")
+    return f'<td class="h{heat_step(value)}">{shown}</td>'
 
 
 # The map --------------------------------------------------------------------------------------------------------------

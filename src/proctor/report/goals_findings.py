@@ -28,6 +28,11 @@ def number_words(reading: Reading, points: bool = False) -> str:
     return f"{value}{unit} ({ends})".replace("-", "−")
 
 
+def signed(value: float) -> str:
+    """A number with a minus that looks like one."""
+    return text.number(value).replace("-", "−")
+
+
 def verdict(report: GoalsReport) -> str:
     """One sentence on who imagines success best."""
     known = [prior for prior in report.ranked() if prior.dimensions["accuracy"].overall.value is not None]
@@ -64,7 +69,7 @@ def _faults(prior: PriorReport) -> Iterator[Finding]:
             yield Finding(
                 "caution",
                 f"{prior.name} tells tasks apart, but its goals are no nearer to the pictures of their own task (mean "
-                f"cosine {text.number(same)}) than to those of others ({text.number(others)}): tasks may be mixed up. "
+                f"cosine {signed(same)}) than to those of others ({signed(others)}): tasks may be mixed up. "
                 "Look at the nearest pictures.",
             )
     for task, reason in prior.missing.items():
@@ -114,9 +119,7 @@ def _extremes(prior: PriorReport) -> Iterator[Finding]:
     best, worst = extremes(prior, 1)
     if best and worst and best[0][1] - worst[0][1] > TOLD_APART:
         (a, x), (b, y) = best[0], worst[0]
-        yield Finding(
-            "note", f"{prior.name} imagines {a} best (accuracy {text.number(x)}) and {b} worst ({text.number(y)})."
-        )
+        yield Finding("note", f"{prior.name} imagines {a} best (accuracy {signed(x)}) and {b} worst ({signed(y)}).")
 
 
 def extremes(prior: PriorReport, most: int) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:

@@ -14,7 +14,7 @@ from proctor.report.goals_charts import (
     picture_rules,
     similarity_map,
 )
-from proctor.report.goals_findings import extremes, findings, number_words, verdict
+from proctor.report.goals_findings import extremes, findings, number_words, signed, verdict
 from proctor.report.goals_model import (
     DIMENSIONS,
     REFERENCES,
@@ -127,7 +127,7 @@ def _extremes(report: GoalsReport) -> str:
 
 
 def _listed(tasks: Sequence[tuple[str, float]]) -> str:
-    return ", ".join(f"{esc(task)} {small(text.number(value))}" for task, value in tasks) or NONE
+    return ", ".join(f"{esc(task)} {small(signed(value))}" for task, value in tasks) or NONE
 
 
 # Drawings -------------------------------------------------------------------------------------------------------------
@@ -156,14 +156,12 @@ def _ablation(report: GoalsReport) -> str:
         "The same policy on the same seeds; only the goal differs. The gap is success with the visual goal minus "
         "success with the prior's, of pairs of trials."
     )
-    tasks = report.tasks[:MOST_TASKS]
-    header = ["Prior", "Gap, in points", *map(esc, tasks)]
-    cells = [
-        [esc(p.name), _gap(p.dimensions["quality_gap"]), *(_rate_cell(p.rates.get(task)) for task in tasks)]
-        for p in report.ranked()
-    ]
-    visual = [TRUTH, NONE, *(_rate_cell(report.visual_rates.get(task)) for task in tasks)]
-    return lead(words) + figure + table("Gap, and success by task", header, [visual, *cells], "goal-table")
+    priors = report.ranked()
+    header = ["Task", TRUTH, *(esc(prior.name) for prior in priors)]
+    gaps = ["Gap over all tasks, in points", NONE, *(_gap(prior.dimensions["quality_gap"]) for prior in priors)]
+    columns = [report.visual_rates, *(prior.rates for prior in priors)]
+    cells = [[esc(task), *(_rate_cell(rates.get(task)) for rates in columns)] for task in report.tasks[:MOST_TASKS]]
+    return lead(words) + figure + table("Gap, and success by task", header, [gaps, *cells], "goal-table")
 
 
 def _gap(own: Dimension) -> str:
