@@ -29,6 +29,7 @@ GOAL_MODELS = Registry(
         "ground_truth": "proctor.goals.references:GroundTruth",
         "constant": "proctor.goals.references:Constant",
         "shuffled": "proctor.goals.references:Shuffled",
+        "contrastive": "proctor.goals.contrastive:ContrastiveGoals",
         "mineclip": "proctor.goals.mineclip:mineclip_goals",
     },
 )

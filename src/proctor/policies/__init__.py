@@ -39,6 +39,7 @@ POLICIES = Registry(
         "endovascular/navigator": "proctor.policies.named:NavigatorLoader",
         "soccer/stand": "proctor.policies.named:StandLoader",
         "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
+        "crafter/expert": "proctor.policies.named:CrafterExpertLoader",
     },
 )
 

@@ -53,3 +53,8 @@ StandLoader = _named(
     "proctor.suites.soccer.agents:Stand",
     "A soccer task: stays on its feet, and does nothing else.",
 )
+CrafterExpertLoader = _named(
+    "crafter/expert",
+    "proctor.suites.crafter.agents:Expert",
+    "A task of Crafter: does what its name asks for, by the shortest way.",
+)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from proctor.suites.crafter import skills
 from proctor.suites.crafter.agents import Expert, Skilled, read_centroids
 from proctor.suites.crafter.names import ACTIONS, DIRECTIONS, ITEMS
 from proctor.suites.crafter.tasks import KIT, TASKS, TaskName
+from proctor.testing import PolicyConformance
 
 SYMBOLS = {".": "grass", "T": "tree", "S": "stone", "W": "water", "C": "cow", "Z": "zombie", "#": "lava", "@": "player"}
 
@@ -172,6 +174,36 @@ def test_the_skilled_follow_the_goal_whatever_the_task_is_called(tmp_path: Path)
     view = seen(*AROUND)
     answer = skilled.act(batch([view] * 3, ["collect_wood", "", "wake_up"], goal=goals))
     assert [ACTIONS[a] for a in answer.actions] == ["sleep", "move_left", "place_table"]
+
+
+def spaces_of(**more: Any) -> Dict:
+    from proctor.suites.crafter.env import observation_space_of
+    from proctor.suites.crafter.options import CrafterOptions
+
+    options = CrafterOptions(privileged=True, image=False, area=24)
+    return Dict({**observation_space_of(options).spaces, **more})
+
+
+class TestExpert(PolicyConformance):
+    observation_space: ClassVar[Any] = spaces_of()
+    action_space: ClassVar[Any] = Discrete(len(ACTIONS))
+    task: ClassVar[str] = "eat_cow"
+
+    def make(self) -> Expert:
+        return Expert(SpaceInfo(observation={"eat_cow": self.observation_space}))
+
+
+class TestSkilled(PolicyConformance):
+    observation_space: ClassVar[Any] = spaces_of(goal=Box(-1.0, 1.0, (8,), np.float32))
+    action_space: ClassVar[Any] = Discrete(len(ACTIONS))
+
+    @pytest.fixture(autouse=True)
+    def _file(self, tmp_path: Path) -> None:
+        centroids = np.random.default_rng(0).normal(size=(len(TASKS), 8)).astype(np.float32)
+        self.path = centroids_file(tmp_path, list(TASKS), centroids)
+
+    def make(self) -> Skilled:
+        return Skilled(self.path)
 
 
 def test_a_goal_of_another_size_is_refused(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class CrafterEnv(Env):
     def __init__(self, options: CrafterOptions):
         self.options = options
         self._simulator = Simulator(options.area, options.image_size)
-        self.observation_space = _observation_space(options)
+        self.observation_space = observation_space_of(options)
         self.action_space = spaces.Discrete(len(ACTIONS))
 
     def reset(self, seed: int, index: int) -> Any:
@@ -101,7 +101,7 @@ def _around(whole: np.ndarray, position: np.ndarray) -> np.ndarray:
     return padded[x : x + width, y : y + height]
 
 
-def _observation_space(options: CrafterOptions) -> spaces.Dict:
+def observation_space_of(options: CrafterOptions) -> spaces.Dict:
     def cells(*shape: int) -> spaces.Box:
         return spaces.Box(0, len(CELLS) - 1, shape, np.uint8)
 
