@@ -162,7 +162,7 @@ def main() -> None:
     training = verbs.add_parser("train", help="learn from what was shown")
     training.add_argument("demos", type=Path)
     training.add_argument("--device", default="cpu")
-    training.add_argument("--steps", type=int, default=12_000)
+    training.add_argument("--steps", type=int, default=4_000)
     training.add_argument("--batch", type=int, default=512)
     training.add_argument("--out", type=Path, default=Path(__file__).parent / "checkpoints/manipulation.safetensors")
     arguments = parser.parse_args()

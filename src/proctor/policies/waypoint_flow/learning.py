@@ -27,7 +27,7 @@ Report = Callable[[str], None]
 class LearningCfg:
     """`steps` updates of `batch` images each. `held_out`: the share of demonstrations that are only looked at."""
 
-    steps: int = 12_000
+    steps: int = 4_000
     batch: int = 512
     rate: float = 1e-3
     warm_up: int = 300
