@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 from gymnasium.spaces import Box
 
 from proctor import ConfigError, config_from_dict
-from proctor.errors import InputError
+from proctor.errors import InputError, MissingExtra
 from proctor.plan.trial import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.suites.soccer.agents import Stand
 from proctor.suites.soccer.options import SoccerOptions
+from proctor.suites.soccer.suite import SoccerSuite
 from proctor.suites.soccer.tasks import NAMES, OFFICIAL, TASKS, task_id
 from proctor.testing import PolicyConformance
 
@@ -52,6 +54,12 @@ def test_short_names_and_ids_mean_the_same() -> None:
 def test_wrong_options_are_refused_with_a_way_out(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         config_from_dict({"agents": [{"policy": "zero"}], "tasks": [{"suite": "soccer", "options": options}]})
+
+
+def test_without_the_simulator_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sai_mujoco", None)
+    with pytest.raises(MissingExtra, match=r'the soccer suite needs the package "sai_mujoco".*"proctor\[soccer\]"'):
+        SoccerSuite().make(SoccerOptions(), render=False, worlds=1)
 
 
 # The agent ------------------------------------------------------------------------------------------------------------
