@@ -169,6 +169,7 @@ def keys_by_page() -> dict[str, set[str]]:
     from proctor.record.episode import Outcome
     from proctor.report.tables import FIXED
     from proctor.scoring import SCORINGS
+    from proctor.suites.crafter.options import CrafterOptions
     from proctor.suites.gymnasium.options import GymnasiumOptions, SuccessCfg, VectorCfg
     from proctor.suites.tracking.options import TerminateCfg, TrackingOptions
     from proctor.suites.tracking.randomise import NoiseCfg, PushCfg, RandomiseCfg
@@ -185,6 +186,7 @@ def keys_by_page() -> dict[str, set[str]]:
         "policies.md": _fields(*options) | set(POLICIES.names()),
         "environments.md": _fields(*suite),
         "goals.md": _fields(GoalsCfg, SelectionCfg, AblationCfg, BandsCfg),
+        "crafter.md": _fields(CrafterOptions),
         "tracking.md": _fields(*tracking),
         "engine.md": {outcome.value for outcome in Outcome},
         "runs.md": set(FIXED),

@@ -42,6 +42,16 @@ def test_windows_end_with_the_last_frames_and_begin_with_the_first(script: Any) 
     assert script.last_windows([], 3) == []
 
 
+def test_an_expert_collects_the_same_pictures_every_time(script: Any) -> None:
+    pytest.importorskip("crafter")
+    architecture = nets.Architecture()
+    first, again = script.collect(1, architecture), script.collect(1, architecture)
+    np.testing.assert_array_equal(first.windows, again.windows)
+    assert first.windows.shape[1:] == (architecture.window, *architecture.frame_size, 3)
+    assert len(first.windows) == len(first.labels) == len(first.worlds)
+    assert len(np.unique(first.labels)) >= len(TASKS) - 1
+
+
 def coloured(rng: np.random.Generator, each: int) -> tuple[np.ndarray, np.ndarray]:
     """Windows in a colour of their task's own, with some noise."""
     colours = rng.integers(0, 200, (len(TASKS), 1, 6, 6, 3))
