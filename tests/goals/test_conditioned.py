@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from examining import digests
-from goal_rooms import CORNERS, INSTRUCTIONS, MODEL, RoomModel, features, room_task, walker
+from goal_rooms import CORNERS, INSTRUCTIONS, MODEL, RoomModel, Walker, features, room_task, walker
+from gymnasium.spaces import Box
 
-from proctor import ConfigError, InputError, RunDir, config_from_dict
-from proctor.goals.conditioned import goal_rng, prior_goals, visual_goals
+from proctor import (
+    Actions,
+    Batch,
+    ConfigError,
+    Execute,
+    InputError,
+    Policy,
+    RunDir,
+    Stage,
+    StagedPolicy,
+    StageOutput,
+    config_from_dict,
+)
+from proctor.goals.conditioned import condition, goal_rng, prior_goals, visual_goals
 from proctor.goals.visuals import TaskVisuals, Visuals, write_visuals
 from proctor.metrics.goals.embeddings import Embeddings
 from proctor.plan.trial import Trial
+from proctor.policies.protocol import AnyPolicy
+from proctor.testing import PolicyConformance
 
 Examine = Callable[..., RunDir]
 TASKS = [room_task(corner) for corner in CORNERS]
@@ -81,6 +97,52 @@ def test_goals_are_drawn_by_seed_and_task_whoever_asks() -> None:
 def test_visual_goal_of_an_unknown_task_says_what_there_is() -> None:
     with pytest.raises(InputError, match=r'no success visuals of task "cellar" .there are of: north-east, north-west'):
         visual_goals(true_visuals())(Trial("x", "cellar", 0, 0))
+
+
+class Memory(Policy):
+    """Leans a little further towards its goal at every step."""
+
+    def reset(self, trials: Sequence[Trial]) -> np.ndarray:
+        return np.zeros((len(trials), 2))
+
+    def act(self, batch: Batch) -> Actions:
+        lean = 0.9 * batch.state + 0.1 * batch.observation["goal"][:, :2]
+        return Actions(np.tanh(lean + 0.1 * batch.normal((2,))).astype(np.float32), lean)
+
+
+class Planner(StagedPolicy):
+    """Plans towards the goal, then acts."""
+
+    stages = (Stage("plan"), Stage("act"))
+
+    def reset(self, trials: Sequence[Trial]) -> np.ndarray:
+        return np.zeros((len(trials), 2))
+
+    def forward(self, stage: str, batch: Batch) -> StageOutput:
+        aim = np.tanh(batch.observation["goal"][:, :2]).astype(np.float32)
+        return StageOutput([Execute(row[None], "plan") for row in aim], batch.state + 1)
+
+
+class Conditioned(PolicyConformance):
+    observation_space = Box(-1.0, 1.0, (2,), np.float32)
+    action_space = Box(-1.0, 1.0, (2,), np.float32)
+    inner: Callable[[], AnyPolicy]
+
+    def make(self) -> AnyPolicy:
+        goals = prior_goals(RoomModel(noise=0.5), {"task": "go north"})
+        return condition(type(self).inner(), goals)
+
+
+class TestMemory(Conditioned):
+    inner = Memory
+
+
+class TestStages(Conditioned):
+    inner = Planner
+
+
+class TestWalker(Conditioned):
+    inner = partial(Walker, 5)
 
 
 @pytest.mark.parametrize(

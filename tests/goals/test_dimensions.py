@@ -152,6 +152,17 @@ def test_values_equal_the_plain_formulas() -> None:
     assert found["retrieval"].overall.value == pytest.approx(np.mean(shares))
 
 
+def test_draws_that_are_alike_are_looked_up_once_with_the_same_answer() -> None:
+    answers, gallery, _ = made_up()
+    still = replace(answers, goals=np.repeat(answers.goals[:, :1], 3, axis=1))
+    nudged = still.goals.copy()
+    nudged[0, 1] *= 1 + 1e-9
+    nudged[0, 1, 0] += 1e-12
+    one, each = (dimensions.neighbours(a, gallery, 4) for a in (still, replace(still, goals=nudged)))
+    assert (one.index == each.index).all()
+    assert one.cosine == pytest.approx(each.cosine, abs=1e-9)
+
+
 def test_accuracy_modes() -> None:
     goals = np.array([[[1.0, 0.0]]])
     answers = Answers("p", "", SPACE, ("a",), goals, {})

@@ -133,4 +133,5 @@ def load_goals(path: str | Path, overrides: Sequence[str] = ()) -> tuple[EvalCon
     if unknown:
         known = ", ".join(task.name for task in cfg.tasks)
         raise InputError(f"{path}: goals.instructions names {', '.join(unknown)}; expected tasks: {known}")
-    return cfg, goals
+    folder = Path(path).absolute().parent / goals.visuals_folder
+    return cfg, goals.model_copy(update={"visuals_folder": str(folder)})

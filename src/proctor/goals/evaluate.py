@@ -13,7 +13,7 @@ from proctor.goals.ablation import ablation_config, read_ablation
 from proctor.goals.asking import ask
 from proctor.goals.build import build_report
 from proctor.goals.collect import task_instructions
-from proctor.goals.config import GoalsCfg
+from proctor.goals.config import VISUAL, GoalsCfg
 from proctor.goals.records import Records, read_records, write_records
 from proctor.goals.visuals import INDEX, Visuals, read_visuals
 from proctor.record.rundir import RunDir
@@ -67,6 +67,7 @@ def _visuals(goals: GoalsCfg) -> tuple[Visuals | None, str]:
 
 def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, folder: str | Path | None) -> Finished:
     if folder is not None:
+        _check_priors(folder, records)
         return resume(folder, (), hooks)
     visuals = records.visuals
     tasks = [] if visuals is None else [t for t in records.tasks if t in visuals.tasks and len(visuals.tasks[t].trial)]
@@ -76,6 +77,17 @@ def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, folder: str | Path 
             "`proctor goals collect CONFIG`, or leave goals.ablation out"
         )
     return start(ablation_config(cfg, records.goals, tasks), hooks)
+
+
+def _check_priors(folder: str | Path, records: Records) -> None:
+    """Raise InputError unless the ablation in a folder is of these priors."""
+    known = {agent.name: agent.options.get("goals") for agent in RunDir.open(folder).config().agents}
+    wanted = {prior.name: {"target": prior.target, "kwargs": prior.kwargs} for prior in records.goals.evaluated}
+    if {name: goals for name, goals in known.items() if name != VISUAL} != wanted:
+        raise InputError(
+            f"the ablation in {folder} is of other priors ({', '.join(known)}) than the config's "
+            f"({', '.join(wanted)}), or of others by these names; leave --run out to begin a new one"
+        )
 
 
 def report(folder: str | Path) -> GoalsReport:

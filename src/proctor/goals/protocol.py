@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class GoalModel(abc.ABC):
     """Height and width of these frames."""
     text_space: str | None = None
     """Of `encode_text`; None: there is no text encoder to be asked."""
-    fingerprint: ClassVar[str] | str = ""
+    fingerprint: str = ""
     """Changes where the weights do; part of the encoder's hash, which decides whether stored pictures may be used."""
 
     @abc.abstractmethod
