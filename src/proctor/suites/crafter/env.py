@@ -31,6 +31,7 @@ class CrafterEnv(Env):
     """One player in one world."""
 
     max_steps = MOST_STEPS
+    skips_observations = True
 
     def __init__(self, options: CrafterOptions):
         self.options = options
@@ -45,13 +46,16 @@ class CrafterEnv(Env):
         return self._observation()
 
     def step(self, action: Any) -> Step:
+        return self.step_unseen(action)._replace(observation=self._observation())
+
+    def step_unseen(self, action: Any) -> Step:
         self._simulator.step(int(action))
         player = self._simulator.player
         success = player.achievements[self.options.task] > 0
         health, before = int(player.health), self._health
         self._health = health
         reward = float(success) + REWARD_HEALTH * (health - before)
-        return Step(self._observation(), reward, success or health <= 0, False, success, self._signals())
+        return Step(None, reward, success or health <= 0, False, success, self._signals())
 
     def _signals(self) -> dict[str, Any]:
         player = self._simulator.player
@@ -71,7 +75,7 @@ class CrafterEnv(Env):
         return ACTIONS.index("noop")
 
     def _observation(self) -> dict[str, Any]:
-        player, whole = self._simulator.player, self._simulator.map()
+        player, whole = self._simulator.player, self._simulator.map
         found: dict[str, Any] = {
             "local": _around(whole, player.pos),
             "inventory": np.array([player.inventory[name] for name in ITEMS], np.uint8),

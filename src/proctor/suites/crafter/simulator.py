@@ -90,6 +90,9 @@ def _new_env(area: int, size: int) -> Any:
 class Simulator:
     """One world of Crafter with its player. `area`: side of the world in cells; `size`: of a picture in pixels."""
 
+    map: np.ndarray
+    """uint8 (area, area), indexed [x, y]: numbers of `names.CELLS`. A new one at every step."""
+
     def __init__(self, area: int, size: int):
         self._crafter = import_crafter()
         self._area = area
@@ -119,13 +122,11 @@ class Simulator:
         env._step, env._player, env._last_health, env._unlocked = 0, player, player.health, set()
         env._update_time()
         self._seed = seed
+        self.map = env._sem_view()
 
     def step(self, action: int) -> None:
-        self._env.step(action)
-
-    def map(self) -> np.ndarray:
-        """uint8 (area, area), indexed [x, y]: numbers of `names.CELLS`."""
-        return self._env._sem_view()
+        _, _, _, info = self._env.step(action)
+        self.map = info["semantic"]
 
     def image(self) -> np.ndarray:
         """What the player sees, uint8 (size, size, 3). The noise of the dark is drawn from the seed and the step."""
