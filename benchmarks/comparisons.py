@@ -141,9 +141,51 @@ def soccer(repeats: int) -> list[Row]:
     return [Row("penalty kick, 2 processes", two, other, "two bare processes", "steps/s", goal, ratio >= 0.9, ratio)]
 
 
+def staged(repeats: int) -> list[Row]:
+    """A planner of 60 ms and an expert of 20 ms whatever the batch, 7 expert calls per plan, 16 slots."""
+    return [row for lengths in ("equal", "random") for row in _staged(repeats, lengths)]
+
+
+def _staged(repeats: int, lengths: str) -> list[Row]:
+    ours, theirs = in_turn(
+        repeats, lambda: sides.staged("plans", lengths, "16"), lambda: sides.staged("loop", lengths)
+    )  # fmt: skip
+    found, share = middle(ours), middle(ours)["share"]
+    loop, ratio = middle(theirs)["steady"], paired(ours, "steady", theirs, "steady")
+    name, plans = f"planner and expert, {lengths} lengths, 16 slots", found["steady"]
+    note = f"rows per forward: plan {found['plan rows']:.1f}, act {found['act rows']:.1f}"
+    goal, met = ("at least 0.9", share >= 0.9) if lengths == "equal" else ("", None)
+    return [
+        Row(name, plans, plans / share, "ideal", "plans/s", goal, met, share, note),
+        Row(name, plans, loop, "a serial loop", "plans/s", "", None, ratio),
+    ]
+
+
+def parallel(repeats: int) -> list[Row]:
+    """A policy that sleeps 20 ms per forward whatever the batch, at 1, 4, 8 and 16 slots or vla-eval shards."""
+    return [row for slots in (1, 4, 8, 16) for row in _parallel(repeats, str(slots))]
+
+
+def _parallel(repeats: int, slots: str) -> list[Row]:
+    ours, theirs = in_turn(
+        repeats, lambda: sides.proctor("parallel", slots), lambda: sides.vla_eval("parallel", slots)
+    )  # fmt: skip
+    steady, default = middle(ours)["steady"], middle(theirs)["default"]
+    best, rate = fastest([{k: v for k, v in one.items() if k != "default"} for one in theirs])
+    ratio, batched = paired(ours, "steady", theirs, "default"), paired(ours, "steady", theirs, best)
+    name = f"20 ms per forward, {slots} parallel"
+    goal, met = ("at least 5", ratio >= 5) if slots == "16" else ("", None)
+    return [
+        Row(name, steady, default, "vla-eval, as it is by default", "steps/s", goal, met, ratio),
+        Row(name, steady, rate, f"vla-eval, {best}", "steps/s", "", None, batched),
+    ]
+
+
 COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
     "overhead": overhead,
     "batching": batching,
+    "staged": staged,
+    "parallel": parallel,
     "cameras": cameras,
     "workers": workers,
     "start": start,

@@ -1,6 +1,7 @@
 """Proctor's side of the comparisons.
 
     python -m benchmarks.proctor_side overhead|batching|cameras
+    python -m benchmarks.proctor_side parallel SLOTS
     python -m benchmarks.proctor_side busy WORK EPISODES
     python -m benchmarks.proctor_side memory TRIALS
 
@@ -61,6 +62,11 @@ def batching() -> dict[str, float]:
     return measure(config("Trivial", "SleepyPolicy", 32), 32 * EPISODE_STEPS)
 
 
+def parallel(slots: str) -> dict[str, float]:
+    trials = 2 * int(slots)
+    return measure(config("Trivial", "SleepyPolicy", trials, num_parallel=int(slots)), trials * EPISODE_STEPS)
+
+
 def cameras() -> dict[str, float]:
     return measure(config("Cameras", "CameraPolicy", 64, workers=2), 64 * EPISODE_STEPS)
 
@@ -76,7 +82,10 @@ def memory(trials: str) -> dict[str, float]:
     return measure(raw, int(trials) * 5)
 
 
-PARTS = {"overhead": overhead, "batching": batching, "cameras": cameras, "busy": busy, "memory": memory}
+PARTS = {
+    "overhead": overhead, "batching": batching, "parallel": parallel, "cameras": cameras, "busy": busy,
+    "memory": memory,
+}  # fmt: skip
 
 if __name__ == "__main__":
     print(json.dumps(PARTS[sys.argv[1]](*sys.argv[2:])))

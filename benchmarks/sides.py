@@ -34,6 +34,10 @@ def soccer(*arguments: str) -> Measured:
     return _json([sys.executable, "-m", "benchmarks.soccer", *arguments])
 
 
+def staged(*arguments: str) -> Measured:
+    return _json([sys.executable, "-m", "benchmarks.staged", *arguments])
+
+
 def vla_eval(*arguments: str) -> Measured:
     """Every configuration that was tried, with its steps per second."""
     script = ROOT / "benchmarks" / "vla_eval_side.py"

@@ -1,6 +1,7 @@
 """The vla-eval side of the comparisons, run in an environment of its own; needs nothing of Proctor.
 
     python vla_eval_side.py overhead|images|images_raw|batching
+    python vla_eval_side.py parallel SHARDS
 
 Prints one JSON line: the steps per second of every configuration that was tried; the caller keeps the best.
 None of them saves anything (`no_save`), though vla-eval records to SQLite by default.
@@ -108,8 +109,8 @@ class AsyncServer(ModelServer):
 class SleepyServer(PredictModelServer):
     """20 ms per forward whatever the batch."""
 
-    def __init__(self, max_wait_time: float) -> None:
-        super().__init__(max_batch_size=16, max_wait_time=max_wait_time)
+    def __init__(self, max_wait_time: float, max_batch_size: int = 16) -> None:
+        super().__init__(max_batch_size=max_batch_size, max_wait_time=max_wait_time)
         self.served = Served()
 
     def predict_batch(self, obs_batch: list[Any], ctx_batch: list[Any]) -> list[dict[str, Any]]:
@@ -140,11 +141,11 @@ def evaluate(server: ModelServer, episodes: int, images: bool = False) -> float:
     return (episodes - short) * EPISODE_STEPS / (seconds[1] - seconds[0])
 
 
-def sharded(server: PredictServer | SleepyServer, shards: int, images: bool = False) -> float:
-    """Steps per second of shard processes on one server, two episodes each, while all of them are at work."""
+def sharded(server: PredictServer | SleepyServer, shards: int, images: bool = False, episodes: int = 2) -> float:
+    """Steps per second of shard processes on one server, so many episodes each, while all of them are at work."""
     with vla_eval.serve_background(server) as handle, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.json"
-        path.write_text(json.dumps({**config(2 * shards, images), "server": {"url": handle.url}}))
+        path.write_text(json.dumps({**config(episodes * shards, images), "server": {"url": handle.url}}))
         processes = [_shard(path, i, shards) for i in range(shards)]
         while all(process.poll() is None for process in processes):
             time.sleep(0.02)
@@ -188,8 +189,18 @@ def batching() -> dict[str, float]:
     return {f"16 shards, max_wait_time {s:g} s": sharded(SleepyServer(s), 16) for s in (0.01, 0.05)}
 
 
-PARTS = {"overhead": overhead, "images": images, "images_raw": images_raw, "batching": batching}
+def parallel(shards: str) -> dict[str, float]:
+    """As a server is by default, which is one observation at a time, and batched."""
+    count = int(shards)
+    alone = sharded(SleepyServer(0.01, max_batch_size=1), count, episodes=1)
+    batched = {f"batched, max_wait_time {s:g} s": sharded(SleepyServer(s, max(count, 2)), count) for s in (0.01, 0.05)}
+    return {"default": alone, **batched}
+
+
+PARTS = {
+    "overhead": overhead, "images": images, "images_raw": images_raw, "batching": batching, "parallel": parallel,
+}  # fmt: skip
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
-    print(json.dumps(PARTS[sys.argv[1]]()))
+    print(json.dumps(PARTS[sys.argv[1]](*sys.argv[2:])))

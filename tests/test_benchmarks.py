@@ -72,3 +72,20 @@ def test_vla_eval_sees_the_same_environment(monkeypatch: pytest.MonkeyPatch) -> 
     picture = "np.stack([x, y, (x + y) // 2], axis=-1).astype(np.uint8)"
     assert picture in source
     assert picture in Path(benchmarks.envs.__file__).read_text()
+
+
+def test_a_share_is_what_was_slept_of_what_the_slots_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.staged import Forwards
+
+    forwards = Forwards(began=10.0, ended=[("plan", 10.1, 2), ("act", 10.2, 2), ("act", 10.4, 1), ("plan", 12.0, 2)])
+    rates = forwards.rates(until=10.5, slots=2)
+    assert rates["steady"] == pytest.approx(2 / 0.5)
+    assert rates["share"] == pytest.approx((2 * 0.06 + 3 * 0.02) / (2 * 0.5))
+
+
+def test_the_serial_loop_makes_no_more_plans_than_its_sleep_allows() -> None:
+    done = module("benchmarks.staged", "loop", "random")
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(done.stdout.splitlines()[-1])
+    assert 0 < measured["share"] <= 1
