@@ -173,9 +173,7 @@ def test_a_stopped_ablation_goes_on(collected: Path, tmp_path: Path) -> None:
 
 def test_going_on_with_other_priors_is_refused(whole: Evaluated, collected: Path, tmp_path: Path) -> None:
     config = goals_config(tmp_path, visuals_folder=str(collected), priors=PRIORS[:2], ablation=ABLATION)
-    with pytest.raises(
-        InputError, match=r"is of other priors .visual goal, truth, .* than the config's .truth, "
-    ):
+    with pytest.raises(InputError, match=r"is of other priors .visual goal, truth, .* than the config's .truth, "):
         evaluate(*load_goals(config), folder=whole.folder)
 
 

@@ -125,7 +125,9 @@ def test_k_must_be_there(k: int) -> None:
 
 def test_spaces_do_not_mix() -> None:
     one, other = Embeddings(directions(2, 3), "clip/picture"), Embeddings(directions(2, 3), "clip/text")
-    with pytest.raises(SpaceMismatch, match="goal accuracy compares embeddings of the space clip/picture with .*text: a"):
+    with pytest.raises(
+        SpaceMismatch, match=r"goal accuracy compares embeddings of the space clip/picture with .*text: a"
+    ):
         same_space(one, other, "goal accuracy")
     with pytest.raises(SpaceMismatch, match="putting embeddings together"):
         stacked([one, other])
