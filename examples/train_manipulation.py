@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from proctor.errors import InputError
 from proctor.policies.waypoint_flow.cfg import NetCfg
 from proctor.policies.waypoint_flow.demos import Demos, read_demos
 
@@ -120,6 +121,9 @@ def collect(per_task: int, seed: int) -> Demos:
 
 
 def gathered(shows: list[tuple[int, Show]], instructions: list[str]) -> Demos:
+    """The shows of all tasks in one. Raises InputError where there is none."""
+    if not shows:
+        raise InputError("no expert has shown its task; ask for more with --per-task")
     images = [(demo, step, image) for demo, (_, show) in enumerate(shows) for step, image in show.images.items()]
     return Demos(
         image=np.stack([image for _, _, image in images]),

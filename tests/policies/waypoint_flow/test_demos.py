@@ -83,6 +83,11 @@ def test_another_archive_holds_no_demonstrations(tmp_path: Path) -> None:
         read_demos(tmp_path / "other.npz")
 
 
+def test_a_missing_archive_says_how_it_is_made(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no file .*demos\.npz; make it with: python examples/train_manip"):
+        read_demos(tmp_path / "demos.npz")
+
+
 @given(st.text(max_size=60))
 def test_words_are_numbers_of_the_vocabulary(text: str) -> None:
     tokens = word_tokens(text, 50)

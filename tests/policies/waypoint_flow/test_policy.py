@@ -101,6 +101,7 @@ IMAGE = spaces.Box(0, 255, (64, 64, 3), np.uint8)
         ({}, {"image": "image/wrist"}, "expected one image"),
         ({"image/corner3": spaces.Box(0, 255, (32, 32, 3), np.uint8)}, {}, "set the task's camera and image size"),
         ({"state": None}, {}, 'expected an entry "state" that begins with end effector'),
+        ({}, {"waypoints": 5}, "options.waypoints is 5; the checkpoint plans 4"),
         ({}, {"instructions": {}}, 'task "room" says no instruction; tell the policy what to do with options.instruc'),
         ({}, {"instructions": {"room": "go " * 13}}, "has 13 words; the checkpoint reads 12. Shorten it"),
     ],

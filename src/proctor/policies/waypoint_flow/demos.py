@@ -53,7 +53,9 @@ class Demos:
 
 
 def read_demos(path: Path) -> Demos:
-    """What `Demos.save` wrote. Raises InputError for another file."""
+    """What `Demos.save` wrote. Raises InputError for another file, or none."""
+    if not path.is_file():
+        raise InputError(f"no file {path}; make it with: python examples/train_manipulation.py collect {path.name}")
     with np.load(path, allow_pickle=False) as found:
         missing = [name for name in FILES if name not in found]
         if missing:

@@ -79,7 +79,7 @@ def examples_of(demos: Demos, cfg: NetCfg, device: str) -> Examples:
 def fit(demos: Demos, net: NetCfg, cfg: LearningCfg, device: str, report: Report = print) -> Nets:
     """Networks that imitate the demonstrations: a running average of the weights. What they make of the demonstrations
     that were held out is reported as they learn."""
-    generator = torch.Generator(device).manual_seed(cfg.seed)
+    chance = Chance(torch.Generator(device).manual_seed(cfg.seed), cfg)
     seen, unseen = _split(demos, net, cfg, device)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(cfg.seed)
@@ -88,9 +88,9 @@ def fit(demos: Demos, net: NetCfg, cfg: LearningCfg, device: str, report: Report
     optimiser = torch.optim.AdamW(nets.parameters(), lr=cfg.rate, weight_decay=cfg.decay, betas=(0.9, 0.99))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _pace(step, cfg))
     for step in range(1, cfg.steps + 1):
-        rows = torch.randint(len(seen), (cfg.batch,), device=device, generator=generator)
+        rows = torch.randint(len(seen), (cfg.batch,), device=device, generator=chance.generator)
         with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=device != "cpu"):
-            planner_loss, expert_loss = losses(nets, seen.take(rows), cfg, generator)
+            planner_loss, expert_loss = losses(nets, seen.take(rows), chance)
         optimiser.zero_grad(set_to_none=True)
         (planner_loss + expert_loss).backward()
         torch.nn.utils.clip_grad_norm_(nets.parameters(), 1.0)
@@ -98,7 +98,7 @@ def fit(demos: Demos, net: NetCfg, cfg: LearningCfg, device: str, report: Report
         schedule.step()
         _follow(average, nets, min(cfg.average, step / (step + 10)))
         if step % max(1, cfg.steps // 12) == 0:
-            errors = "" if len(unseen) == 0 else "; held out: " + measured(average, unseen, generator)
+            errors = "" if len(unseen) == 0 else "; held out: " + measured(average, unseen, chance)
             report(f"step {step}: planner {planner_loss.item():.4f}, expert {expert_loss.item():.4f}{errors}")
     return average
 
@@ -125,11 +125,38 @@ def _pace(step: int, cfg: LearningCfg) -> float:
     return 0.5 * (1 + math.cos(math.pi * min(1.0, step / cfg.steps)))
 
 
-def losses(nets: Nets, rows: Examples, cfg: LearningCfg, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+@dataclass(frozen=True)
+class Chance:
+    """What is drawn while learning, all of it from one generator."""
+
+    generator: torch.Generator
+    cfg: LearningCfg
+
+    def normal(self, like: Tensor) -> Tensor:
+        return torch.randn(like.shape, device=like.device, generator=self.generator)
+
+    def uniform(self, like: Tensor) -> Tensor:
+        return torch.rand(like.shape, device=like.device, generator=self.generator)
+
+    def other_light(self, image: Tensor) -> Tensor:
+        """Images in [0, 1], each a little brighter or darker, with more or less contrast, and some grain."""
+        one = image[:, :1, :1, :1]
+        light, contrast = (0.1 * (self.uniform(one) - 0.5) for _ in range(2))
+        return ((image.float() / 255 - 0.5) * (1 + contrast) + 0.5 + light + 0.01 * self.normal(image)).clamp(0, 1)
+
+    def way_lengths(self, rows: Examples, chunk: int) -> Tensor:
+        """Steps (B,) of the ways to learn: half end at the next waypoint, half anywhere within a chunk."""
+        longest = rows.left.clamp(max=chunk)
+        anywhere = 1 + (self.uniform(rows.left) * longest).long()
+        next_waypoint = (rows.durations[:, 0] * chunk).round().long()
+        return torch.where(self.uniform(rows.left) < 0.5, next_waypoint, anywhere).clamp(min=1).minimum(longest)
+
+
+def losses(nets: Nets, rows: Examples, chance: Chance) -> tuple[Tensor, Tensor]:
     """The planner's and the expert's loss on these rows."""
-    image = _other_light(rows.image, generator)
-    state = rows.state + cfg.state_noise * _normal(rows.state, generator)
-    return _planner_loss(nets, rows, image, state), _expert_loss(nets, rows, (image, state), (cfg, generator))
+    image = chance.other_light(rows.image)
+    state = rows.state + chance.cfg.state_noise * chance.normal(rows.state)
+    return _planner_loss(nets, rows, image, state), _expert_loss(nets, rows, (image, state), chance)
 
 
 def _planner_loss(nets: Nets, rows: Examples, image: Tensor, state: Tensor) -> Tensor:
@@ -140,45 +167,24 @@ def _planner_loss(nets: Nets, rows: Examples, image: Tensor, state: Tensor) -> T
     return (off * there).sum() / there.sum() + 0.3 * late.mean()
 
 
-def _expert_loss(
-    nets: Nets, rows: Examples, seen: tuple[Tensor, Tensor], drawing: tuple[LearningCfg, torch.Generator]
-) -> Tensor:
+def _expert_loss(nets: Nets, rows: Examples, seen: tuple[Tensor, Tensor], chance: Chance) -> Tensor:
     """Flow matching: from noise at time 0 to the chunk at time 1 on a straight line, whose direction is to be told at
-    any time between. Half of the ways end at the next waypoint, half anywhere within a chunk."""
-    (image, state), (cfg, generator) = seen, drawing
-    chunk = nets.cfg.chunk
-    steps = _way_lengths(rows, chunk, generator)
-    end = rows.ahead[torch.arange(len(rows)), steps - 1]
-    start = torch.where(_uniform(state[:, :1], generator) < 0.5, rows.behind, rows.state)
-    start, end = (at + cfg.way_noise * _normal(at, generator) for at in (start, end))
+    any time between."""
+    (image, state), chunk = seen, nets.cfg.chunk
+    steps = chance.way_lengths(rows, chunk)
+    end = rows.ahead[torch.arange(len(rows), device=steps.device), steps - 1]
+    start = torch.where(chance.uniform(state[:, :1]) < 0.5, rows.behind, rows.state)
+    start, end = (at + chance.cfg.way_noise * chance.normal(at) for at in (start, end))
     context = nets.expert.look(image, rows.tokens, rows.mask, way_of(state, start, end, steps / chunk))
-    time = _uniform(state[:, 0], generator)
-    noise = _normal(rows.chunk, generator)
+    time, noise = chance.uniform(state[:, 0]), chance.normal(rows.chunk)
     at = noise + time[:, None, None] * (rows.chunk - noise)
     error = (nets.expert.velocity(at, time, context) - (rows.chunk - noise)).square().mean(-1)
     counted = (torch.arange(chunk, device=steps.device) < steps[:, None]).float()
     return (error * counted).sum() / counted.sum()
 
 
-def _way_lengths(rows: Examples, chunk: int, generator: torch.Generator) -> Tensor:
-    longest = rows.left.clamp(max=chunk)
-    anywhere = 1 + (_uniform(rows.durations[:, 0], generator) * longest).long()
-    next_waypoint = (rows.durations[:, 0] * chunk).round().long()
-    planned = _uniform(rows.durations[:, 0], generator) < 0.5
-    return torch.where(planned, next_waypoint, anywhere).clamp(min=1).minimum(longest)
-
-
-def _other_light(image: Tensor, generator: torch.Generator) -> Tensor:
-    """Images in [0, 1], each a little brighter or darker, with more or less contrast, and some grain."""
-    one = image[:, :1, :1, :1].float()
-    light, contrast = (0.1 * (_uniform(one, generator) - 0.5) for _ in range(2))
-    plain = image.float() / 255
-    grain = 0.01 * torch.randn(image.shape, device=image.device, generator=generator)
-    return ((plain - 0.5) * (1 + contrast) + 0.5 + light + grain).clamp(0, 1)
-
-
 @torch.inference_mode()
-def measured(nets: Nets, rows: Examples, generator: torch.Generator) -> str:
+def measured(nets: Nets, rows: Examples, chance: Chance) -> str:
     """How far off waypoints, durations and actions are."""
     image = rows.image.float() / 255
     waypoints, durations = nets.planner(image, rows.tokens, rows.mask, rows.state)
@@ -189,16 +195,8 @@ def measured(nets: Nets, rows: Examples, generator: torch.Generator) -> str:
     chunk = nets.cfg.chunk
     steps = (rows.durations[:, 0] * chunk).round().long().clamp(1, chunk)
     way = way_of(rows.state, rows.behind, rows.waypoints[:, 0], steps / chunk)
-    actions = nets.expert.denoise(_normal(rows.chunk, generator), nets.expert.look(image, rows.tokens, rows.mask, way))
+    actions = nets.expert.denoise(chance.normal(rows.chunk), nets.expert.look(image, rows.tokens, rows.mask, way))
     counted = torch.arange(chunk, device=steps.device) < steps[:, None]
     wrong = (actions - rows.chunk).abs().mean(-1)[counted].mean().item()
     by_place = ", ".join(f"{100 * off[:, k][there[:, k]].mean().item():.1f}" for k in range(off.shape[1]))
     return f"waypoints {by_place} cm, durations {late.mean().item():.2f} steps, actions {wrong:.3f}"
-
-
-def _normal(like: Tensor, generator: torch.Generator) -> Tensor:
-    return torch.randn(like.shape, device=like.device, generator=generator)
-
-
-def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
-    return torch.rand(like.shape, device=like.device, generator=generator)

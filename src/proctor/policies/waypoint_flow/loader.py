@@ -48,6 +48,8 @@ class WaypointFlowLoader(Loader):
         from proctor.policies.waypoint_flow.policy import Habits, Senses, WaypointFlowPolicy
 
         nets = load_nets(self.checkpoint(agent, base), torch_device(agent.device))
+        if options.waypoints > nets.cfg.waypoints:
+            raise InputError(f"options.waypoints is {options.waypoints}; the checkpoint plans {nets.cfg.waypoints}")
         told = {task: _instruction(task, options, spaces) for task in spaces.observation}
         for task, text in told.items():
             _check_length(task, text, nets.cfg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,13 +86,13 @@ class WaypointFlowPolicy(WaypointPolicy):
         return np.clip(actions.float().cpu().numpy(), -1.0, 1.0)
 
     def _state(self, batch: Batch) -> np.ndarray:
-        return np.asarray(entry(batch.observation, self.senses.state)[:, :STATE_DIM], np.float64)
+        return np.asarray(batch.observation[self.senses.state][:, :STATE_DIM], np.float64)
 
     def _seen(self, batch: Batch) -> tuple[Any, Any, Any]:
         """Image, tokens and mask on the device; bytes travel, and become numbers there."""
         import torch
 
-        pixels = torch.from_numpy(np.array(entry(batch.observation, self.senses.image))).to(self.device)
+        pixels = torch.from_numpy(np.array(batch.observation[self.senses.image])).to(self.device)
         image = pixels.permute(0, 3, 1, 2).to(self.dtype) / 255
         return (
             image,
@@ -112,8 +112,3 @@ def _forwards(nets: Nets) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     expert = nets.expert
     return Replayed(nets.planner), Replayed(lambda *inputs: expert.denoise(inputs[-1], expert.look(*inputs[:-1])))
-
-
-def entry(observation: Mapping[str, Any], name: str) -> np.ndarray:
-    """An entry of a dict observation."""
-    return observation[name]
