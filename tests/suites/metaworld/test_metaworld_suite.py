@@ -169,8 +169,7 @@ def test_upright_turns_what_the_corner_cameras_see(make: Callable[..., Metaworld
 
 def test_shadows_are_drawn_where_they_are_asked_for(make: Callable[..., MetaworldEnv]) -> None:
     needs_frames()
-    plain, again, shadows = (make(**SMALL, shadows=on).reset(0, 0)["image/corner2"] for on in (False, False, True))
-    np.testing.assert_array_equal(plain, again)
+    plain, shadows = (make(**SMALL, shadows=on).reset(0, 0)["image/corner2"] for on in (False, True))
     assert (shadows != plain).any()
 
 
