@@ -40,10 +40,11 @@ def test_what_a_config_leaves_open_is_filled_in(keys, expected, tmp_path: Path) 
 
 
 def test_the_yaml_says_the_proposal(tmp_path: Path) -> None:
-    cfg = config_from_dict(examination(tmp_path))
+    cfg = config_from_dict(examination(tmp_path, agents=[policy("Linear"), policy("Noisy")]))
     assert yaml_lines(cfg, Settings(0, 32, 64, 0.004)) == [
-        "workers: inline", "num_parallel: 32", "agents:", "- name: linear", "  options:", "    max_batch: 64",
-        "    max_wait_s: 0.004",
+        "workers: inline", "num_parallel: 32", "agents:",
+        "- name: linear", "  options:", "    max_batch: 64", "    max_wait_s: 0.004",
+        "- name: noisy", "  options:", "    max_batch: 64", "    max_wait_s: 0.004",
     ]  # fmt: skip
 
 
@@ -64,9 +65,11 @@ def test_tune_measures_proposes_and_tries(tuned: tuple[Tuning, list[str]]) -> No
     assert set(found.env_s) == {"toy"}
     assert found.forwards["noisy"].horizon == 3
     assert set(found.forwards["twostages"].stages[1]) == {"plan", "act"}
-    assert all(rated.measured > 0 and rated.predicted > 0 for rated in (found.current, found.proposal))
+    assert all(rated.measured > 0 and rated.predicted > 0 for rated in (found.current, *found.tried))
     assert found.proposal.settings.num_parallel <= 8
-    assert told[-2:] == ["a short run as it is", "a short run as proposed"]
+    assert told[2] == 'asking agent "noisy"'
+    assert told[-3:-2] == ["a short run with inline workers and 4 slots"]
+    assert found.proposal.measured == max(rated.measured for rated in found.tried)
 
 
 def test_a_policy_that_breaks_is_named(tmp_path: Path) -> None:
@@ -81,17 +84,17 @@ def test_a_policy_that_breaks_is_named(tmp_path: Path) -> None:
 )
 def test_the_verb_says_what_was_found(gain, ends, tuned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     faster = replace(tuned[0].proposal, measured=gain * tuned[0].current.measured, settings=Settings(1, 4, 16, 0.25))
-    monkeypatch.setattr("proctor.tune.tune", lambda *_: replace(tuned[0], proposal=faster))
+    monkeypatch.setattr("proctor.tune.tune", lambda *_: replace(tuned[0], tried=[faster]))
     config = tmp_path / "exam.yml"
     config.write_text(yaml.safe_dump(examination(tmp_path)))
     printed = CliRunner().invoke(app, ["tune", str(config)])
     assert printed.exit_code == 0, printed.output
-    for words in ("steps/s of one worker", "to a worker process and back", "predicted steps/s", "as it is", "proposed"):
+    for words in ("steps/s of one worker", "until the answer", "predicted steps/s", "as it is", "tried"):
         assert words in printed.stdout
     assert printed.stdout.rstrip().endswith(ends)
     found = json.loads(CliRunner().invoke(app, ["tune", str(config), "--json"]).stdout)
     assert (found["gain"], found["worth_it"]) == (pytest.approx(gain), gain > 1)
-    assert {"env_s", "forwards", "transfer_s", "current"} <= set(found)
+    assert {"env_s", "forwards", "costs", "current", "tried", "proposal"} <= set(found)
     assert yaml.safe_load("\n".join(found["yaml"]))["agents"] == [
         {"name": "linear", "options": {"max_batch": 16, "max_wait_s": 0.25}}
     ]

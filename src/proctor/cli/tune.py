@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def tune_command(
     config: Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file.")],
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="For each measurement: tasks, agents, four short runs.")
+        float, typer.Option(min=0.1, help="For each measurement: the tasks, each agent, six short runs.")
     ] = 2.0,
     most_parallel: Annotated[int, typer.Option(min=1, help="Propose no more slots than this.")] = 128,
     sets: Sets = None,
@@ -27,8 +27,8 @@ def tune_command(
 ) -> None:
     """Measure steps, forwards and transfer here, and propose workers, num_parallel, max_batch and max_wait_s.
 
-    The proposal and the config as it is are both tried in a short run. Nothing is kept, and no result depends on these
-    settings.
+    The config as it is and two candidates are tried in short runs; the faster candidate is proposed. Nothing is kept,
+    and no result depends on these settings.
     """
     from proctor.config import load_config
     from proctor.tune import TuneCfg, tune, yaml_lines
@@ -69,8 +69,9 @@ def _costs(found: Tuning) -> Table:
     table = _table("environment", "a step", "steps/s of one worker")
     for task, seconds in found.env_s.items():
         table.add_row(task, _time(seconds), f"{1 / seconds:,.0f}")
-    table.add_row("through the engine, inline", f"+ {_time(found.engine_s)}", "")
-    table.add_row("to a worker process and back", f"+ {_time(found.transfer_s)}", "")
+    table.add_row("an ask, inline", f"+ {_time(found.costs.engine_s)}", "")
+    table.add_row("an ask from a worker process: until the answer", f"+ {_time(found.costs.transfer_s)}", "")
+    table.add_row("an ask from a worker process: work of all cores", f"+ {_time(found.costs.message_s)}", "")
     return table
 
 
@@ -86,7 +87,7 @@ def _forwards(found: Tuning) -> Table:
 
 def _rates(found: Tuning) -> Table:
     table = _table("settings", "workers", "num_parallel", "max_batch", "max_wait_s", "predicted steps/s", "measured")
-    for name, rated in (("as it is", found.current), ("proposed", found.proposal)):
+    for name, rated in (("as it is", found.current), *(("tried", rated) for rated in found.tried)):
         s = rated.settings
         wait = "adaptive" if s.max_wait_s is None else f"{s.max_wait_s:g}"
         predicted = f"{rated.predicted:,.0f} ({rated.bound})"

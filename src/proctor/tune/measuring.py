@@ -37,6 +37,10 @@ class ForwardCost:
     stages: dict[int, dict[str, float]] = field(default_factory=dict)
 
 
+CROWD = 16
+"""Slots of the runs that show what a message costs when there are many."""
+
+
 # Environments ---------------------------------------------------------------------------------------------------------
 
 
@@ -207,9 +211,27 @@ def run_rate(cfg: EvalConfig, seconds: float) -> float:
     return progress.steps / whole
 
 
-def lone_step_seconds(cfg: EvalConfig, seconds: float) -> tuple[float, float]:
-    """Seconds from step to step with one slot and an agent that does nothing: inline, and through a worker process."""
-    alone = cfg.model_copy(update={"agents": (AgentCfg(name="zero", policy="zero"),), "num_parallel": 1})
-    inline, process = WorkersCfg(kind="inline"), WorkersCfg(kind="process", count=1)
-    inline_s, process_s = (1.0 / run_rate(alone.model_copy(update={"workers": w}), seconds) for w in (inline, process))
-    return inline_s, process_s
+@dataclass(frozen=True)
+class StepSeconds:
+    """From step to step of a run whose agent does nothing."""
+
+    inline: float
+    """In one process, many slots."""
+    lone: float
+    """One slot in one worker process: every step waits for its answer."""
+    crowded: float
+    """Many slots in as many worker processes as there are cores."""
+
+
+def step_seconds(cfg: EvalConfig, cores: int, seconds: float) -> StepSeconds:
+    """Three short runs."""
+    idle = cfg.model_copy(update={"agents": (AgentCfg(name="zero", policy="zero"),)})
+
+    def measured(workers: WorkersCfg, slots: int) -> float:
+        return 1.0 / run_rate(idle.model_copy(update={"workers": workers, "num_parallel": slots}), seconds)
+
+    return StepSeconds(
+        inline=measured(WorkersCfg(kind="inline"), CROWD),
+        lone=measured(WorkersCfg(kind="process", count=1), 1),
+        crowded=measured(WorkersCfg(kind="process", count=cores), max(CROWD, cores)),
+    )

@@ -1,18 +1,22 @@
 """From costs to a rate: which part of an examination would be the slowest under some settings.
 
-A step costs its environment `env_s`. Every `horizon` steps a slot asks its policy: the request and its answer take
-`transfer_s` between worker and engine, of which the engine's own thread spends `engine_s`, and a forward of n rows
-takes `forward_s(n)`. Five things bound the rate: the workers, the engine's thread, the policy, the slots (each waits
-for its own answer), and the machine's cores, which all of these share. The least bound is the prediction. It leaves out
-what overlaps badly, so it is a little too good.
+A step costs its environment `env_s`. Every `horizon` steps a slot asks its policy. The engine's thread spends
+`engine_s` on an ask; where it comes from a worker process, the answer is there `transfer_s` later, and all processes
+together spend `message_s` on it. A forward of n rows takes `forward_s(n)`. Five things bound the rate: the workers, the
+engine's thread, the policy, the slots (each waits for its own answer), and the machine's cores, which all of these
+share. The least bound is the prediction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LARGEST_WAIT_S = 0.05
+SHORT_S = 0.002
+"""For forwards shorter than this the engine's own rule, which looks at what the workers still have to do, is better
+than any fixed wait."""
+SLOTS_PER_WORKER = 4
 NEAR = 0.95
 """A proposal may be this share of the best prediction where it takes fewer slots and workers."""
 
@@ -26,8 +30,11 @@ class Costs:
     forwards: Mapping[int, float]
     horizon: float = 1.0
     """Steps per answer."""
-    transfer_s: float = 0.0
     engine_s: float = 0.0
+    transfer_s: float = 0.0
+    """A slot's wait."""
+    message_s: float = 0.0
+    """The cores' work."""
     cores: int = 1
     policy_on_cores: bool = True
     """False: on an accelerator or another machine."""
@@ -65,7 +72,7 @@ def bounds(costs: Costs, settings: Settings) -> dict[str, float]:
             "the one thread": 1.0 / (costs.env_s + costs.engine_s / horizon + forward / (rows * horizon)),
         }
     engine_s = costs.engine_s / horizon
-    busy = costs.env_s + costs.transfer_s / horizon + policy_s
+    busy = costs.env_s + costs.message_s / horizon + policy_s
     return {
         "the workers": settings.workers / costs.env_s,
         "the engine": 1.0 / engine_s if engine_s > 0 else float("inf"),
@@ -82,21 +89,27 @@ def predict(costs: Costs, settings: Settings) -> tuple[float, str]:
     return found[slowest], slowest
 
 
-def propose(costs: Costs, pad_to: int | None, most_slots: int = 256) -> Settings:
-    """The fewest slots and workers whose prediction is near the best. Forwards are as large as slots allow, in whole
-    blocks of `pad_to`."""
-    candidates = []
-    slots = 1
-    while slots <= most_slots:
-        for workers in range(0, min(costs.cores, slots) + 1):
-            settings = Settings(workers, slots, _max_batch(slots, pad_to))
-            candidates.append((predict(costs, settings)[0], settings))
-        slots *= 2
-    best = max(rate for rate, _ in candidates)
-    near = [settings for rate, settings in candidates if rate >= NEAR * best]
-    chosen = min(near, key=lambda s: (s.num_parallel, s.workers))
-    wait = min(costs.forward_s(min(chosen.num_parallel, chosen.max_batch)), LARGEST_WAIT_S)
-    return Settings(chosen.workers, chosen.num_parallel, chosen.max_batch, round(wait, 4))
+def propose(costs: Costs, pad_to: int | None, most_slots: int = 256) -> list[Settings]:
+    """Two candidates: the best with worker processes and the best without. Each is the one with the fewest slots, then
+    workers, whose prediction is near the best of its kind. Forwards are as large as slots allow, in whole blocks of
+    `pad_to`; a worker has several slots, so that it can step one while another waits."""
+    sizes = [1 << n for n in range(most_slots.bit_length()) if 1 << n <= most_slots]
+    inline = [Settings(0, slots, _max_batch(slots, pad_to)) for slots in sizes]
+    process = [
+        Settings(workers, slots, _max_batch(slots, pad_to))
+        for slots in sizes
+        for workers in range(1, costs.cores + 1)
+        if slots >= min(SLOTS_PER_WORKER * workers, most_slots)
+    ]
+    return [_nearest(costs, candidates) for candidates in (process, inline)]
+
+
+def _nearest(costs: Costs, candidates: list[Settings]) -> Settings:
+    rates = {settings: predict(costs, settings)[0] for settings in candidates}
+    enough = NEAR * max(rates.values())
+    chosen = min((s for s, rate in rates.items() if rate >= enough), key=lambda s: (s.num_parallel, s.workers))
+    forward = costs.forward_s(min(chosen.num_parallel, chosen.max_batch))
+    return replace(chosen, max_wait_s=None if forward < SHORT_S else round(min(forward, LARGEST_WAIT_S), 4))
 
 
 def _max_batch(slots: int, pad_to: int | None) -> int:

@@ -13,7 +13,16 @@ from proctor.policies import loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.rollout.forward import TaskEntry
 from proctor.serving import tasks_of
-from proctor.tune.measuring import ForwardCost, env_seconds, forward_cost, lone_step_seconds, run_rate, runner_of
+from proctor.tune.measuring import (
+    CROWD,
+    ForwardCost,
+    StepSeconds,
+    env_seconds,
+    forward_cost,
+    run_rate,
+    runner_of,
+    step_seconds,
+)
 from proctor.tune.model import Costs, Settings, predict, propose
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -21,7 +30,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 @dataclass(frozen=True)
 class TuneCfg:
-    """`seconds`: for each measurement; there are one per task, one per agent, and four short runs."""
+    """`seconds`: for each measurement; all tasks together, each agent, and six short runs."""
 
     seconds: float = 2.0
     most_slots: int = 128
@@ -45,11 +54,15 @@ class Tuning:
     """Task -> seconds per step."""
     forwards: dict[str, ForwardCost]
     """By agent."""
-    transfer_s: float
-    engine_s: float
-    cores: int
+    costs: Costs
+    """What the predictions are made from."""
     current: Rated
-    proposal: Rated
+    tried: list[Rated]
+
+    @property
+    def proposal(self) -> Rated:
+        """The candidate that ran fastest."""
+        return max(self.tried, key=lambda rated: rated.measured)
 
     @property
     def gain(self) -> float:
@@ -62,7 +75,7 @@ class Tuning:
         return self.gain > 1.05
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "gain": self.gain, "worth_it": self.worth_it}
+        return {**asdict(self), "proposal": asdict(self.proposal), "gain": self.gain, "worth_it": self.worth_it}
 
 
 def tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tuning:
@@ -77,16 +90,18 @@ def tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tunin
     for agent in cfg.agents:
         tell(f'asking agent "{agent.name}"')
         forwards[agent.name] = _forwards(agent, spaces, entries, tuning)
-    tell("sending observations through a worker")
-    costs = _costs(cfg, env_s, forwards, lone_step_seconds(_enough_trials(cfg, 1), tuning.seconds))
-    now, then = current_settings(cfg, costs.cores), propose(costs, _pad_to(cfg), tuning.most_slots)
-    rated = []
-    for name, settings in (("as it is", now), ("as proposed", then)):
-        tell(f"a short run {name}")
-        changed = cfg if settings is now else apply(cfg, settings)
+    tell("sending observations through workers")
+    available = cores()
+    costs = _costs(cfg, env_s, forwards, step_seconds(_enough_trials(cfg, CROWD), available, tuning.seconds), available)
+
+    def rate(settings: Settings, changed: EvalConfig) -> Rated:
+        tell(f"a short run with {settings.workers or 'inline'} workers and {settings.num_parallel} slots")
         measured = run_rate(_enough_trials(changed, settings.num_parallel), tuning.seconds)
-        rated.append(Rated(settings, *predict(costs, settings), measured))
-    return Tuning(env_s, forwards, costs.transfer_s, costs.engine_s, costs.cores, *rated)
+        return Rated(settings, *predict(costs, settings), measured)
+
+    current = rate(current_settings(cfg, available), cfg)
+    tried = [rate(settings, apply(cfg, settings)) for settings in propose(costs, _pad_to(cfg), tuning.most_slots)]
+    return Tuning(env_s, forwards, costs, current, tried)
 
 
 def _forwards(agent: AgentCfg, spaces: SpaceInfo, entries: dict[str, TaskEntry], tuning: TuneCfg) -> ForwardCost:
@@ -98,17 +113,20 @@ def _forwards(agent: AgentCfg, spaces: SpaceInfo, entries: dict[str, TaskEntry],
 
 
 def _costs(
-    cfg: EvalConfig, env_s: dict[str, float], forwards: dict[str, ForwardCost], lone_s: tuple[float, float]
+    cfg: EvalConfig, env_s: dict[str, float], forwards: dict[str, ForwardCost], steps: StepSeconds, available: int
 ) -> Costs:
     """Of a run in which agents and tasks take turns: their means."""
     step_s = sum(env_s.values()) / len(env_s)
     sizes = set.intersection(*(set(cost.seconds) for cost in forwards.values()))
-    mean = {n: sum(cost.seconds[n] for cost in forwards.values()) / len(forwards) for n in sorted(sizes)}
-    horizon = sum(cost.horizon for cost in forwards.values()) / len(forwards)
-    inline_s, process_s = lone_s
-    local = any(agent.device == "cpu" and not loader_for(agent.policy).row_by_row for agent in cfg.agents)
     return Costs(
-        step_s, mean, horizon, max(process_s - step_s, 0.0), max(inline_s - step_s, 0.0), cores(), policy_on_cores=local
+        env_s=step_s,
+        forwards={n: sum(cost.seconds[n] for cost in forwards.values()) / len(forwards) for n in sorted(sizes)},
+        horizon=sum(cost.horizon for cost in forwards.values()) / len(forwards),
+        engine_s=max(steps.inline - step_s, 0.0),
+        transfer_s=max(steps.lone - step_s, 0.0),
+        message_s=max(available * steps.crowded - step_s, 0.0),
+        cores=available,
+        policy_on_cores=any(a.device == "cpu" and not loader_for(a.policy).row_by_row for a in cfg.agents),
     )
 
 
@@ -142,7 +160,7 @@ def yaml_lines(cfg: EvalConfig, settings: Settings) -> list[str]:
     lines = {
         "workers": settings.workers or "inline",
         "num_parallel": settings.num_parallel,
-        "agents": [{"name": agent.name, "options": options} for agent in cfg.agents],
+        "agents": [{"name": agent.name, "options": dict(options)} for agent in cfg.agents],
     }
     return yaml.safe_dump(lines, sort_keys=False).splitlines()
 
