@@ -13,6 +13,7 @@ from planners import Flowing, Scripted
 
 from proctor import Batch, Execute, Fail, Goto, Stage, Trial
 from proctor.policies.protocol import Idle
+from proctor.policies.rows import row_dependence, sample_batch, stage_batches
 from proctor.policies.waypoints import Plan, WaypointCfg, WaypointPolicy, legs_of
 from proctor.testing import PolicyConformance
 
@@ -200,6 +201,27 @@ def test_an_expert_without_a_horizon_is_refused() -> None:
 def test_a_config_that_makes_no_sense_is_refused(keys: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         WaypointCfg(**{"waypoints": 2, "waypoint_dim": 1, **keys})
+
+
+def test_an_expert_whose_rows_depend_on_each_other_is_found_though_its_planner_is_not_to_blame() -> None:
+    class Averaging(Flowing):
+        def act(self, batch: Any) -> Any:
+            return super().act(batch) - batch.observation.mean()
+
+    trials = [Trial("a", "t", i, i) for i in range(4)]
+    batches = [sample_batch(policy, TestFlowing.observation_space, trials) for policy in (Flowing(), Averaging())]
+    assert row_dependence(Flowing(), batches[0]) is None
+    found = row_dependence(Averaging(), batches[1])
+    assert found == "stage act: a row's answer depends on the other rows' content (rows 0, 1, 2, 3 of 4)"
+
+
+def test_every_stage_is_reached_with_rows_that_came_there() -> None:
+    trials = [Trial("a", "t", i, i) for i in range(4)]
+    policy = Flowing()
+    found = dict(stage_batches(policy, sample_batch(policy, TestFlowing.observation_space, trials)))
+    assert list(found) == ["plan", "act"]
+    assert found["act"].tokens.shape == (4, 8)
+    assert (found["act"].state["left"] > 0).all()
 
 
 class TestScripted(PolicyConformance):

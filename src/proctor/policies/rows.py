@@ -8,14 +8,25 @@ rows, or a kernel that rounds by position break it. `row_dependence` looks for t
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from proctor.plan.trial import Trial
 from proctor.policies.padding import left_pad
-from proctor.policies.protocol import Actions, AnyPolicy, Batch, Execute, Policy, StagedPolicy
+from proctor.policies.protocol import (
+    Actions,
+    AnyPolicy,
+    Batch,
+    Decision,
+    Execute,
+    Goto,
+    Idle,
+    Policy,
+    StagedPolicy,
+)
 from proctor.policies.tree import leaves_of, take_rows
 
 Answer = tuple[Any, ...]
@@ -56,15 +67,49 @@ def pick_rows(batch: Batch, rows: Sequence[int]) -> Batch:
     return copies
 
 
-def answers(policy: AnyPolicy, batch: Batch) -> list[Answer]:
+def stage_batches(policy: AnyPolicy, batch: Batch) -> Iterator[tuple[str | None, Batch]]:
+    """Every stage that can be reached from this batch of first steps, with a batch of as many rows that have come
+    there: (None, the batch) for a plain policy. Rows that went elsewhere are replaced by repeating the others; all see
+    the observations of `batch`."""
+    if isinstance(policy, Policy):
+        yield None, batch
+        return
+    rules = {stage.name: stage.tokens for stage in policy.stages}
+    reached, open_ends = {policy.stages[0].name}, [(policy.stages[0].name, batch)]
+    while open_ends:
+        stage, rows = open_ends.pop()
+        yield stage, rows
+        output = policy.forward(stage, pick_rows(rows, range(len(rows))))
+        following = [_next_stage(decision) for decision in output.decisions]
+        for name in [name for name in rules if name in following and name not in reached]:
+            reached.add(name)
+            there = [row for row, then in enumerate(following) if then == name]
+            chosen = [there[i % len(there)] for i in range(len(rows))]
+            moved = pick_rows(replace(rows, state=output.state), chosen)
+            moved.tokens = moved.token_mask = None
+            rule = rules[name]
+            if rule is not None:
+                moved.tokens, moved.token_mask = left_pad([policy.tokens(t) for t in moved.trials], rule)
+            open_ends.append((name, moved))
+
+
+def _next_stage(decision: Decision) -> str | None:
+    match decision:
+        case Execute(then=stage) | Idle(then=stage) | Goto(stage=stage):
+            return stage
+        case _:
+            return None
+
+
+def answers(policy: AnyPolicy, batch: Batch, stage: str | None = None) -> list[Answer]:
     """What the policy answers for each row, actions and next state, as values that compare equal exactly when
-    they are equal to the byte. A staged policy is asked its first stage."""
+    they are equal to the byte. `stage` None: the first of a staged policy."""
     if isinstance(policy, Policy):
         result = policy.act(batch)
         result = result if isinstance(result, Actions) else Actions(result)
         decisions: list[Any] = [_frozen(np.asarray(action)) for action in result.actions]
     else:
-        result = policy.forward(policy.stages[0].name, batch)
+        result = policy.forward(stage or policy.stages[0].name, batch)
         decisions = [
             ("execute", _frozen(np.asarray(d.actions)), d.then) if isinstance(d, Execute) else d
             for d in result.decisions
@@ -81,18 +126,29 @@ def _frozen(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
 
 
 def row_dependence(policy: AnyPolicy, batch: Batch) -> str | None:
-    """None if every row's answer stays equal, to the byte, when the rows change places and when the other
-    rows are replaced; else a sentence that says what mattered. The batch is not changed and its generators do
-    not advance."""
+    """None if every row's answer, of every stage that can be reached, stays equal, to the byte, when the rows change
+    places and when the other rows are replaced; else a sentence that says what mattered. The batch is not changed and
+    its generators do not advance."""
+    for stage, there in stage_batches(policy, batch):
+        if found := _stage_dependence(policy, there, stage):
+            first = stage is None or (isinstance(policy, StagedPolicy) and stage == policy.stages[0].name)
+            return found if first else f"stage {stage}: {found}"
+    return None
+
+
+def _stage_dependence(policy: AnyPolicy, batch: Batch, stage: str | None) -> str | None:
+    def asked(rows: Sequence[int]) -> list[Answer]:
+        return answers(policy, pick_rows(batch, rows), stage)
+
     rows = list(range(len(batch)))
-    expected = answers(policy, pick_rows(batch, rows))
-    if answers(policy, pick_rows(batch, rows)) != expected:
+    expected = asked(rows)
+    if asked(rows) != expected:
         return "the same batch with the same generators gives other actions the second time"
-    alone = [row for row in rows if answers(policy, pick_rows(batch, [row] * len(rows)))[row] != expected[row]]
+    alone = [row for row in rows if asked([row] * len(rows))[row] != expected[row]]
     if alone:
         return f"a row's answer depends on the other rows' content (rows {_listed(alone)} of {len(rows)})"
     for order in (rows[::-1], rows[1:] + rows[:1]):
-        moved = answers(policy, pick_rows(batch, order))
+        moved = asked(order)
         changed = [row for place, row in enumerate(order) if moved[place] != expected[row]]
         if changed:
             return f"a row's answer depends on its place in the batch (rows {_listed(changed)} of {len(rows)})"

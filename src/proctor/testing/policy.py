@@ -14,8 +14,8 @@ from proctor.testing.common import frozen, global_generators, global_seed
 
 
 class PolicyConformance:
-    """Subclass, name it `Test...`, set the two spaces and write `make`. A policy of several stages is
-    examined at its first stage."""
+    """Subclass, name it `Test...`, set the two spaces and write `make`. A policy of several stages is examined at its
+    first stage; that rows do not depend on each other, at every stage that these rows come to."""
 
     observation_space: ClassVar[Any]
     action_space: ClassVar[Any]
