@@ -78,8 +78,8 @@ def test_loader_is_inferred_from_the_ending(name, loader):
 
 
 def test_an_unknown_ending_lists_the_known():
-    with pytest.raises(InputError, match=r'no loader reads "m.h5".*\.onnx \(onnx\)'):
-        infer_loader("m.h5")
+    with pytest.raises(InputError, match=r'no loader reads "m.mat".*\.onnx \(onnx\)'):
+        infer_loader("m.mat")
 
 
 def test_options_are_checked_by_the_loader():
