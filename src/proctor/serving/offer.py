@@ -32,7 +32,7 @@ class ServeCfg:
     front: FrontCfg = field(default_factory=FrontCfg)
     max_batch: int | None = None
     max_wait_s: float | None = None
-    most_trials: int = 4096
+    most_trials: int = 1024
     """Trials that are remembered at once."""
 
 

@@ -47,7 +47,9 @@ class Pump:
         seat.future = self._loop.create_future()
         self.runtime.lanes[stage].put(seat.wish.ask(seat.ticket, now))
         self._look()
-        return await seat.future
+        answer = await seat.future
+        answer.request.leaves = None  # a seat is kept long after its trial's last request; its images need not be
+        return answer
 
     def forget(self, caller: int) -> None:
         """The caller will not ask again: nobody waits for it."""
