@@ -13,7 +13,8 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 pytest.importorskip("metaworld")
 
-from proctor import RunDir, load_config, run_evaluation
+from proctor import RunDir, config_from_dict, load_config, run_evaluation
+from proctor.config.models import EvalConfig
 from proctor.policies.waypoint_flow.cfg import word_tokens
 from proctor.policies.waypoint_flow.checkpoint import load_nets
 
@@ -21,12 +22,16 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 CHECKPOINT = EXAMPLES / "checkpoints" / "manipulation.safetensors"
 
 
-def run(folder: Path, num_parallel: int) -> RunDir:
+def examination(folder: Path, num_parallel: int) -> EvalConfig:
     """The reference policy alone, on an easy task."""
     easy = ["tasks.0.options.task=drawer-close", "n_trials=2", "max_episode_steps=90", f"num_parallel={num_parallel}"]
     where = ["workers=inline", "record=series", f"output_root={folder}"]
     cfg = load_config(EXAMPLES / "manipulation.yml", [*easy, *where])
-    return run_evaluation(cfg.model_copy(update={"agents": tuple(a for a in cfg.agents if a.name == "reference")}))
+    return cfg.model_copy(update={"agents": tuple(a for a in cfg.agents if a.name == "reference")})
+
+
+def run(folder: Path, num_parallel: int) -> RunDir:
+    return run_evaluation(examination(folder, num_parallel))
 
 
 @pytest.fixture
@@ -57,6 +62,25 @@ def test_trials_come_out_alike_alone_and_together_and_some_succeed(tmp_path: Pat
     together, alone = run(tmp_path / "8", 8), run(tmp_path / "1", 1)
     assert digests(together) == digests(alone)
     assert any(result.outcome == "success" for result in together.results())
+
+
+def test_served_and_examined_through_remote_it_has_the_same_bytes(tmp_path: Path) -> None:
+    pytest.importorskip("websockets")
+    pytest.importorskip("msgpack")
+    from served import in_background
+
+    from proctor.remote.front import FrontCfg
+    from proctor.serving import Offer, ServeCfg
+
+    at_home, cfg = run(tmp_path / "home", 2), examination(tmp_path / "away", 2)
+    offer = Offer(cfg, ServeCfg(front=FrontCfg(port=0)))
+    try:
+        with in_background(offer.serve) as url:
+            remote = {"name": "reference", "policy": "remote", "options": {"url": url}}
+            away = run_evaluation(config_from_dict({**cfg.model_dump(mode="json"), "agents": [remote]}))
+    finally:
+        offer.close()
+    assert digests(away) == digests(at_home)
 
 
 def test_what_is_collected_is_what_the_suite_shows(script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
