@@ -134,7 +134,7 @@ def endovascular(repeats: int) -> list[Row]:
 
 def soccer(repeats: int) -> list[Row]:
     """A humanoid and a ball on sai-mujoco: two workers that record the reward terms, two bare processes that ask."""
-    ours, theirs = in_turn(repeats, lambda: sides.soccer("proctor", "40"), lambda: sides.soccer("bare", "40"))
+    ours, theirs = in_turn(repeats, lambda: sides.soccer("proctor", "60"), lambda: sides.soccer("bare", "60"))
     ratio = paired(ours, "steady", theirs, "steady")
     two, other = middle(ours)["steady"], middle(theirs)["steady"]
     goal = "at least 0.9"
