@@ -118,8 +118,11 @@ def test_a_push_changes_the_horizontal_velocity_of_the_root_alone():
     worlds = Worlds(g1(), short_motions(), 1, options(randomise={"pushes": {"every_s": [0.02, 0.02]}}))
     worlds.reset([0], [0], [np.random.default_rng(0)])
     started = []
-    simulate = worlds._simulate
-    worlds._simulate = lambda states, *rest: (started.append(states.copy()), simulate(states, *rest))[1]
+    step = worlds._physics.step
+    worlds._physics.step = lambda models, states, targets: (
+        started.append(states.copy()),
+        step(models, states, targets),
+    )[1]
     worlds.step(np.zeros((1, 29)))
     before = worlds._state.copy()
     worlds.step(np.zeros((1, 29)))

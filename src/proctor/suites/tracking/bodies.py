@@ -24,6 +24,10 @@ class Bodies(NamedTuple):
     lin_vel: np.ndarray
     ang_vel: np.ndarray
 
+    def rows(self, rows: slice) -> Bodies:
+        """Of some worlds."""
+        return Bodies(*(array[rows] for array in self))
+
 
 class BodyTree:
     """The kinematic tree of a robot."""
@@ -45,9 +49,17 @@ class BodyTree:
             robot.root,
         )
 
+    def empty(self, n: int) -> Bodies:
+        """New arrays for n worlds."""
+        shape = (n, self._n_bodies)
+        return Bodies(np.empty((*shape, 3)), np.empty((*shape, 4)), np.empty((*shape, 3)), np.empty((*shape, 3)))
+
+    def place(self, states: np.ndarray, out: Bodies) -> None:
+        """The bodies of `states` (n, 1 + nq + nv), C-contiguous: time, qpos, qvel."""
+        self._forward(states, self._tree, tuple(out))
+
     def bodies(self, states: np.ndarray) -> Bodies:
-        """Of `states` (n, 1 + nq + nv), C-contiguous: time, qpos, qvel. The arrays are new ones."""
-        shape = (len(states), self._n_bodies)
-        found = Bodies(np.empty((*shape, 3)), np.empty((*shape, 4)), np.empty((*shape, 3)), np.empty((*shape, 3)))
-        self._forward(states, self._tree, tuple(found))
+        """Likewise, in new arrays."""
+        found = self.empty(len(states))
+        self.place(states, found)
         return found

@@ -37,6 +37,25 @@ def _multiply(a: Any, b0: float, b1: float, b2: float, b3: float) -> tuple[float
 
 
 @njit(cache=True, nogil=True)
+def settle(rolled: Any, before: Any, least_s: float, out: Any) -> None:
+    """Of the states (n, substeps, s) of a rollout the last ones, with time 0, and whether the simulation broke down:
+    MuJoCo then starts the clock anew, so that it shows less than `least_s`, or leaves numbers that are not finite. Such
+    a world is put where it was before."""
+    states, broken = out
+    last = rolled.shape[1] - 1
+    for i in range(len(rolled)):
+        total = 0.0
+        for j in range(rolled.shape[2]):
+            states[i, j] = rolled[i, last, j]
+            total += abs(rolled[i, last, j])
+        broken[i] = not (rolled[i, last, 0] > least_s and total < math.inf)
+        if broken[i]:
+            for j in range(rolled.shape[2]):
+                states[i, j] = before[i, j]
+        states[i, 0] = 0.0
+
+
+@njit(cache=True, nogil=True)
 def forward(states: Any, tree: Any, out: Any) -> None:
     """Poses and velocities of all B bodies in n states (n, 1 + nq + nv: time, qpos, qvel), written into `out`: pos
     (n, B, 3), quat (n, B, 4), lin_vel (n, B, 3), ang_vel (n, B, 3). `tree` has for each body its parent (-1: the

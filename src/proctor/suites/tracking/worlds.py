@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proctor.suites.tracking.bodies import Bodies, BodyTree
+from proctor.suites.tracking.physics import Physics
 from proctor.suites.tracking.randomise import Pushes, RandomModels, Streams, streams
 
 if TYPE_CHECKING:
@@ -37,16 +38,13 @@ class Worlds:
     the world keeps the state before it. `close` lets go of the threads."""
 
     def __init__(self, robot: Robot, library: MotionLibrary, n: int, options: TrackingOptions):
-        from mujoco import rollout
-
         self.robot, self.library, self.n = robot, library, n
         self.dt_s = 1.0 / options.control_hz
         self.lengths = episode_lengths(library, options)
         self.threads = min(n, options.threads or len(os.sched_getaffinity(0)))
-        self._substeps, self._absolute = options.substeps, options.action == "absolute"
-        self._setup_physics(options)
-        self._pool = rollout.Rollout(nthread=self.threads)
+        self._absolute = options.action == "absolute"
         self._tree = BodyTree(robot)
+        self._setup_physics(options)
         pushes = options.randomisation.pushes
         self._pushes = None if pushes is None else Pushes(pushes, n, self.dt_s)
         self._clear()
@@ -57,7 +55,7 @@ class Worlds:
         self._base = copy.copy(self.robot.model)
         self._base.opt.timestep = 1.0 / options.physics_hz
         self._random = RandomModels(self._base, options.randomisation, self.n)
-        self._data = [mujoco.MjData(self._base) for _ in range(self.threads)]
+        self._physics = Physics(self._base, self._tree, options.substeps, self.threads)
         self._n_state = int(mujoco.mj_stateSize(self._base, mujoco.mjtState.mjSTATE_FULLPHYSICS.value))
 
     def _clear(self) -> None:
@@ -121,8 +119,9 @@ class Worlds:
         self.last_action = _put(self.last_action, rows, 0.0)
         at = self.library.rows(motions, frames)
         reference = self.library.frames
-        qpos, qvel = states if states is not None else (reference.qpos[at], reference.qvel[at])
-        self._place(rows, np.concatenate([np.zeros((len(rows), 1)), qpos, qvel], axis=1))
+        qpos, qvel = (reference.qpos[at], reference.qvel[at]) if states is None else states
+        placed = np.concatenate([np.zeros((len(rows), 1)), qpos, qvel], axis=1)
+        self._place(rows, placed, self._tree.bodies(placed))
         return [self._draw(int(world), streams(rng)) for world, rng in zip(rows, rngs, strict=True)]
 
     def _draw(self, world: int, trial: Streams) -> Streams:
@@ -138,13 +137,14 @@ class Worlds:
         numbers = np.arange(self.n) if worlds is None else worlds
         targets = self.targets(actions, numbers)
         before = self._pushed(self._state[rows], numbers)
-        after = self._simulate(before, targets, numbers)
-        self.diverged = _put(self.diverged, rows, self._mended(after, before))
+        models = self._random.models
+        moved = self._physics.step(models if worlds is None else [models[w] for w in worlds], before, targets)
+        self.diverged = _put(self.diverged, rows, moved.broken)
         self.last_action = _put(self.last_action, rows, actions)
         self.frame = self.frame.copy()
         self.frame[rows] += 1
         self.steps[rows] += 1
-        self._place(rows, after)
+        self._place(rows, moved.states, moved.bodies)
 
     def _pushed(self, states: np.ndarray, worlds: np.ndarray) -> np.ndarray:
         """The states from which these worlds are simulated."""
@@ -155,17 +155,6 @@ class Worlds:
         for i, change in due:
             states[i, 1 + self._base.nq : 3 + self._base.nq] += change
         return states
-
-    def _mended(self, after: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Where the simulation broke down, (k,) bool: MuJoCo then starts the clock anew, or leaves numbers that are not
-        finite. Such rows of `after` are made what they were before."""
-        broken = ~(after[:, 0] > (self._substeps - 0.5) * self._base.opt.timestep)
-        if not np.isfinite(after.sum()):
-            broken |= ~np.isfinite(after).all(axis=1)
-        if broken.any():
-            after[broken] = before[broken]
-        after[:, 0] = 0.0
-        return broken
 
     def targets(self, actions: np.ndarray, worlds: np.ndarray) -> np.ndarray:
         """Joint targets (k, J) in rad of the actions (k, J) of these worlds."""
@@ -182,24 +171,7 @@ class Worlds:
             raise ValueError(f"the action of world {', '.join(map(str, wrong[:5]))} is not finite")
         return np.clip(targets, -TARGET_LIMIT_RAD, TARGET_LIMIT_RAD, out=targets)
 
-    def _simulate(self, states: np.ndarray, targets: np.ndarray, worlds: np.ndarray) -> np.ndarray:
-        """The states (k, ...) a control step later."""
-        k, models = len(states), self._random.models
-        out = np.empty((k, self._substeps, self._n_state))
-        self._pool.rollout(
-            models if k == self.n else [models[world] for world in worlds],
-            self._data,
-            states,
-            np.repeat(targets[:, None], self._substeps, axis=1),
-            nstep=self._substeps,
-            state=out,
-            sensordata=np.empty((k, self._substeps, self._base.nsensordata)),
-            skip_checks=True,
-        )
-        return out[:, -1].copy()
-
-    def _place(self, rows: Rows, states: np.ndarray) -> None:
-        bodies = self._tree.bodies(states)
+    def _place(self, rows: Rows, states: np.ndarray, bodies: Bodies) -> None:
         if isinstance(rows, slice):
             self._state, self._bodies = states, bodies
         else:
@@ -208,8 +180,7 @@ class Worlds:
 
     def close(self) -> None:
         """Let go of the threads; safe to call twice."""
-        if self._pool.rollout_ is not None:
-            self._pool.close()
+        self._physics.close()
 
 
 def _put(array: np.ndarray, rows: Rows, values: object) -> np.ndarray:
