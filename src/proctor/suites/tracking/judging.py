@@ -44,7 +44,11 @@ class Judge:
     def __init__(self, worlds: Worlds, options: TrackingOptions):
         self._worlds, self._success, self._terminate = worlds, options.success, options.terminate
         self._good = np.ones(worlds.n, bool)
-        self._targets = np.ascontiguousarray(worlds.library.frames.body_pos[:, worlds.robot.tracked])
+        reference, anchor = worlds.library.frames, worlds.robot.anchor
+        self._targets = np.ascontiguousarray(reference.body_pos[:, worlds.robot.tracked])
+        expected = reference.qpos[:, 2]
+        self._lowest = np.minimum(FALL_HEIGHT_SHARE * expected, expected)
+        self._most_lean = lean(reference.body_quat[:, anchor]) + FALL_LEAN_RAD
 
     def start(self, rows: np.ndarray) -> Verdict:
         """At the start of trials."""
@@ -79,10 +83,9 @@ class Judge:
         return (mean if self._success == "phc_mean" else largest) <= SUCCESS_M
 
     def _fallen(self, rows: Rows, at: np.ndarray) -> np.ndarray:
-        w, reference, anchor = self._worlds, self._worlds.library.frames, self._worlds.robot.anchor
-        height, expected = w.qpos[rows, 2], reference.qpos[at, 2]
-        low = height < np.minimum(FALL_HEIGHT_SHARE * expected, expected)
-        return low | (lean(w.xquat[rows, anchor]) > lean(reference.body_quat[at, anchor]) + FALL_LEAN_RAD)
+        w = self._worlds
+        leans = lean(w.xquat[rows, w.robot.anchor]) > self._most_lean[at]
+        return leans | (w.qpos[rows, 2] < self._lowest[at])
 
     def _terminated(self, rows: Rows, at: np.ndarray, mean: np.ndarray) -> np.ndarray:
         w, limits, reference = self._worlds, self._terminate, self._worlds.library.frames

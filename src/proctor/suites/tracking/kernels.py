@@ -104,6 +104,24 @@ def forward(states: Any, tree: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def state(qpos: Any, qvel: Any, default: Any, out: Any) -> None:
+    """The observed state of n worlds into `out` (n, 2J + 6): joints against the default pose and their velocities, the
+    direction of gravity and the angular velocity in the root's frame."""
+    joints = len(default)
+    for i in range(len(qpos)):
+        row = out[i]
+        for j in range(joints):
+            row[j] = qpos[i, 7 + j] - default[j]
+            row[joints + j] = qvel[i, 6 + j]
+        w, x, y, z = qpos[i, 3], qpos[i, 4], qpos[i, 5], qpos[i, 6]
+        row[2 * joints] = 2 * (w * y - x * z)
+        row[2 * joints + 1] = -2 * (y * z + w * x)
+        row[2 * joints + 2] = 2 * (x * x + y * y) - 1
+        for axis in range(3):
+            row[2 * joints + 3 + axis] = qvel[i, 3 + axis]
+
+
+@njit(cache=True, nogil=True)
 def _heading(q: Any) -> tuple[float, float]:
     """Cosine and sine of the direction of the x axis, seen from above; 0 where it points straight up or down."""
     ahead, aside = 1.0 - 2.0 * (q[2] * q[2] + q[3] * q[3]), 2.0 * (q[1] * q[2] + q[0] * q[3])

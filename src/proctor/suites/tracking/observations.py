@@ -52,9 +52,12 @@ def window_parts(robot: Robot) -> dict[str, slice]:
 
 def state_observation(robot: Robot, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     """(..., 2J + 6) of `qpos` (..., 7 + J) and `qvel` (..., 6 + J)."""
-    gravity = frames.gravity_in(qpos[..., 3:7])
-    joints = qpos[..., 7:] - robot.description.default_pose
-    return np.concatenate([joints, qvel[..., 6:], gravity, qvel[..., 3:6]], axis=-1)
+    from proctor.suites.tracking import kernels
+
+    flat_qpos, flat_qvel = (np.ascontiguousarray(a, np.float64).reshape(-1, a.shape[-1]) for a in (qpos, qvel))
+    out = np.empty((len(flat_qpos), state_size(robot)))
+    kernels.state(flat_qpos, flat_qvel, robot.description.default_pose, out)
+    return out.reshape(*qpos.shape[:-1], -1)
 
 
 def privileged_observation(
