@@ -30,11 +30,13 @@ def test_everything_listed_can_be_named_in_a_config():
     from proctor.config import config_from_dict
 
     parts = inventory()
-    assert {"endovascular", "gymnasium", "steve", "tracking"} <= {s["name"] for s in parts["suites"]}
-    assert {"default_v1", "ranking_v1", "success", "return"} <= {s["name"] for s in parts["scorings"]}
-    for scoring in parts["scorings"]:
-        raw = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "scoring": scoring["name"]}
-        assert config_from_dict(raw).scoring.mode == scoring["name"]
+    assert {"endovascular", "gymnasium", "soccer", "steve", "tracking"} <= {s["name"] for s in parts["suites"]}
+    assert {"default_v1", "ranking_v1", "success", "return", "terminal"} <= {s["name"] for s in parts["scorings"]}
+    needed = {"terminal": {"weights": {"goal_scored": 1.0}}}
+    for name in (scoring["name"] for scoring in parts["scorings"]):
+        scoring = {"mode": name, "options": needed[name]} if name in needed else name
+        raw = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "scoring": scoring}
+        assert config_from_dict(raw).scoring.mode == name
 
 
 def test_metrics_are_listed_with_unit_and_direction():
