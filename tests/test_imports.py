@@ -244,7 +244,9 @@ NETWORKS = tuple(f"proctor.policies.waypoint_flow.{name}" for name in ("nets", "
 
 
 def test_every_module_can_be_imported_without_the_extras():
-    code = f"""networks = {NETWORKS}""" + """
+    code = (
+        f"""networks = {NETWORKS}"""
+        + """
 import importlib, pkgutil, sys
 
 class Absent:
@@ -262,6 +264,7 @@ for module in pkgutil.walk_packages(proctor.__path__, "proctor."):
         except ModuleNotFoundError as error:
             print(module.name, error)
 """
+    )
     assert run_python(code) == ""
 
 

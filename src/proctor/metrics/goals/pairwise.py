@@ -7,6 +7,8 @@ Sums are taken in double precision.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 
@@ -19,7 +21,7 @@ def own_cosines(goals: np.ndarray, visuals: np.ndarray, offsets: np.ndarray) -> 
         grouped = visuals.reshape(len(sizes), sizes[0], -1)
         np.matmul(grouped, goals[:, :, None], out=out.reshape(len(sizes), sizes[0], 1))
         return out
-    for i, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for i, (first, last) in enumerate(itertools.pairwise(offsets)):
         np.matmul(visuals[first:last], goals[i], out=out[first:last])
     return out
 
