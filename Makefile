@@ -1,4 +1,4 @@
-# make demo    run the example examinations: a humanoid, a guidewire, classic tasks
+# make demo    run the example examinations: a humanoid, a guidewire, soccer, classic tasks
 # make test    run the tests (ARGS="-k name" for some of them)
 # make lint    ruff and pyright
 # make bench   print the benchmark table
@@ -17,6 +17,7 @@ demo: $(READY)
 	@scripts/system-packages.sh
 	$(BIN)/proctor run examples/tracking.yml
 	$(BIN)/proctor run examples/endovascular.yml
+	$(BIN)/proctor run examples/soccer.yml
 	$(BIN)/proctor run examples/quickstart.yml
 
 test: $(READY)
