@@ -191,3 +191,9 @@ def test_a_file_that_is_not_there(tmp_path, monkeypatch):
     )
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         load_config(tmp_path)
+
+
+def test_a_section_of_another_verb_is_named_as_such():
+    raw = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "goals": {}}
+    with pytest.raises(ConfigError, match=r"`proctor goals collect` and `proctor goals evaluate`"):
+        config_from_dict(raw)
