@@ -119,8 +119,8 @@ def endovascular(repeats: int) -> list[Row]:
     alone, ours, theirs = in_turn(
         repeats,
         lambda: sides.endovascular("steps", "2400"),
-        lambda: sides.endovascular("proctor", "16"),
-        lambda: sides.endovascular("bare", "16"),
+        lambda: sides.endovascular("proctor", "96"),
+        lambda: sides.endovascular("bare", "96"),
     )
     rate = middle(alone)["steps"]
     ratio = paired(ours, "steady", theirs, "steady")
