@@ -32,7 +32,7 @@ class Trials:
         self.pairs = [(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks]
         self._cells = {pair: cell for cell, pair in enumerate(self.pairs)}
         self._parts: dict[str, list[np.ndarray]] = {}
-        self._lines: dict[str | None, str | None] = {}
+        self._lines: dict[str, str] = {}
         self.cell_metrics: list[set[str]] = [set() for _ in self.pairs]
         """Names that scored trials of each cell have, with a value or without."""
         self.cell_components: list[set[str]] = [set() for _ in self.pairs]
@@ -52,15 +52,16 @@ class Trials:
         cells = self._cell_codes(batch)
         scores = score_batch(scoring, batch)
         outcome = batch.outcome_codes
+        told, prints = _prints(batch["trace"])
         columns: dict[str, np.ndarray] = {
             "cell": cells,
             "outcome": outcome,
             "score": scores.total,
             "success": np.array(batch["success"], bool),
             "after_stop": np.array(batch["after_stop"], bool),
-            "told": np.array([trace is not None for trace in batch["trace"]], bool),
-            "print": np.array([int(trace[:16], 16) if trace else 0 for trace in batch["trace"]], np.uint64),
-            "error": _texts([self._line(error) for error in batch["error"]]),
+            "told": told,
+            "print": prints,
+            "error": _texts([None if error is None else self._line(error) for error in batch["error"]]),
             **{name: np.array(batch[name], np.int64) for name in _WHOLE},
             **{name: numbers(batch[name]) for name in _REAL},
             **{name: _texts(batch[name]) for name in _TEXT},
@@ -87,10 +88,8 @@ class Trials:
         for name, values in columns.items():
             self._named.setdefault(kind + name, _Growing()).add(self.n, values)
 
-    def _line(self, error: str | None) -> str | None:
+    def _line(self, error: str) -> str:
         """The first line of an error; equal ones are kept once."""
-        if error is None:
-            return None
         line = first_line(error)
         return self._lines.setdefault(line, line)
 
@@ -118,6 +117,14 @@ def _note_names(by_cell: list[set[str]], found: Metrics, entering: np.ndarray, c
     for code in np.unique(cells[entering].astype(np.int64) * len(found.named) + found.which[entering]).tolist():
         cell, which = divmod(code, len(found.named))
         by_cell[cell].update(found.named[which])
+
+
+def _prints(traces: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]:
+    """Which trials have a trace, and the first 64 bits of each; 0 without one."""
+    told = np.array([trace is not None for trace in traces], bool)
+    found = np.zeros(len(traces), np.uint64)
+    found[told] = np.frombuffer(bytes.fromhex("".join([trace[:16] for trace in traces if trace is not None])), ">u8")
+    return told, found
 
 
 def _texts(values: Sequence[Any]) -> np.ndarray:
