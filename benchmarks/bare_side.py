@@ -10,7 +10,6 @@ processes together.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import sys
 import time
 from typing import Any
@@ -18,9 +17,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from benchmarks import two_processes
 from benchmarks.envs import EPISODE_STEPS, toil
-
-PROCESSES = 2
 
 
 def calibrate() -> dict[str, int]:
@@ -51,20 +49,7 @@ def loop(work: int, episodes: int, barrier: Any, spans: Any) -> None:
 
 def busy(work: str, episodes: str) -> dict[str, float]:
     """`episodes` in each process."""
-    context = multiprocessing.get_context("spawn")
-    barrier, spans = context.Barrier(PROCESSES), context.Queue()
-    processes = [
-        context.Process(target=loop, args=(int(work), int(episodes), barrier, spans)) for _ in range(PROCESSES)
-    ]
-    launched = time.perf_counter()
-    for process in processes:
-        process.start()
-    measured = [spans.get() for _ in processes]
-    for process in processes:
-        process.join()
-    steps = PROCESSES * int(episodes) * EPISODE_STEPS
-    first, last = min(start for start, _ in measured), max(end for _, end in measured)
-    return {"steady": steps / (last - first), "whole": steps / (time.perf_counter() - launched)}
+    return two_processes.rates(loop, int(episodes) * EPISODE_STEPS, int(work), int(episodes))
 
 
 PARTS = {"calibrate": calibrate, "busy": busy}

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import multiprocessing
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from benchmarks import two_processes
 from benchmarks.policies import CLOCK, TrivialPolicy
 from proctor.policies.protocol import Actions, Batch, SpaceInfo
 
@@ -79,16 +79,7 @@ def _loop(episodes: int, barrier: Any, spans: Any) -> None:
 
 
 def bare(episodes: str) -> dict[str, float]:
-    context = multiprocessing.get_context("spawn")
-    barrier, spans = context.Barrier(2), context.Queue()
-    processes = [context.Process(target=_loop, args=(int(episodes), barrier, spans)) for _ in range(2)]
-    for process in processes:
-        process.start()
-    measured = [spans.get() for _ in processes]
-    for process in processes:
-        process.join()
-    first, last = min(start for start, _ in measured), max(end for _, end in measured)
-    return {"steady": 2 * int(episodes) * EPISODE_STEPS / (last - first)}
+    return two_processes.rates(_loop, int(episodes) * EPISODE_STEPS, int(episodes))
 
 
 def proctor(episodes: str) -> dict[str, float]:

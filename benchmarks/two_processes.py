@@ -1,0 +1,28 @@
+"""Two bare processes that begin together: what the machine gives without any harness."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from typing import Any
+
+PROCESSES = 2
+
+
+def rates(loop: Callable[..., None], steps: int, *arguments: Any) -> dict[str, float]:
+    """Steps per second of `loop(*arguments, barrier, spans)` in both processes together, `steps` in each: `steady`, from
+    the first start to the last end, and `whole`, from when the processes are made. `loop` gets ready, waits at the
+    barrier, and puts (start, end) by `time.perf_counter` into `spans`."""
+    context = multiprocessing.get_context("spawn")
+    barrier, spans = context.Barrier(PROCESSES), context.Queue()
+    processes = [context.Process(target=loop, args=(*arguments, barrier, spans)) for _ in range(PROCESSES)]
+    launched = time.perf_counter()
+    for process in processes:
+        process.start()
+    measured = [spans.get() for _ in processes]
+    for process in processes:
+        process.join()
+    first, last = min(start for start, _ in measured), max(end for _, end in measured)
+    done = PROCESSES * steps
+    return {"steady": done / (last - first), "whole": done / (time.perf_counter() - launched)}
