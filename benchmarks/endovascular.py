@@ -6,18 +6,20 @@
     python -m benchmarks.endovascular agents TRIALS    the example's agents and tools: steps per CPU second
     python -m benchmarks.endovascular reach TRIALS     how often the navigator gets where, in three arches each
     python -m benchmarks.endovascular jam STEPS        pushed on for so many steps: snaps and forces
-    python -m benchmarks.endovascular soak STEPS       random commands for so many steps; prints the worst of them
+    python -m benchmarks.endovascular soak STEPS [PROCESSES]   random commands for so many steps; the worst of them
 
-Each prints one JSON line. The soak of the docs is a million control steps; it takes three quarters of an hour.
+Each prints one JSON line. The soak of the docs is a million control steps: three quarters of an hour of one core.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import multiprocessing
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -187,23 +189,35 @@ def jam(count: str) -> dict[str, Any]:
     return found
 
 
-def soak(count: str) -> dict[str, float]:
+def soak(count: str, processes: str = "1") -> dict[str, float]:
+    """So many steps in all, shared among processes with seeds of their own; the worst of them."""
+    share, more = divmod(int(count), int(processes))
+    counts = [share + (i < more) for i in range(int(processes))]
+    with ProcessPoolExecutor(len(counts), multiprocessing.get_context("spawn")) as pool:
+        parts = list(pool.map(driven_at_random, range(len(counts)), counts))
+    done = sum(part["steps"] for part in parts)
+    unsettled = sum(part["steps"] * part["unsettled_share"] for part in parts) / done
+    worst = {name: max(part[name] for part in parts) for name in ("depth_max_mm", "node_force_max_n")}
+    return {"steps": done, **worst, "unsettled_share": unsettled}
+
+
+def driven_at_random(seed: int, count: int) -> dict[str, float]:
     """Every tool in every type of arch in turn, driven at random, a thousand steps each."""
     from proctor.suites.endovascular.tools import TOOLS
 
-    rng, worst, done, unsettled = np.random.default_rng(0), {"depth_max_mm": 0.0, "node_force_max_n": 0.0}, 0, 0
+    rng, worst, done, unsettled = np.random.default_rng(seed), {"depth_max_mm": 0.0, "node_force_max_n": 0.0}, 0, 0
     for tool, kind in itertools.cycle(itertools.product(TOOLS, ("I", "II", "III"))):
         env = make({"tool": tool, "stop_at_tree_end": False, "anatomy": {"arch_type": kind}})
         env.reset(int(rng.integers(1000)), 0)
         command = np.zeros(2, np.float32)
-        for step in range(min(1000, int(count) - done)):
+        for step in range(min(1000, count - done)):
             if step % 8 == 0:
                 command = np.array([rng.uniform(-15.0, 35.0), rng.uniform(-3.0, 3.0)], np.float32)
             signals = env.step(command).signals
             worst["depth_max_mm"] = max(worst["depth_max_mm"], signals["wall_depth_max_mm"])
             worst["node_force_max_n"] = max(worst["node_force_max_n"], signals["wall_lcp_max_abs"])
             done, unsettled = done + 1, unsettled + env.wire.unsettled
-        if done >= int(count):
+        if done >= count:
             return {"steps": done, **worst, "unsettled_share": unsettled / (done * env.options.substeps)}
     raise AssertionError("a cycle ends")
 
