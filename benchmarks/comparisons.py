@@ -133,7 +133,7 @@ def endovascular(repeats: int) -> list[Row]:
 
 
 def soccer(repeats: int) -> list[Row]:
-    """A humanoid and a ball on sai-mujoco: two workers that record the reward terms, two bare processes that ask."""
+    """A humanoid and a ball on sai-mujoco: two workers record the reward terms, two bare processes read them."""
     ours, theirs = in_turn(repeats, lambda: sides.soccer("proctor", "60"), lambda: sides.soccer("bare", "60"))
     ratio = paired(ours, "steady", theirs, "steady")
     two, other = middle(ours)["steady"], middle(theirs)["steady"]

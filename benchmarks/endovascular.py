@@ -70,18 +70,8 @@ def steps(count: str) -> dict[str, float]:
     return {"steps": episodes * EPISODE_STEPS / (time.perf_counter() - started)}
 
 
-def _loop(episodes: int, barrier: Any, spans: Any) -> None:
-    env = make()
-    play(env, 0)
-    barrier.wait()
-    started = time.perf_counter()
-    for episode in range(episodes):
-        play(env, episode)
-    spans.put((started, time.perf_counter()))
-
-
 def bare(episodes: str) -> dict[str, float]:
-    return two_processes.rates(_loop, int(episodes) * EPISODE_STEPS, int(episodes))
+    return two_processes.episode_rates(make, play, int(episodes), EPISODE_STEPS)
 
 
 def proctor(episodes: str) -> dict[str, float]:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 PROCESSES = 2
+Make = Callable[[], Any]
+Play = Callable[[Any, int], object]
 
 
 def rates(loop: Callable[..., None], steps: int, *arguments: Any) -> dict[str, float]:
@@ -26,3 +28,18 @@ def rates(loop: Callable[..., None], steps: int, *arguments: Any) -> dict[str, f
     first, last = min(start for start, _ in measured), max(end for _, end in measured)
     done = PROCESSES * steps
     return {"steady": done / (last - first), "whole": done / (time.perf_counter() - launched)}
+
+
+def episode_rates(make: Make, play: Play, episodes: int, steps: int) -> dict[str, float]:
+    """Of environments that are played one episode of `steps` after the other; the first one does not count."""
+    return rates(_episodes, episodes * steps, make, play, episodes)
+
+
+def _episodes(make: Make, play: Play, episodes: int, barrier: Any, spans: Any) -> None:
+    env = make()
+    play(env, 0)
+    barrier.wait()
+    started = time.perf_counter()
+    for episode in range(episodes):
+        play(env, episode)
+    spans.put((started, time.perf_counter()))

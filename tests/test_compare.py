@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 from made_up_runs import config, made_up
+from telling import Balanced
 
-from proctor.cli import main
 from proctor.compare import Options, compare, gates
 from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.record.episode import Outcome
 from proctor.scoring import make_scoring
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["proctor", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Said(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
 
 
 def run_of(
@@ -201,25 +181,6 @@ def test_compare_prints_and_writes(tmp_path: Path, tell) -> None:
     assert "<bad>" not in page
     assert "http" not in page.replace("http-equiv", "")
     Balanced().check(page)
-
-
-class Balanced(HTMLParser):
-    """Every element that is opened is closed, in order."""
-
-    VOID = frozenset({"meta", "br", "line", "circle", "rect", "path", "use", "polyline", "polygon"})
-
-    def check(self, page: str) -> None:
-        self.stack: list[str] = []
-        self.feed(page)
-        assert self.stack == []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        if tag not in self.VOID:
-            self.stack.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.VOID:
-            assert self.stack.pop() == tag
 
 
 def test_compare_for_machines_and_elsewhere(tmp_path: Path, tell) -> None:

@@ -4,63 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
-from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
 from examining import examination
 from paying import kick_task
+from telling import Balanced, Tell
 from term_runs import TARGET, TASKS, contest
 
 from proctor import RunDir
-from proctor.cli import main
 from proctor.scoring import make_scoring
 
 FILES = ("leaderboard.json", "leaderboard.csv", "leaderboard.md", "leaderboard.html")
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Tell = Callable[..., Said]
-
-
-@pytest.fixture
-def tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tell:
-    def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["proctor", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Said(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
-
-
-class Balanced(HTMLParser):
-    """Every element that is opened is closed, in order."""
-
-    VOID = frozenset({"meta", "br", "line", "circle", "rect", "path", "use", "polyline", "polygon"})
-
-    def check(self, page: str) -> None:
-        self.stack: list[str] = []
-        self.feed(page)
-        assert self.stack == []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        if tag not in self.VOID:
-            self.stack.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.VOID:
-            assert self.stack.pop() == tag
 
 
 # Leaderboard ----------------------------------------------------------------------------------------------------------

@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
 from examining import digests, examination, odd, odd_task, policy, task
+from telling import Said, Tell
 
 import proctor
 from proctor import CancelToken, RunDir, config_from_dict
-from proctor.cli import main
 from proctor.evaluation import Hooks, start
 
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Tell = Callable[..., Said]
 Write = Callable[..., Path]
-
-
-@pytest.fixture
-def tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tell:
-    """Say something to the command line; in this process, which is quicker."""
-
-    def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["proctor", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Said(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 import pytest
+from telling import Balanced
 
 from proctor.report.goals_charts import data_uri, distribution, goal_map, similarity_map
 from proctor.report.goals_files import to_json, to_markdown
@@ -62,29 +62,9 @@ def report(*priors: PriorReport, **keys: Any) -> GoalsReport:
     return GoalsReport(**given)
 
 
-class Strict(HTMLParser):
-    """Every element is closed in order."""
-
-    VOID = frozenset({"meta", "line", "circle", "rect", "path", "polyline", "polygon", "use"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.VOID:
-            assert self.open.pop() == tag
-
-
 def test_the_page_is_whole_and_escapes_names() -> None:
     page = to_html(report())
-    parser = Strict()
-    parser.feed(page)
-    assert parser.open == []
+    Balanced().check(page)
     assert "<tree>" not in page
     assert "<more>" not in page
     assert "<data>" not in page
