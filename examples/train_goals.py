@@ -5,7 +5,7 @@
 An expert does each task of the crafter suite in many worlds; the last frames of its successes are what a goal should
 look like. A text encoder and an encoder of pictures learn to tell which sentence goes with which pictures, among all of
 a batch. Then, with both held fixed, the prior learns to answer a sentence with the pictures that go with it. The
-sentences are others than the suite's instructions, and the worlds others than those of the example. A few minutes on a
+sentences are others than the suite's instructions, and the worlds others than those of the example. Runs on a
 CPU; needs the extras crafter and torch.
 """
 
