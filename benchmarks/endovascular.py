@@ -27,7 +27,8 @@ import numpy as np
 import yaml
 
 from benchmarks import two_processes
-from benchmarks.policies import CLOCK, TrivialPolicy
+from benchmarks.policies import TrivialPolicy
+from benchmarks.proctor_side import measure
 from proctor.policies.protocol import Actions, Batch, SpaceInfo
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "endovascular.yml"
@@ -75,8 +76,6 @@ def bare(episodes: str) -> dict[str, float]:
 
 
 def proctor(episodes: str) -> dict[str, float]:
-    from proctor import config_from_dict, run_evaluation
-
     raw = {
         "agents": [{"name": "push", "policy": "benchmarks.endovascular:WirePolicy"}],
         "tasks": [{"suite": "endovascular", "options": OPTIONS}],
@@ -86,10 +85,7 @@ def proctor(episodes: str) -> dict[str, float]:
         "scoring": "success",
     }
     play(make(), 0)
-    with tempfile.TemporaryDirectory() as folder:
-        run = run_evaluation(config_from_dict({**raw, "output_root": folder}))
-        done = sum(result.steps_total for result in run.results())
-    return {"steady": done / (CLOCK.last - CLOCK.first)}
+    return measure(raw, 2 * int(episodes) * EPISODE_STEPS)
 
 
 def played(raw: dict[str, Any]) -> list[Any]:

@@ -4,20 +4,40 @@ rate without start-up is computed."""
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from proctor.plan.trial import Trial
 from proctor.policies.protocol import Batch, Policy
 
 
 @dataclass
 class Clock:
-    """When the first forward began and the last one ended, in seconds of `time.perf_counter`."""
+    """Rows per second from when `slots` trials have begun, so that every worker runs and every environment is made, to
+    the end of the last forward."""
 
-    first: float = float("inf")
-    last: float = 0.0
-    forwards: int = 0
+    slots: int = 1
+    begun: int = 0
+    rows: int = 0
+    _first: float | None = None
+    _last: float = 0.0
+    _before: int = 0
+
+    def forward(self) -> None:
+        """A forward begins."""
+        if self._first is None and self.begun >= self.slots:
+            self._first, self._before = time.perf_counter(), self.rows
+
+    def answered(self, rows: int) -> None:
+        self.rows += rows
+        self._last = time.perf_counter()
+
+    def rate(self) -> float:
+        if self._first is None:
+            raise RuntimeError(f"{self.begun} trials have begun; the rate counts from the time of {self.slots}")
+        return (self.rows - self._before) / (self._last - self._first)
 
 
 CLOCK = Clock()
@@ -27,11 +47,15 @@ CLOCK = Clock()
 class TrivialPolicy(Policy):
     """Zeros."""
 
+    def reset(self, trials: Sequence[Trial]) -> None:
+        CLOCK.begun += len(trials)
+
     def act(self, batch: Batch) -> np.ndarray:
-        CLOCK.first = min(CLOCK.first, time.perf_counter())
+        CLOCK.forward()
         actions = self.answer(batch)
-        CLOCK.last = time.perf_counter()
-        CLOCK.forwards += 1
+        first = batch.trials[0]
+        repeated = sum(trial is first for trial in batch.trials) - 1  # rows that pad the batch
+        CLOCK.answered(len(batch) - repeated)
         return actions
 
     def answer(self, batch: Batch) -> np.ndarray:

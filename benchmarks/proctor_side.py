@@ -6,7 +6,8 @@
     python -m benchmarks.proctor_side memory TRIALS
 
 Prints one JSON line: steps per second of the `whole` call of `run_evaluation` (start-up, records and reports
-included) and while `steady` (from the first forward to the last), and the process's peak memory in MB.
+included) and while `steady` (from when every slot has begun a trial to the last forward), and the process's peak memory
+in MB.
 """
 
 from __future__ import annotations
@@ -44,14 +45,15 @@ def measure(raw: dict[str, Any], steps: int) -> dict[str, float]:
 
     with tempfile.TemporaryDirectory() as folder:
         cfg = config_from_dict({**raw, "output_root": folder})
+        CLOCK.slots = cfg.num_parallel
         started = time.perf_counter()
         run = run_evaluation(cfg)
         whole_s = time.perf_counter() - started
         done = sum(result.steps_total for result in run.results())
-    if done != steps:
-        raise RuntimeError(f"the run made {done} steps; expected {steps}")
+    if not done == CLOCK.rows == steps:
+        raise RuntimeError(f"the run made {done} steps of {CLOCK.rows} actions; expected {steps}")
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    return {"whole": steps / whole_s, "steady": steps / (CLOCK.last - CLOCK.first), "peak_mb": peak_mb}
+    return {"whole": steps / whole_s, "steady": CLOCK.rate(), "peak_mb": peak_mb}
 
 
 def overhead() -> dict[str, float]:

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import two_processes
-from benchmarks.policies import CLOCK, TrivialPolicy
+from benchmarks.policies import TrivialPolicy
+from benchmarks.proctor_side import measure
 from proctor.policies.protocol import Batch
 
 TASK = "LowerT1GoaliePenaltyKick-v0"
@@ -68,16 +69,7 @@ def proctor(episodes: str) -> dict[str, float]:
         "workers": 2,
         "scoring": "success",
     }
-    done = sum(result.steps_total for result in examined(raw))
-    return {"steady": done / (CLOCK.last - CLOCK.first)}
-
-
-def examined(raw: dict[str, Any]) -> list[Any]:
-    """The results of a run."""
-    from proctor import config_from_dict, run_evaluation
-
-    with tempfile.TemporaryDirectory() as folder:
-        return list(run_evaluation(config_from_dict({**raw, "output_root": folder})).results())
+    return measure(raw, 2 * int(episodes) * EPISODE_STEPS)
 
 
 def step(count: str) -> dict[str, float]:

@@ -258,6 +258,23 @@ def test_observations_are_the_environments_own_without_a_preprocessor(task: str,
     assert env.max_steps == 5000
 
 
+@pytest.mark.parametrize("task", sorted(NAMES))
+def test_the_simulation_is_the_plain_one_to_the_last_bit(task: str) -> None:
+    import gymnasium
+    import sai_mujoco  # noqa: F401 - registers the ids
+
+    env, plain = make(task=task), gymnasium.make(task, disable_env_checker=True)
+    rng = np.random.default_rng(0)
+    for seed in (4, 5):
+        assert env.reset(seed, 0).tobytes() == plain.reset(seed=seed)[0].tobytes()
+        for _ in range(4):
+            action = rng.uniform(env.action_space.low, env.action_space.high).astype(np.float32)
+            step, (observation, reward, *_, info) = env.step(action), plain.step(action)
+            assert step.observation.tobytes() == observation.tobytes()
+            assert step.reward == reward
+            assert {name: step.signals[f"term/{name}"] for name in info["reward_terms"]} == info["reward_terms"]
+
+
 # Tasks ----------------------------------------------------------------------------------------------------------------
 
 
