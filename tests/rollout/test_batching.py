@@ -62,7 +62,7 @@ class Bench:
 
     def look(self, now: float, live: int | dict[str, int], *, spare_s: float = 0.0, here: bool = False) -> float | None:
         counts = live if isinstance(live, dict) else {TASK.key: live, OTHER.key: live}
-        return self.lane.dispatch(Moment(now, spare_s, here), counts)
+        return self.lane.dispatch(Moment(now, lambda _: spare_s, here), counts)
 
     def lands(self, seconds: float = 0.004) -> list[int]:
         """Wait for the forward in flight; the trials it answered."""
@@ -164,7 +164,7 @@ def test_who_waits_for_another_stage_could_not_join(benches: Any) -> None:
     plan, act = benches(), benches()
     plan.put(request(0), request(1))
     act.put(request(2))
-    moment, live = Moment(0.0, 0.0, here=False), {TASK.key: 4}
+    moment, live = Moment(0.0, lambda _: 0.0, here=False), {TASK.key: 4}
     assert act.lane.dispatch(moment, live, [plan.lane]) == 1.0, "one slot still steps"
     plan.put(request(3))
     plan.look(0.0, live=3)

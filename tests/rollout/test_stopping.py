@@ -16,6 +16,7 @@ from examining import by_key, examination, policy, task, timeless
 
 from proctor import CancelToken, InputError, RunDir, config_from_dict
 from proctor.evaluation import Finished, Hooks, resume, start
+from proctor.rollout import engine
 
 Examine = Callable[..., RunDir]
 PAIR = {"agents": [policy("Upward"), {"name": "idle", "policy": "zero"}], "n_trials": 80}
@@ -65,7 +66,8 @@ def test_slow_episodes_change_the_order_of_ends_and_nothing_else(examine: Examin
     assert in_verdict(slow) == in_verdict(serial)
 
 
-def test_tasks_are_read_in_turn(examine: Examine) -> None:
+def test_tasks_are_read_in_turn(examine: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "WATCH_S", 0.0)  # results are read at once
     two = {**COMPARE, "tasks": [task(), {**task(kwargs={"scale": 0.5}), "name": "weak", "n_trials": 7}]}
     one_by_one, many = examine(**two, num_parallel=1), examine(**two, num_parallel=16)
     assert stopping(one_by_one) == stopping(many)

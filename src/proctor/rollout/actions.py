@@ -42,7 +42,9 @@ class ActionChecker:
         self.whole = self.dtype.kind in "iub"
         """Whether actions are whole numbers."""
         self.low, self.high = _bounds(space)
-        self._open = not (np.isfinite(self.low).all() and np.isfinite(self.high).all())
+        self._least, self._most = _finite(self.low, self.high)
+        self._range = _common(self._least, self._most)
+        """One for all entries of an action, where they have one."""
 
     def all_valid(self, rows: np.ndarray) -> np.ndarray | None:
         """Many rows of chunks `(rows, horizon, *shape)` in one look: cast to the space's dtype where every action is
@@ -67,12 +69,18 @@ class ActionChecker:
         """The numbers in the space's dtype; None unless all are finite and within bounds. Whole numbers are compared
         before the cast, which would wrap them; others after it, so that a bound that was rounded still holds."""
         if self.whole:
-            if a.dtype.kind == "f" or not ((a >= self.low) & (a <= self.high)).all():
+            if a.dtype.kind == "f" or not self._inside(a):
                 return None
             return a if a.dtype == self.dtype else a.astype(self.dtype)
         cast = self._cast(a)
-        inside = ((cast >= self.low) & (cast <= self.high)).all() and not (self._open and np.isinf(cast).any())
-        return cast if inside else None
+        return cast if self._inside(cast) else None
+
+    def _inside(self, a: np.ndarray) -> bool:
+        """Of NaN, which the reductions hand on, nothing is true."""
+        if self._range is None:
+            return bool(((a >= self._least) & (a <= self._most)).all())
+        least, most = self._range
+        return bool(np.minimum.reduce(a, axis=None) >= least and np.maximum.reduce(a, axis=None) <= most)
 
     def _cast(self, a: np.ndarray) -> np.ndarray:
         if a.dtype == self.dtype:
@@ -116,6 +124,20 @@ def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(space, spaces.MultiDiscrete):
         return np.asarray(space.start), np.asarray(space.start + space.nvec - 1)
     return np.zeros(space.shape, space.dtype), np.ones(space.shape, space.dtype)
+
+
+def _finite(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds that infinity is outside of."""
+    if low.dtype.kind != "f":
+        return low, high
+    limits = np.finfo(low.dtype)
+    return np.maximum(low, limits.min), np.minimum(high, limits.max)
+
+
+def _common(low: np.ndarray, high: np.ndarray) -> tuple[Any, Any] | None:
+    """The bounds of every entry, where all have the same."""
+    alike = low.size > 0 and (low == low.flat[0]).all() and (high == high.flat[0]).all()
+    return (low.flat[0], high.flat[0]) if alike else None
 
 
 def _span(bound: np.ndarray) -> str:

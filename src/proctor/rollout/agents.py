@@ -61,6 +61,11 @@ class AgentRuntime:
         for lane in self.lanes.values():
             lane.drop(slot)
 
+    @property
+    def asked(self) -> bool:
+        """Whether a request waits for a forward."""
+        return any([lane.asked for lane in self.lanes.values()])
+
     def dispatch(self, moment: Moment, live: dict[Any, int]) -> float | None:
         """Start what is due; when to look again."""
         if len(self.lanes) == 1:

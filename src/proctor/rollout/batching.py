@@ -36,11 +36,11 @@ TICK_S = 0.001
 
 
 class Moment(NamedTuple):
-    """What the engine knows when it looks at its lanes. `spare_s`: how long until the first worker has nothing to do;
-    `here`: the engine's thread has nothing else to do."""
+    """What the engine knows when it looks at its lanes. `spare_s(now)`: how long until the first worker has nothing to
+    do; `here`: the engine's thread has nothing else to do."""
 
     now: float
-    spare_s: float
+    spare_s: Callable[[float], float]
     here: bool
 
 
@@ -89,7 +89,7 @@ class Lane:
         if self._recent_s < QUICK_S:
             return since
         soon = max(since + min(self._recent_s, MAX_WAIT_S), self._landed_at + self._patience_s())
-        before_idle = moment.now + moment.spare_s - self._recent_s - MARGIN_S
+        before_idle = moment.now + moment.spare_s(moment.now) - self._recent_s - MARGIN_S
         return max(soon, min(before_idle, since + MAX_WAIT_S))
 
     def _patience_s(self) -> float:
@@ -121,6 +121,11 @@ class Lane:
             for request in [r for r in requests if r.slot is slot]:
                 requests.remove(request)
         self._alone = deque(r for r in self._alone if r.slot is not slot)
+
+    @property
+    def asked(self) -> bool:
+        """Whether a request waits for a forward."""
+        return bool(self._alone) or any(self.waiting.values())
 
     def held(self, key: Any) -> int:
         """How many slots wait here for an answer, by request key."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import selectors
+import select
 from collections.abc import Iterator
 
 from proctor.config.models import EvalConfig
@@ -58,7 +58,7 @@ class Crew:
         self._host = host
         self.inline = cfg.workers.kind == "inline"
         self._layouts: dict[str, Layout | None] = {}
-        self._selector = selectors.DefaultSelector()
+        self._poll = select.poll()
         self._readable: set[int] = set()
         self.members = [Member(self._hire(n)) for n in self._shares(cfg)]
         for member in self.members:
@@ -79,12 +79,12 @@ class Crew:
     def _register(self, member: Member) -> None:
         fd = member.worker.fileno()
         if fd is not None:
-            self._selector.register(fd, selectors.EVENT_READ)
+            self._poll.register(fd, select.POLLIN)
             member.fd = fd
 
     def watch(self, fd: int) -> None:
         """Also wake up when this file is readable."""
-        self._selector.register(fd, selectors.EVENT_READ)
+        self._poll.register(fd, select.POLLIN)
 
     def slots(self) -> Iterator[Slot]:
         for member in self.members:
@@ -95,16 +95,18 @@ class Crew:
             member.worker.flush()
 
     def work(self, seconds: float) -> None:
-        for member in self.members:
-            member.worker.work(seconds)
+        """Step environments that live in this process."""
+        if self.inline:
+            self.members[0].worker.work(seconds)
 
     @property
     def busy(self) -> bool:
-        return any(member.worker.busy for member in self.members)
+        """Whether `work` has something to do."""
+        return self.inline and self.members[0].worker.busy
 
     def wait(self, seconds: float) -> None:
         """Until something happens, at most so long."""
-        self._readable = {key.fd for key, _ in self._selector.select(max(seconds, 0.0))}
+        self._readable = {fd for fd, _ in self._poll.poll(max(1000.0 * seconds, 0.0))}
 
     def events(self) -> Iterator[tuple[Member, list[Event]]]:
         """What each worker had said by the end of the last `wait`; workers that said nothing are left out."""
@@ -133,7 +135,7 @@ class Crew:
 
     def _unregister(self, member: Member) -> None:
         if member.fd is not None:
-            self._selector.unregister(member.fd)
+            self._poll.unregister(member.fd)
             member.fd = None
 
     def close(self) -> list[Event]:
@@ -141,11 +143,4 @@ class Crew:
         for member in self.members:
             member.worker.send(Close())
             member.worker.flush()
-        last = [event for member in self.members for event in member.worker.drain()]
-        self._selector.close()
-        return last
-
-    def kill(self) -> None:
-        for member in self.members:
-            member.worker.kill()
-        self._selector.close()
+        return [event for member in self.members for event in member.worker.drain()]

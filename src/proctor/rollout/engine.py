@@ -161,10 +161,11 @@ class Engine:
             for member, events in crew.events():
                 member.heard(len(events), now)
                 for event in events:
-                    if type(event) is tuple:
-                        self._ready(member.slots[event[0]], event[1], now)
-                    else:
+                    if type(event) is not tuple:
                         self._handle(member, event)
+                    elif (slot := member.slots[event[0]]).trial is not None:
+                        slot.wish.leaves = event[1]
+                        self._ask(slot, now)
             due = self._forward_what_is_due(now)
             crew.flush()
             if now - self._watched > WATCH_S:
@@ -290,11 +291,6 @@ class Engine:
 
     # Events ---------------------------------------------------------------------------------------------------------
 
-    def _ready(self, slot: Slot, leaves: Any, now: float) -> None:
-        if slot.trial is not None:
-            slot.wish.leaves = leaves
-            self._ask(slot, now)
-
     def _handle(self, member: Member, event: Event) -> None:
         match event:
             case Done(number, result, spent):
@@ -384,13 +380,19 @@ class Engine:
         return due
 
     def _dispatch(self, now: float) -> float | None:
-        moment = Moment(now, self._crew.spare_s(now), here=not (self._crew.busy or self._answers))
+        asked = [(name, agent) for name, agent in self._agents.items() if agent.asked]
+        if not asked:
+            return None
+        moment = Moment(now, self._crew.spare_s, here=not (self._crew.busy or self._answers))
         soonest = None
-        with self._supervisor.inside():
-            for name, agent in self._agents.items():
+        self._supervisor.enter()
+        try:
+            for name, agent in asked:
                 due = agent.dispatch(moment, self._live[name])
                 if due is not None and (soonest is None or due < soonest):
                     soonest = due
+        finally:
+            self._supervisor.leave()
         return soonest
 
     def _take_answers(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -165,6 +165,7 @@ class PolicyRunner:
         self.stages = stages or declared_stages(policy)
         self._pad_to = {stage.name: stage.pad_to or pad_to for stage in self.stages}
         self._tokens = {stage.name: stage.tokens for stage in self.stages}
+        self._staged = policy if isinstance(policy, StagedPolicy) else None
         self._told = any(self._tokens.values())
         self._buffers: dict[Any, list[np.ndarray]] = {}
 
@@ -172,21 +173,24 @@ class PolicyRunner:
     def first_stage(self) -> str:
         return self.stages[0].name
 
-    def run(self, stage: str, requests: Sequence[Request]) -> list[Answer]:
+    def run(self, stage: str, requests: list[Request]) -> list[Answer]:
         """An answer for every request, in order."""
         size = self._pad_to[stage] or len(requests)
-        answers: list[Answer] = []
-        for i in range(0, len(requests), size):
-            answers += self._block(stage, list(requests[i : i + size]))
-        if all(answer.request is request for answer, request in zip(answers, requests, strict=True)):
-            return answers
-        place = {id(request): i for i, request in enumerate(requests)}
-        return sorted(answers, key=lambda answer: place[id(answer.request)])
+        if len(requests) <= size:
+            return self._block(stage, requests)
+        blocks = [requests[i : i + size] for i in range(0, len(requests), size)]
+        return [answer for block in blocks for answer in self._block(stage, block)]
 
     def _block(self, stage: str, block: list[Request]) -> list[Answer]:
-        answers, block = self._begin(block)
-        if not block:
-            return answers
+        failed = self._begin(block)
+        if not failed:
+            return self._answers(stage, block)
+        begun = [request for request in block if request not in failed]
+        others = iter(self._answers(stage, begun) if begun else [])
+        return [failed[request] if request in failed else next(others) for request in block]
+
+    def _answers(self, stage: str, block: list[Request]) -> list[Answer]:
+        """Of requests that have begun."""
         rows = self._pad_to[stage] or len(block)
         rngs = Rngs(block, rows)
         try:
@@ -195,28 +199,24 @@ class PolicyRunner:
             for request in block:
                 request.stream.rewind()
             if len(block) == 1:
-                return [*answers, Answer(block[0], None, error=blame(problem))]
+                return [Answer(block[0], None, error=blame(problem))]
             half = (len(block) + 1) // 2
-            return [*answers, *self._block(stage, block[:half]), *self._block(stage, block[half:])]
-        made = [make_tuple(Answer, (r, d, s, None, valid)) for r, d, s in zip(block, decisions, states, strict=True)]
-        return answers + made if answers else made
+            return [*self._answers(stage, block[:half]), *self._answers(stage, block[half:])]
+        return [make_tuple(Answer, (r, d, s, None, valid)) for r, d, s in zip(block, decisions, states, strict=True)]
 
-    def _begin(self, block: list[Request]) -> tuple[list[Answer], list[Request]]:
-        """Give new trials their initial state; those whose reset raises are answered at once."""
-        failed: list[Answer] = []
+    def _begin(self, block: list[Request]) -> dict[Request, Answer]:
+        """Give new trials their initial state. The answers of those whose reset raises."""
+        failed: dict[Request, Answer] = {}
         for request in block:
             if request.state is FRESH:
                 try:
                     state = self.policy.reset([request.trial])
                     request.state = None if state is None else take_row(state, 0)
-                    if self._told and isinstance(self.policy, StagedPolicy):
-                        request.tokens = as_tokens(self.policy.tokens(request.trial))
+                    if self._told and self._staged is not None:
+                        request.tokens = as_tokens(self._staged.tokens(request.trial))
                 except Exception as problem:
-                    failed.append(Answer(request, None, error=blame(problem)))
-        if not failed:
-            return failed, block
-        broken = {id(a.request) for a in failed}
-        return failed, [r for r in block if id(r) not in broken]
+                    failed[request] = Answer(request, None, error=blame(problem))
+        return failed
 
     def _forward(self, stage: str, block: list[Request], rngs: Rngs) -> tuple[Sequence[Decision], list[Any], bool]:
         """Decisions and next states of the block's rows, and whether the actions have been checked."""
@@ -231,11 +231,11 @@ class PolicyRunner:
         rule = self._tokens[stage]
         if rule is not None:
             batch.tokens, batch.token_mask = left_pad([r.tokens for r in padded], rule)
-        if isinstance(self.policy, StagedPolicy):
-            output = self.policy.forward(stage, batch)
+        if self._staged is not None:
+            output = self._staged.forward(stage, batch)
             decisions, state, valid = self._decisions(output, rows, block), output.state, False
         else:
-            decisions, state, valid = self._act(self.policy, batch, block)
+            decisions, state, valid = self._act(cast("Policy", self.policy), batch, block)
         if state is None:
             return decisions, [None] * n, valid
         for path, leaf in leaves_of(state):

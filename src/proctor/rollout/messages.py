@@ -31,7 +31,8 @@ class Start(NamedTuple):
 
 class Run(NamedTuple):
     """Execute a chunk of actions `(horizon, *action)` in a slot. `valid`: it has been checked, every action is valid
-    as it is. To another process goes a plain tuple instead, with where the chunk lies in shared memory."""
+    as it is. To another process goes a plain tuple instead, with where the chunk lies in shared memory; or the slot
+    alone, where it is valid and lies as the slot's last one did."""
 
     slot: int
     actions: Any

@@ -8,10 +8,9 @@ which finds the forward overdue and deals with it. The old one, should the polic
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 LOOK_S = 0.05
 
@@ -21,7 +20,7 @@ class Abandoned(BaseException):
 
 
 class Supervisor:
-    """`run` calls `loop` until it returns; the loop marks with `inside` where it may get stuck."""
+    """`run` calls `loop` until it returns; the loop marks with `enter` and `leave` where it may get stuck."""
 
     def __init__(self, limit_s: float | None):
         self._limit_s = limit_s
@@ -30,18 +29,16 @@ class Supervisor:
         self._since: float | None = None
         self._failure: BaseException | None = None
 
-    @contextlib.contextmanager
-    def inside(self) -> Iterator[None]:
-        """Code that may not return. Raises Abandoned at its end if it took too long and another thread went on."""
-        me = threading.current_thread()
+    def enter(self) -> None:
+        """What follows may not return."""
         self._since = time.monotonic()
-        try:
-            yield
-        finally:
-            with self._lock:
-                if self._runner is not None and self._runner is not me:
-                    raise Abandoned
-                self._since = None
+
+    def leave(self) -> None:
+        """It has. Raises Abandoned if it took too long and another thread went on."""
+        with self._lock:
+            if self._runner is not None and self._runner.ident != threading.get_ident():
+                raise Abandoned
+            self._since = None
 
     def run(self, loop: Callable[[], None]) -> None:
         """Until the loop is through. What it raises is raised here."""

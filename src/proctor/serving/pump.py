@@ -79,7 +79,7 @@ class Pump:
             self._timer = None
         now = time.monotonic()
         warm = {key: sum(now - at < WARM_S for at in callers.values()) for key, callers in self._asked_at.items()}
-        due = self.runtime.dispatch(Moment(now, 0.0, here=False), warm)
+        due = self.runtime.dispatch(Moment(now, lambda _: 0.0, here=False), warm)
         if due is not None:
             self._timer = self._loop.call_later(max(0.0, due - now), self._look)
 

@@ -52,6 +52,9 @@ def serve(host: Host, link: Link) -> None:
     """Take commands, work, answer, until closed."""
     while True:
         for command in link.commands(host):
+            if type(command) is int:
+                host.run(command, link.block.get_actions(command, None), True)
+                continue
             if type(command) is tuple:
                 slot, place, valid = cast("tuple[int, Any, bool]", command)
                 host.run(slot, link.block.get_actions(slot, place), valid)

@@ -37,7 +37,7 @@ class ProcessWorker(Worker):
         self.slots, self._cfg = slots, cfg
         self._layouts = layouts
         self._block = SharedBlock.create(slots)
-        self._outbox: list[Command | tuple[int, Place | None, bool]] = []
+        self._outbox: list[Command | tuple[int, Place | None, bool] | int] = []
         self._tasks: dict[int, str] = {}
         self._views: list[list[np.ndarray] | None] = [None] * slots
         """Of each slot's observation, as its task lays it out."""
@@ -69,7 +69,8 @@ class ProcessWorker(Worker):
 
     def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
         if self._block.fits(actions):
-            self._outbox.append((slot, self._block.put_actions(slot, actions), valid))
+            place = self._block.put_actions(slot, actions)
+            self._outbox.append(slot if valid and place is None else (slot, place, valid))
         else:
             self._outbox.append(Run(slot, actions, valid))
 
