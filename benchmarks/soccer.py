@@ -26,8 +26,8 @@ from proctor.policies.protocol import Batch
 TASK = "LowerT1GoaliePenaltyKick-v0"
 EPISODE_STEPS = 250
 """Before a robot that does nothing has fallen."""
-SLOTS = 6
-"""Three for each worker: one is stepped while the others wait for their answers."""
+SLOTS = 8
+"""Four for each worker: one is stepped while the others wait for their answers."""
 
 
 class LimpPolicy(TrivialPolicy):
