@@ -35,6 +35,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "endovascular.yml"
 SEEDS = (0, 1, 2)
 """Of the anatomies of `reach`."""
 EPISODE_STEPS = 120
+SLOTS = 16
 COMMAND = (18.0, 0.4)
 OPTIONS: dict[str, Any] = {"anatomy": {"arch_type": "I", "seed": 1, "target_branches": ["lcca"]}}
 
@@ -81,6 +82,7 @@ def proctor(episodes: str) -> dict[str, float]:
         "tasks": [{"suite": "endovascular", "options": OPTIONS}],
         "n_trials": 2 * int(episodes),
         "max_episode_steps": EPISODE_STEPS,
+        "num_parallel": SLOTS,
         "workers": 2,
         "scoring": "success",
     }
