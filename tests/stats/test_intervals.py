@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, ttest_1samp
+from scipy.stats import binom, binomtest, t, ttest_1samp
 
 from proctor.stats import (
     Discordance,
@@ -16,6 +16,7 @@ from proctor.stats import (
     tango,
     wilson,
 )
+from proctor.stats.intervals import MANY, t_quantile
 
 trials = st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -50,6 +51,12 @@ def test_wilson_by_hand() -> None:
     assert wilson(0, 0) is None
     with pytest.raises(ValueError, match="3 successes in 2 trials"):
         wilson(3, 2)
+
+
+@pytest.mark.parametrize("p", [0.5, 0.9, 0.975, 0.9995])
+@pytest.mark.parametrize("freedom", [1, 30, MANY - 1, MANY, 12_345, 10**7])
+def test_quantiles_of_students_distribution_equal_scipys(freedom: int, p: float) -> None:
+    assert t_quantile(freedom, p) == pytest.approx(float(t.ppf(p, freedom)), rel=1e-11, abs=1e-12)
 
 
 def test_student_t_equals_scipys() -> None:

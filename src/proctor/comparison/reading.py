@@ -8,15 +8,15 @@ import numpy as np
 
 from proctor.comparison.trials import AgentTrials, TaskTrials
 from proctor.config.models import EvalConfig
-from proctor.record.episode import Outcome
+from proctor.record.batch import prints
 from proctor.record.ledger import Ledger
 from proctor.scoring import Scoring, make_scoring
-from proctor.scoring.bulk import COLUMNS, bulk_metrics, bulk_totals
+from proctor.scoring.bulk import bulk_reads, bulk_totals
+from proctor.scoring.columns import BROKEN, UNSCORED
 
 IMPORTED = "imported"
 """The suite of tasks whose outcomes were read from a file."""
-WHERE = ("agent_position", "task_position", "idx", "seed", "after_stop")
-READ = (*WHERE, "outcome", "trace", *COLUMNS)
+WHERE = ("agent_position", "task_position", "idx", "seed")
 
 Columns = dict[str, np.ndarray]
 
@@ -37,21 +37,19 @@ def pairs_of(cfg: EvalConfig) -> bool:
 
 
 def _columns(ledger: Ledger, scoring: Scoring, cfg: EvalConfig) -> Columns:
-    """Finished trials but those after a stop, sorted by agent, task and index."""
-    metrics = bulk_metrics(scoring)
-    names = (*READ, *(metrics or ()))
-    raw = dict(zip(names, ledger.columns(READ, metrics or ()), strict=True))
-    kinds = {o.value: (o.scored, o.broken_by_policy) for o in Outcome}
-    flags = np.array([kinds[outcome] for outcome in raw["outcome"]], dtype=bool).reshape(-1, 2)
-    columns: Columns = {name: np.array(raw[name], dtype=np.int64) for name in WHERE}
-    columns |= {name: np.array(raw[name], dtype=np.float64) for name in names if name not in READ[: len(WHERE) + 2]}
-    columns |= {"scored": flags[:, 0], "broken": flags[:, 1]}
-    prints = np.array([0 if trace is None else int(trace[:16], 16) for trace in raw["trace"]], dtype=np.uint64)
-    columns["prints"] = np.where(columns["broken"], np.uint64(0), prints)
-    one_by_one = metrics is None
-    columns["score"] = _scores(ledger, scoring, cfg, columns) if one_by_one else bulk_totals(scoring, columns)
+    """Sorted by agent, task and index."""
+    known = bulk_reads(scoring)
+    read, metrics = (("success",), ()) if known is None else known
+    raw = ledger.columns((*WHERE, "outcome", "trace", *read), metrics)
+    codes = np.array(raw.pop("outcome"), dtype=np.intp)
+    _, traces = prints(raw.pop("trace"))
+    columns: Columns = {
+        name: np.array(values, dtype=np.int64 if name in WHERE else np.float64) for name, values in raw.items()
+    }
+    columns |= {"scored": ~UNSCORED[codes], "broken": BROKEN[codes]}
+    columns["prints"] = np.where(columns["broken"], np.uint64(0), traces)
+    columns["score"] = _scores(ledger, scoring, cfg, columns) if known is None else bulk_totals(scoring, columns)
     order = np.lexsort([columns[name] for name in ("idx", "task_position", "agent_position")])
-    order = order[columns["after_stop"][order] == 0]
     return {name: column[order] for name, column in columns.items()}
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from proctor.stats import Interval, NoInterval, bootstrap
+from proctor.stats.intervals import t_quantile
 from proctor.stats.resampling import Resampling
 
 JACKKNIFE = "jackknife, Student's quantile"
@@ -29,9 +30,7 @@ def jackknife(value: float, parts: Sequence[np.ndarray], level: float) -> Spread
     variance = sum((len(p) - 1) / len(p) * float(((p - p.mean()) ** 2).sum()) for p in parts) / len(parts) ** 2
     if variance <= 1e-24 * max(1.0, value * value):
         return None, NoInterval.EQUAL.value
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(sum(len(p) - 1 for p in parts), 0.5 + level / 2)) * math.sqrt(variance)
+    half = t_quantile(sum(len(p) - 1 for p in parts), 0.5 + level / 2) * math.sqrt(variance)
     return Interval(value - half, value + half), None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.comparison import TaskTrials
 from proctor.config.models import EvalConfig
-from proctor.record.batch import TrialBatch
+from proctor.record.batch import TrialBatch, prints
 from proctor.record.ledger import Ledger
 from proctor.scoring import Scoring
 from proctor.scoring.columns import BROKEN, UNSCORED, score_batch
@@ -47,7 +47,7 @@ def read_trials(ledger: Ledger, cfg: EvalConfig, scoring: Scoring) -> Recorded:
 
 def _part(batch: TrialBatch, scoring: Scoring) -> dict[str, np.ndarray]:
     scores = score_batch(scoring, batch)
-    traces = [int(trace[:16], 16) if trace else 0 for trace in batch["trace"]]
+    _, found = prints(batch["trace"])
     broken = BROKEN[batch.outcome_codes]
     return {
         "agent": np.array(batch["agent"], object),
@@ -57,7 +57,7 @@ def _part(batch: TrialBatch, scoring: Scoring) -> dict[str, np.ndarray]:
         "success": np.array(batch["success"], bool),
         "kept": ~np.array(batch["after_stop"], bool),
         "unscored": UNSCORED[batch.outcome_codes],
-        "prints": np.where(broken, np.uint64(0), np.array(traces, np.uint64)),
+        "prints": np.where(broken, np.uint64(0), found),
         "score": scores.total,
         **{f"term {name}": column for name, column in scores.components.columns.items()},
         **{f"metric {name}": column for name, column in batch.metrics.columns.items()},

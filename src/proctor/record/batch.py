@@ -86,6 +86,14 @@ def numbers(values: Sequence[float | None]) -> np.ndarray:
     return np.array(values, dtype=np.float64)
 
 
+def prints(traces: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]:
+    """Which trials have a trace, and the first 64 bits of each; 0 without one."""
+    told = np.array([trace is not None for trace in traces], bool)
+    found = np.zeros(len(traces), np.uint64)
+    found[told] = np.frombuffer(bytes.fromhex("".join([trace[:16] for trace in traces if trace is not None])), ">u8")
+    return told, found
+
+
 def metrics_of(found: Sequence[dict[str, float | None]]) -> Metrics:
     """From a mapping for each trial."""
     sets: dict[tuple[str, ...], int] = {}

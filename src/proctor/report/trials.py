@@ -12,7 +12,7 @@ import numpy as np
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-from proctor.record.batch import Metrics, TrialBatch, numbers
+from proctor.record.batch import Metrics, TrialBatch, numbers, prints
 from proctor.record.episode import Outcome
 from proctor.scoring import Scoring
 from proctor.scoring.columns import score_batch
@@ -52,7 +52,7 @@ class Trials:
         cells = self._cell_codes(batch)
         scores = score_batch(scoring, batch)
         outcome = batch.outcome_codes
-        told, prints = _prints(batch["trace"])
+        told, found = prints(batch["trace"])
         columns: dict[str, np.ndarray] = {
             "cell": cells,
             "outcome": outcome,
@@ -60,7 +60,7 @@ class Trials:
             "success": np.array(batch["success"], bool),
             "after_stop": np.array(batch["after_stop"], bool),
             "told": told,
-            "print": prints,
+            "print": found,
             "error": _texts([None if error is None else self._line(error) for error in batch["error"]]),
             **{name: np.array(batch[name], np.int64) for name in _WHOLE},
             **{name: numbers(batch[name]) for name in _REAL},
@@ -117,14 +117,6 @@ def _note_names(by_cell: list[set[str]], found: Metrics, entering: np.ndarray, c
     for code in np.unique(cells[entering].astype(np.int64) * len(found.named) + found.which[entering]).tolist():
         cell, which = divmod(code, len(found.named))
         by_cell[cell].update(found.named[which])
-
-
-def _prints(traces: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]:
-    """Which trials have a trace, and the first 64 bits of each; 0 without one."""
-    told = np.array([trace is not None for trace in traces], bool)
-    found = np.zeros(len(traces), np.uint64)
-    found[told] = np.frombuffer(bytes.fromhex("".join([trace[:16] for trace in traces if trace is not None])), ">u8")
-    return told, found
 
 
 def _texts(values: Sequence[Any]) -> np.ndarray:

@@ -14,22 +14,24 @@ from proctor.scoring.weighted import DefaultV1, RankingV1
 
 FORCES = ("wall_wire_force_norm_max", "wall_collision_force_norm_max")
 LCP, SPEED, JERK = "wall_lcp_max_abs_max", "tip_speed_max_mm_s", "tip_jerk_p95_mm_s3"
-COLUMNS = ("success", "steps_to_success", "max_steps", "episode_reward")
+_WEIGHTED = ("success", "steps_to_success", "max_steps")
 
 Columns = Mapping[str, np.ndarray]
 """Name to floats, NaN where a trial has no value; `broken` is true for trials that the policy broke."""
 
 
-def bulk_metrics(scoring: Scoring) -> tuple[str, ...] | None:
-    """Metrics that `bulk_totals` reads beside COLUMNS and `broken`; None where it does not know the scoring."""
-    kind = type(scoring)
-    if kind in (SuccessScoring, ReturnScoring):
-        return ()
-    return {DefaultV1: (*FORCES, LCP, SPEED), RankingV1: (*FORCES, LCP, JERK)}.get(kind)
+def bulk_reads(scoring: Scoring) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Columns and metrics that `bulk_totals` reads beside `broken`; None where it does not know the scoring."""
+    return {
+        SuccessScoring: (("success",), ()),
+        ReturnScoring: (("success", "episode_reward"), ()),
+        DefaultV1: (_WEIGHTED, (*FORCES, LCP, SPEED)),
+        RankingV1: (_WEIGHTED, (*FORCES, LCP, JERK)),
+    }.get(type(scoring))
 
 
 def bulk_totals(scoring: Scoring, columns: Columns) -> np.ndarray:
-    """The total of every scored trial, NaN where there is none. Raises TypeError for a scoring that `bulk_metrics`
+    """The total of every scored trial, NaN where there is none. Raises TypeError for a scoring that `bulk_reads`
     does not know."""
     return bulk_scores(scoring, columns)[0]
 
@@ -106,4 +108,6 @@ def _penalty(values: np.ndarray, scale: float) -> np.ndarray:
     """exp(-value / scale); a scale of 0 or less switches the penalty off for known values."""
     if scale <= 0:
         return np.where(np.isnan(values), np.nan, 1.0)
+    if len(values) and (values == values[0]).all():
+        return np.full(len(values), math.exp(-values[0] / scale))
     return np.array([math.exp(x) for x in (-values / scale).tolist()])

@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.record.batch import Metrics, TrialBatch, metrics_of, numbers
 from proctor.record.episode import Outcome
-from proctor.scoring.bulk import COLUMNS, bulk_metrics, bulk_scores
+from proctor.scoring.bulk import bulk_reads, bulk_scores
 from proctor.scoring.protocol import Scoring
 
 UNSCORED = np.array([not outcome.scored for outcome in Outcome])
@@ -26,10 +26,11 @@ class Scores:
 
 def score_batch(scoring: Scoring, batch: TrialBatch) -> Scores:
     """What `scoring.score` says of each trial."""
-    metrics = bulk_metrics(scoring)
-    if metrics is None:
+    reads = bulk_reads(scoring)
+    if reads is None:
         return _one_by_one(scoring, batch)
-    found = {name: numbers(batch[name]) for name in COLUMNS}
+    columns, metrics = reads
+    found = {name: numbers(batch[name]) for name in columns}
     found |= {name: _finite(batch.metric(name)) for name in metrics}
     found["broken"] = BROKEN[batch.outcome_codes]
     total, parts = bulk_scores(scoring, found)

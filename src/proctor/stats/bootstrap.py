@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 
 from proctor.stats.aggregates import MEAN, Aggregate
-from proctor.stats.intervals import Interval, check_level
+from proctor.stats.intervals import Interval, check_level, t_quantile
 from proctor.stats.resampling import Pooled, Resampling, replicates
 
 NORMAL = NormalDist()
@@ -171,11 +171,7 @@ def _moved(shift: float, moved: float, skew: float) -> float:
 
 
 def _quantile(share: float, freedom: float) -> float:
-    if math.isinf(freedom):
-        return NORMAL.inv_cdf(share)
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, share))
+    return NORMAL.inv_cdf(share) if math.isinf(freedom) else t_quantile(freedom, share)
 
 
 def _missing(strata: Sequence[np.ndarray]) -> int:
