@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import bdtr
 from scipy.stats import barnard_exact, binomtest
 
 from proctor.stats import Resampling, barnard, compare_rates, discordance, mcnemar, sign_flip, welch
-from proctor.stats.significance import barnard_region, binomial, region_probability, z_table
+from proctor.stats.significance import WHOLE, barnard_region, binomial, heads, region_probability, z_table
 
 arms = st.integers(1, 25).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -18,6 +19,13 @@ def test_mcnemar_is_the_binomial_test_of_differing_pairs(b: int, c: int) -> None
     expected = binomtest(b, b + c).pvalue if b + c else 1.0
     assert mcnemar(b, c).p_value == pytest.approx(expected, abs=1e-12)
     assert mcnemar(b, c).p_value == mcnemar(c, b).p_value
+
+
+def test_probabilities_in_whole_numbers_and_scipys_meet() -> None:
+    assert heads(WHOLE // 2 - 300, WHOLE) == pytest.approx(float(bdtr(WHOLE // 2 - 300, WHOLE, 0.5)), rel=1e-9)
+    assert heads(WHOLE // 2 - 300, WHOLE + 1) < heads(WHOLE // 2 - 300, WHOLE)
+    assert heads(0, 0) == heads(7, 7) == 1.0
+    assert heads(0, 3) == 0.125
 
 
 def test_mcnemar_by_hand() -> None:

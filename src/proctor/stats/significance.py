@@ -19,6 +19,8 @@ EXACT_FLIPS = 20
 """Differences other than 0 up to which all signs are tried."""
 DRAWN_FLIPS = 20_000
 """Differences up to which signs are drawn; with more, the sum of flipped differences is normal to what is read off."""
+WHOLE = 30_000
+"""Tosses of a coin up to which probabilities are computed in whole numbers."""
 RELATIVE_TIE = 1e-9
 """Statistics that differ by less are equal: they would be, without rounding."""
 
@@ -48,11 +50,22 @@ def mcnemar(only_a: int, only_b: int) -> TestResult:
     """Exact: of the pairs with different outcomes, is either agent ahead more often than a fair coin would have it?"""
     if min(only_a, only_b) < 0:
         raise ValueError(f"counts of pairs are not negative: {only_a}, {only_b}")
-    from scipy.special import bdtr
-
-    n, least = only_a + only_b, min(only_a, only_b)
-    p_value = min(1.0, 2 * float(bdtr(least, n, 0.5))) if n else 1.0
+    p_value = min(1.0, 2 * heads(min(only_a, only_b), only_a + only_b))
     return TestResult(p_value, "exact McNemar", True, float(only_a - only_b))
+
+
+def heads(most: int, tosses: int) -> float:
+    """The probability that a fair coin shows heads at most so often. In whole numbers, rounded once at the end; where
+    these grow too large for that, as scipy has it (to 1e-9)."""
+    if tosses > WHOLE:
+        from scipy.special import bdtr
+
+        return float(bdtr(most, tosses, 0.5))
+    term = total = 1
+    for k in range(most):
+        term = term * (tosses - k) // (k + 1)
+        total += term
+    return total / (1 << tosses)
 
 
 def compare_rates(successes_a: int, n_a: int, successes_b: int, n_b: int) -> TestResult:
