@@ -44,7 +44,7 @@ class WirePolicy(TrivialPolicy):
     """The command of `play`."""
 
     def answer(self, batch: Batch) -> np.ndarray:
-        return np.tile(np.array(COMMAND, np.float32), (len(batch), 1))
+        return np.full((len(batch), 2), COMMAND, np.float32)
 
 
 def make(options: dict[str, Any] = OPTIONS) -> Any:
