@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ class EpisodeBuilder:
         self._actions: list[Any] = []
         self._rewards: list[float] = []
         self._success: list[bool] = []
-        self._signals: dict[str, list[Any]] = {}
+        self._signals: defaultdict[str, list[Any]] = defaultdict(list)
         self._constants: dict[str, np.ndarray] = {}
         self._kept: list[list[np.ndarray]] = [[] for _ in labels]
 
@@ -70,8 +71,9 @@ class EpisodeBuilder:
         rewards.append(reward)
         self._success.append(success)
         if signals:
+            columns = self._signals
             for name, value in signals.items():
-                self._signals.setdefault(name, []).append(value)
+                columns[name].append(value)
         return len(rewards)
 
     def arrays(self, terminated: bool, truncated: bool) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ layout: their observations travel as objects, and a batch of them is a list.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,11 +38,20 @@ class Layout:
     nbytes: int
     bare_shape: tuple[int, ...] | None = None
     """Where the observation is one array: its shape."""
+    shapes: dict[str | int, tuple[int, ...]] | None = field(default=None, compare=False, repr=False)
+    """Where it is one array for each key: their shapes."""
 
     def split(self, observation: Any) -> list[np.ndarray]:
         """The observation's leaves as arrays. Raises ValueError where one does not have the space's shape."""
         if type(observation) is np.ndarray and self.bare_shape == observation.shape:
             return [observation]
+        if self.shapes is not None:
+            found = [observation[key] for key in self.shapes]
+            for array, shape in zip(found, self.shapes.values(), strict=True):
+                if type(array) is not np.ndarray or array.shape != shape:
+                    break
+            else:
+                return found
         found = []
         for leaf in self.leaves:
             value = observation
@@ -84,7 +93,13 @@ def layout_of(space: spaces.Space[Any]) -> Layout | None:
         leaves.append(Leaf(path, dtype, shape, offset))
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         offset += -(-nbytes // _ALIGN) * _ALIGN
-    return Layout(tuple(leaves), offset, leaves[0].shape if leaves and leaves[0].path == () else None)
+    flat = {leaf.path[0]: leaf.shape for leaf in leaves if len(leaf.path) == 1}
+    return Layout(
+        tuple(leaves),
+        offset,
+        leaves[0].shape if leaves and leaves[0].path == () else None,
+        flat if flat and len(flat) == len(leaves) else None,
+    )
 
 
 def _collect(space: spaces.Space[Any], path: tuple[str | int, ...], found: list[Any]) -> bool:
