@@ -69,6 +69,26 @@ def test_results_come_in_the_order_of_the_config_however_they_finished(ledger: L
     ledger.add((t, ["zeta", "alpha"].index(t.agent), ["v", "u"].index(t.task)) for t in trials)
     ledger.finish(done(t) for t in trials[::-1])
     assert [r.trial for r in ledger.results()] == trials
+    assert [r for batch in ledger.batches() for r in batch.results()] == list(ledger.results())
+
+
+def test_batches_go_over_cells_and_show_one_moment(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proctor.record.ledger.BATCH", 3)
+    trials = [Trial("a", t, i, i) for t in ("v", "u") for i in range(2)]
+    ledger.add((t, 0, ["v", "u"].index(t.task)) for t in trials)
+    ledger.finish([done(t) for t in trials])
+    with Ledger.open(tmp_path / "ledger.sqlite") as reader:
+        batches = reader.batches()
+        assert [r.trial for r in next(batches).results()] == trials
+        assert list(batches) == []
+        monkeypatch.setattr("proctor.record.ledger.BATCH", 1)
+        batches = reader.batches()
+        assert len(next(batches)) == 2
+        ledger.reopen(trials)
+        assert [r.trial for batch in batches for r in batch.results()] == trials[2:]
+        assert list(reader.batches()) == []
 
 
 def test_planned_pending_and_done(ledger: Ledger) -> None:

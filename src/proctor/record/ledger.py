@@ -10,6 +10,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ _SHORT = {
     "outcome": f"CASE outcome {_CODES} END",
     "trace": "substr(trace, 1, 16)",
 }
-"""What is enough of a column to compare trials: small numbers and short texts are several times as fast to read."""
+"""What is enough of a column to compare trials."""
 _RESULT_NAMES = tuple(name.strip(' "') for name in _RESULT_COLUMNS.split(","))
 
 
@@ -188,17 +189,18 @@ class Ledger:
         return _gathered(_parts(cursor), (*names, *metrics))
 
     def batches(self) -> Iterator[TrialBatch]:
-        """As `results`, many trials at a time and without an object for each. Read cell by cell, as they lie in the
-        file, which is a third faster than by the index of the plan's order."""
+        """As `results`, many trials at a time and without an object for each, all as they are at one moment. Read cell
+        by cell, as they lie in the file: the index of the plan's order would look up each trial by itself. Nothing is
+        to be written through this ledger meanwhile."""
         import duckdb
 
-        cells = self._db.execute("SELECT agent, task FROM trials GROUP BY agent_position, task_position").fetchall()
         query = (
             f"SELECT agent, task, idx, seed, {_IN_ORDER} FROM trials "
             "WHERE agent = ? AND task = ? AND state = 'done' ORDER BY idx"
         )
-        parts = (part for cell in cells for part in _parts(self._db.execute(query, cell)))
-        with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        with self._snapshot(), duckdb.connect(":memory:", config={"threads": 1}) as connection:
+            cells = self._db.execute("SELECT agent, task FROM trials GROUP BY agent_position, task_position").fetchall()
+            parts = (part for cell in cells for part in _parts(self._db.execute(query, cell)))
             while (columns := _gathered(parts, NAMES, BATCH))["agent"]:
                 yield TrialBatch.of_columns(dict(columns), connection)
 
@@ -209,6 +211,15 @@ class Ledger:
             (agent, task, index),
         ).fetchone()
         return None if row is None else _from_row(row)
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """What is read inside is as it was at the first read, whatever another process writes."""
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("COMMIT")
 
     def _configure(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")

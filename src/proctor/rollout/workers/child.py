@@ -25,7 +25,7 @@ LOOK_S = 0.002
 """How often commands are looked for while there is enough to step."""
 COLLECT_AFTER = 20_000
 """New objects after which cycles are looked for. The records of running trials are many objects and live long; Python's
-own number, 700, makes it look through them so often that it costs a tenth of a worker's time."""
+own number, 700, makes it look through them again and again."""
 QUICK_S = 0.0002
 """Steps so quick that asking after each would cost more than they do: these are asked for together."""
 

@@ -43,7 +43,7 @@ def require_simulator() -> None:
 
 def _remember_places(model: Any) -> None:
     """Look up once where a joint lies in the state. The simulator does so for every joint at every step, which takes a
-    fifth of its time; a model does not change."""
+    good part of its time; a model does not change."""
     model.get_joint_qpos_addr = cache(model.get_joint_qpos_addr)
     model.get_joint_qvel_addr = cache(model.get_joint_qvel_addr)
 
