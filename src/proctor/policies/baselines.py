@@ -12,12 +12,14 @@ from proctor.errors import InputError
 from proctor.policies.by_task import by_task
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
-from proctor.policies.protocol import Batch, Policy, SpaceInfo
+from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo
 from proctor.spaces import action_sampler, neutral_action
 
 
 class RandomPolicy(Policy):
     """Each row draws from its own trial's generator."""
+
+    placement: Placement = "worker"
 
     def __init__(self, action_spaces: dict[str, Any]):
         self._samplers = {task: action_sampler(space) for task, space in action_spaces.items()}
@@ -32,6 +34,8 @@ class RandomPolicy(Policy):
 
 class ZeroPolicy(Policy):
     """Zeros, or the nearest valid action."""
+
+    placement: Placement = "worker"
 
     def __init__(self, action_spaces: dict[str, Any]):
         self.actions = {task: np.asarray(neutral_action(space)) for task, space in action_spaces.items()}

@@ -73,6 +73,9 @@ class PolicyOptions(BaseModel):
     max_wait_s: float | None = Field(default=None, ge=0)
     stages: dict[str, StageCfg] = Field(default_factory=dict)
     """By stage: what takes the place of its own declaration, and of the three keys above."""
+    placement: Literal["auto", "engine", "worker"] = "auto"
+    """Where the policy is asked: by the engine, or in each worker next to the environments, where it is loaded once
+    more; auto: as the policy declares (scripted agents: worker; models: engine)."""
     trust: bool = False
     """Allow what may execute code: pickles, whole-module checkpoints."""
     frame_stack: int = Field(default=1, ge=1)

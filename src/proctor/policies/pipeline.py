@@ -62,6 +62,7 @@ class PipelinePolicy(Policy):
 
     def __init__(self, inner: Policy, pipeline: Pipeline):
         self.inner, self.pipeline = inner, pipeline
+        self.placement = inner.placement
 
     def reset(self, trials: Sequence[Trial]) -> State:
         inner = self.inner.reset(trials)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from proctor.policies.padding import LeftPad
 
 Observation = Any
 """Array `(rows, ...)`, nested dict or tuple of arrays, or list of objects."""
+
+Placement = Literal["engine", "worker"]
+"""Where a policy is asked: by the engine, which batches across all workers and keeps a model on its device; or in the
+worker, next to the environments, for a policy that answers sooner than a message gets to the engine and back."""
 
 State = Any
 """None, or a nested dict / tuple / list of arrays whose first axis is the row."""
@@ -137,6 +141,10 @@ class SpaceInfo:
 class Policy(abc.ABC):
     """A plain policy: one model call, stage `act`."""
 
+    placement: Placement = "engine"
+    """`worker`: it is quick (a script, a table, a few small matrices), takes little memory, and can be loaded again in
+    every worker."""
+
     def reset(self, trials: Sequence[Trial]) -> State:
         """The initial state of these trials, stacked on the first axis; None for a policy without memory."""
         return None
@@ -153,6 +161,8 @@ class Policy(abc.ABC):
 class StagedPolicy(abc.ABC):
     """A policy of several stages. A trial starts at `stages[0]`; each forward says, per row, what comes next."""
 
+    placement: Placement = "engine"
+    """As in Policy."""
     stages: tuple[Stage, ...]
 
     def reset(self, trials: Sequence[Trial]) -> State:

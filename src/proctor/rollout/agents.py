@@ -14,7 +14,7 @@ from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
 from proctor.policies.stages import stages_of
 from proctor.rollout.batching import Lane, LaneStats, Moment
-from proctor.rollout.forward import Answer, PolicyRunner, blame
+from proctor.rollout.forward import Answer, PolicyRunner, blame, too_long
 
 MAX_HANGS = 8
 """After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""
@@ -38,6 +38,8 @@ class AgentRuntime:
         self._stats: dict[str, LaneStats] = {}
         self._hangs = 0
         self.given_up: str | None = None
+        self.resident = False
+        """Whether its policy is asked in the workers."""
         self.lanes: dict[str, Lane] = {}
         self._open()
 
@@ -48,6 +50,8 @@ class AgentRuntime:
             lane = Lane(self.runner, stage, self._slots, self._deliver)
             lane.stats = self._stats.setdefault(stage.name, lane.stats)
             self.lanes[stage.name] = lane
+        wanted = self._options.placement
+        self.resident = self._hangs == 0 and (policy.placement if wanted == "auto" else wanted) == "worker"
 
     @property
     def first_stage(self) -> str:
@@ -84,7 +88,7 @@ class AgentRuntime:
     def too_slow(self, lane: Lane, limit_s: float, answers: list[Answer]) -> list[Answer]:
         """A forward came back, but later than the limit: its trials are asked again one by one, the slow one fails."""
         if len(answers) == 1:
-            return [Answer(answers[0].request, None, error=_too_long(lane, limit_s))]
+            return [Answer(answers[0].request, None, error=too_long(lane.stage.name, limit_s))]
         for answer in answers:
             answer.request.stream.rewind()
             lane.put_alone(answer.request)
@@ -92,7 +96,7 @@ class AgentRuntime:
 
     def _hang(self, lane: Lane, limit_s: float) -> list[Answer]:
         self._hangs += 1
-        reason = _too_long(lane, limit_s)
+        reason = too_long(lane.stage.name, limit_s)
         log.warning("agent %s: %s (%d requests)", self.name, reason, len(lane.in_flight))
         suspects, old = lane.in_flight, dict(self.lanes)
         if self._hangs >= MAX_HANGS:
@@ -131,7 +135,3 @@ class AgentRuntime:
             self.runner.policy.close()
         except Exception as problem:
             log.warning("agent %s: close raised %s", self.name, blame(problem))
-
-
-def _too_long(lane: Lane, limit_s: float) -> str:
-    return f"TimeoutError: the policy's {lane.stage.name} took longer than {limit_s:g} s"

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from proctor.policies.protocol import Stage
-from proctor.rollout.forward import Answer, PolicyRunner, Request, blame
+from proctor.rollout.forward import Answer, PolicyRunner, Request
 
 MAX_WAIT_S = 0.05
 SHORT_S = 0.002
@@ -54,6 +54,19 @@ class LaneStats:
     seconds: float = 0.0
     slot_s: float = 0.0
     queued_s: float = 0.0
+
+    def count(self, requests: Sequence[Request], started_at: float, seconds: float) -> None:
+        """A forward."""
+        rows = len(requests)
+        self.forwards += 1
+        self.rows += rows
+        self.seconds += seconds
+        self.slot_s += rows * seconds
+        self.queued_s += rows * started_at - sum([request.since for request in requests])
+
+    def add(self, other: LaneStats) -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
 
 
 class Lane:
@@ -165,14 +178,9 @@ class Lane:
 
     def landed(self, seconds: float) -> None:
         """The forward in flight has come back."""
-        stats, rows = self.stats, len(self.in_flight)
-        stats.forwards += 1
-        stats.rows += rows
-        stats.seconds += seconds
-        stats.slot_s += rows * seconds
         if self.started_at is not None:
             self._landed_at = self.started_at + seconds
-            stats.queued_s += rows * self.started_at - sum([request.since for request in self.in_flight])
+            self.stats.count(self.in_flight, self.started_at, seconds)
         self._recent_s = seconds if self._recent_s == 0.0 else 0.7 * self._recent_s + 0.3 * seconds
         self.in_flight, self.started_at = [], None
 
@@ -188,8 +196,4 @@ class Lane:
             self._forward(requests)
 
     def _forward(self, requests: list[Request]) -> None:
-        try:
-            answers = self.runner.run(self.stage.name, requests)
-        except (Exception, SystemExit) as problem:
-            answers = [Answer(r, None, error=blame(problem)) for r in requests]
-        self._deliver(self, answers)
+        self._deliver(self, self.runner.answers(self.stage.name, requests))

@@ -32,10 +32,23 @@ from proctor.rollout.actions import ActionChecker
 from proctor.rollout.agents import AgentRuntime
 from proctor.rollout.batching import Lane, LaneStats, Moment
 from proctor.rollout.crew import Crew, Member
-from proctor.rollout.forward import Answer, TaskEntry
+from proctor.rollout.forward import MAX_HOPS, Answer, TaskEntry, endless
 from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.layout import layout_of
-from proctor.rollout.messages import Done, Event, Fatal, Fault, Finish, Probe, ProbeFailed, Start, TaskInfo
+from proctor.rollout.messages import (
+    Asked,
+    Done,
+    Event,
+    Fatal,
+    Fault,
+    Finish,
+    Probe,
+    ProbeFailed,
+    Refused,
+    Start,
+    TaskInfo,
+    Unload,
+)
 from proctor.rollout.progress import AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
@@ -44,12 +57,11 @@ from proctor.rollout.supervisor import Supervisor
 from proctor.rollout.wake import Waker
 from proctor.rollout.workers.base import Lost
 from proctor.rollout.workers.job import HostCfg
+from proctor.rollout.workers.pulse import ALL_SLOTS
 
 WATCH_S = 0.05
 OBSERVE_S = 0.2
 WORK_S = 0.002
-MAX_HOPS = 64
-"""Stages that a policy may ask for one after the other without an action."""
 
 log = logging.getLogger("proctor")
 log.addHandler(logging.NullHandler())
@@ -147,6 +159,9 @@ class Engine:
                 self._load(group)
             self._loop()
             self._commit()
+            if not self.cancel.cancelled:
+                for member in self._crew.members:
+                    member.worker.send(Unload())
             self._unload()
 
     def _loop(self) -> None:
@@ -251,6 +266,15 @@ class Engine:
             load = partial(_load_policy, agent, spaces)
             self._agents[name] = AgentRuntime(name, load, options_for(agent), self.cfg.num_parallel, self._deliver)
             self._live[name] = {}
+        for member in self._crew.members:
+            self._settle(member)
+
+    def _settle(self, member: Member) -> None:
+        """Give a worker the policies that live in workers."""
+        infos = tuple(self._infos.values())
+        for name, agent in self._agents.items():
+            if agent.resident:
+                member.worker.adopt(self.cfg.agent(name), agent.runner, infos)
 
     def _unload(self) -> None:
         for name, agent in self._agents.items():
@@ -268,7 +292,8 @@ class Engine:
             slot.assign(trial, entry, agent)
             live = self._live[trial.agent]
             live[entry.key] = live.get(entry.key, 0) + 1
-            slot.member.worker.send(Start(slot.number, trial, self.plan.stem(trial), self._films(trial)))
+            stem, films = self.plan.stem(trial), self._films(trial)
+            slot.member.worker.send(Start(slot.number, trial, stem, films, agent.resident))
             self.progress.running += 1
 
     def _films(self, trial: Trial) -> bool:
@@ -300,6 +325,17 @@ class Engine:
                 member.deaths = 0
                 self._recorded(result)
                 self._refill(self._candidates(slot))
+            case Asked(name, stage, stats, steps):
+                self.progress.forwards += stats.forwards
+                self.progress.rows += stats.rows
+                self.progress.steps += steps
+                if name in self._agents:
+                    self._agents[name].stats[stage].add(stats)
+            case Refused(name, error):
+                raise RunError(
+                    f'agent "{name}" can be loaded here, but not in a worker: {error}\nWith options: {{placement: '
+                    f"engine}} it is asked here; then: proctor resume {self.folder}"
+                )
             case Fault(number, outcome, error):
                 slot = member.slots[number]
                 self._charge(self._free(slot), outcome, error)
@@ -427,7 +463,7 @@ class Engine:
                 slot.stage = stage
                 slot.hops += 1
                 if slot.hops > MAX_HOPS:
-                    self._fail(slot, f"the policy went through {MAX_HOPS} stages without an action; last {stage}")
+                    self._fail(slot, endless(stage))
                 else:
                     self._ask(slot, time.monotonic())
             case Fail(reason):
@@ -458,21 +494,27 @@ class Engine:
         self._observe()
 
     def _lose(self, member: Member, lost: Lost) -> None:
-        """A worker is gone: the trial it was stepping pays, the others start again."""
+        """A worker is gone: the trial it was stepping pays, the others start again. Where a policy did not answer
+        there, it is from now on asked here: the trial that makes it hang can be told from the others, and its record
+        kept."""
         log.warning("%s", lost.reason)
         for event in member.worker.events():
             if type(event) is not tuple:
                 self._handle(member, event)
         outcome = Outcome.TIMEOUT if lost.hung else Outcome.WORKER_LOST
+        slow_policy = lost.hung and lost.acting
         for slot in member.slots:
             if slot.state is SlotState.FREE:
                 continue
+            if slow_policy and slot.agent is not None:
+                slot.agent.resident = False
             trial = self._free(slot)
-            if lost.slot in (slot.number, -1):
+            if lost.slot in (slot.number, ALL_SLOTS) and not slow_policy:
                 self._charge(trial, outcome, lost.reason)
             else:
                 self._scheduler.retry(trial)
         self._crew.replace(member, lost)
+        self._settle(member)
         self._refill(member.slots)
 
     def _observe(self, force: bool = False) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.layout import Layout
 
+MAX_HOPS = 64
+"""Stages that a policy may ask for one after the other without an action."""
 make_tuple = tuple.__new__
 """Makes a named tuple in a third of the time that its class takes: this is done for every row."""
 
@@ -130,7 +132,7 @@ class Request:
         self.tokens: Any = None
         """What the trial is told, once it has been asked for."""
 
-    def ask(self, ticket: int, since: float) -> Request:
+    def ask(self, ticket: int, since: float) -> Self:
         """With the observation as it is now. The last answer has been used: what it drew is settled."""
         self.ticket, self.since = ticket, since
         self.stream.keep()
@@ -173,6 +175,13 @@ class PolicyRunner:
     def first_stage(self) -> str:
         return self.stages[0].name
 
+    def answers(self, stage: str, requests: Sequence[Request]) -> list[Answer]:
+        """As `run`, whatever the policy raises."""
+        try:
+            return self.run(stage, list(requests))
+        except (Exception, SystemExit) as problem:
+            return [Answer(r, None, error=blame(problem)) for r in requests]
+
     def run(self, stage: str, requests: list[Request]) -> list[Answer]:
         """An answer for every request, in order."""
         size = self._pad_to[stage] or len(requests)
@@ -184,12 +193,12 @@ class PolicyRunner:
     def _block(self, stage: str, block: list[Request]) -> list[Answer]:
         failed = self._begin(block)
         if not failed:
-            return self._answers(stage, block)
+            return self._of_begun(stage, block)
         begun = [request for request in block if request not in failed]
-        others = iter(self._answers(stage, begun) if begun else [])
+        others = iter(self._of_begun(stage, begun) if begun else [])
         return [failed[request] if request in failed else next(others) for request in block]
 
-    def _answers(self, stage: str, block: list[Request]) -> list[Answer]:
+    def _of_begun(self, stage: str, block: list[Request]) -> list[Answer]:
         """Of requests that have begun."""
         rows = self._pad_to[stage] or len(block)
         rngs = Rngs(block, rows)
@@ -201,7 +210,7 @@ class PolicyRunner:
             if len(block) == 1:
                 return [Answer(block[0], None, error=blame(problem))]
             half = (len(block) + 1) // 2
-            return [*self._answers(stage, block[:half]), *self._answers(stage, block[half:])]
+            return [*self._of_begun(stage, block[:half]), *self._of_begun(stage, block[half:])]
         return [make_tuple(Answer, (r, d, s, None, valid)) for r, d, s in zip(block, decisions, states, strict=True)]
 
     def _begin(self, block: list[Request]) -> dict[Request, Answer]:
@@ -294,6 +303,14 @@ class PolicyRunner:
             case _:
                 found = type(decision).__name__
                 raise TypeError(f"a stage must answer Execute, Goto, Idle or Fail for each row; found {found}")
+
+
+def too_long(stage: str, limit_s: float) -> str:
+    return f"TimeoutError: the policy's {stage} took longer than {limit_s:g} s"
+
+
+def endless(stage: str) -> str:
+    return f"the policy went through {MAX_HOPS} stages without an action; last {stage}"
 
 
 def blame(problem: BaseException) -> str:

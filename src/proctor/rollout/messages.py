@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from proctor.config.models import AgentCfg
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
+from proctor.rollout.batching import LaneStats
 
 
 class Probe(NamedTuple):
@@ -27,6 +29,19 @@ class Start(NamedTuple):
     stem: str
     """File name of its record, without the ending."""
     video: bool
+    resident: bool = False
+    """Its policy lives in the worker; otherwise the worker asks the engine."""
+
+
+class Load(NamedTuple):
+    """Take an agent's policy into the worker. `infos`: of every task."""
+
+    agent: AgentCfg
+    infos: tuple[TaskInfo, ...]
+
+
+class Unload(NamedTuple):
+    """Let go of all policies; no trial needs them any more."""
 
 
 class Run(NamedTuple):
@@ -72,6 +87,22 @@ class ProbeFailed(NamedTuple):
     error: str
 
 
+class Refused(NamedTuple):
+    """Answer to Load: the policy cannot be had in the worker."""
+
+    agent: str
+    error: str
+
+
+class Asked(NamedTuple):
+    """What a policy in the worker has done since the last such message; `steps`: the actions that it gave."""
+
+    agent: str
+    stage: str
+    stats: LaneStats
+    steps: int
+
+
 Ready = tuple[int, Any]
 """The slot needs an action: its number and its observation's leaves. What is said most is a plain tuple: to make a
 named one costs as much as a step of a small environment. A worker process says the number alone where the observation
@@ -109,5 +140,5 @@ class Fatal(NamedTuple):
     error: str
 
 
-Command = Probe | Start | Run | Finish | Close
-Event = Ready | TaskInfo | ProbeFailed | Done | Fault | Fatal
+Command = Probe | Load | Unload | Start | Run | Finish | Close
+Event = Ready | TaskInfo | ProbeFailed | Refused | Asked | Done | Fault | Fatal

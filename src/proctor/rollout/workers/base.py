@@ -7,16 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proctor.rollout.messages import Command, Event
+from proctor.config.models import AgentCfg
+from proctor.rollout.forward import PolicyRunner
+from proctor.rollout.messages import Command, Event, TaskInfo
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker is gone. `slot` is the one whose environment code was running; None if none was, -1 for all."""
+    """A worker is gone. `slot` is the one whose environment code was running; None if none was, -1 for all. `acting`:
+    the code of a policy that lives there, not of an environment."""
 
     reason: str
     slot: int | None
     hung: bool
+    acting: bool = False
 
 
 class Worker(abc.ABC):
@@ -30,6 +34,10 @@ class Worker(abc.ABC):
     @abc.abstractmethod
     def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
         """Send Run: what is sent most."""
+
+    @abc.abstractmethod
+    def adopt(self, agent: AgentCfg, runner: PolicyRunner, infos: tuple[TaskInfo, ...]) -> None:
+        """Have this agent's policy where the environments are. `runner`: as the engine has it."""
 
     @abc.abstractmethod
     def flush(self) -> None: ...

@@ -15,13 +15,11 @@ from proctor.record.episode import Outcome
 from proctor.rollout.messages import Start
 from proctor.rollout.workers.faults import BREAKS, explain
 from proctor.rollout.workers.job import Job
-from proctor.rollout.workers.pulse import RESETTING, STEPPING
+from proctor.rollout.workers.pulse import ALL_SLOTS, RESETTING, STEPPING
 from proctor.suites.protocol import BatchEnv, Step
 
 if TYPE_CHECKING:
     from proctor.rollout.workers.host import Host
-
-ALL_SLOTS = -1
 
 
 class BatchGroup:
@@ -70,7 +68,7 @@ class BatchGroup:
                 [s.slot for s in starts], [s.trial.seed for s in starts], [s.trial.index for s in starts]
             )
             for start, observation in zip(starts, observations, strict=True):
-                job = self.jobs[start.slot] = Job(start, runtime, host.cfg.folder)
+                job = self.jobs[start.slot] = host.new_job(start, runtime)
                 job.began(observation, env.constants(start.slot))
                 if job.wants_frame():
                     job.film(env.render(start.slot))
@@ -85,7 +83,7 @@ class BatchGroup:
             if late:
                 host.fault(start.slot, Outcome.TIMEOUT, late)
             elif not job.has_action:
-                host.emit((start.slot, job.observation))
+                host.ask(start.slot, job)
 
     def _environment(self, render: bool) -> BatchEnv:
         if self.env is None:
@@ -131,7 +129,7 @@ class BatchGroup:
         elif job.end is not None:
             host.finish(slot, job)
         elif not job.has_action:
-            host.emit((slot, job.observation))
+            host.ask(slot, job)
 
     def _break(self, slots: set[int], outcome: Outcome, problem: BaseException) -> None:
         for slot in sorted(slots):

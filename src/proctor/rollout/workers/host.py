@@ -27,18 +27,21 @@ from proctor.rollout.messages import (
     Fatal,
     Fault,
     Finish,
+    Load,
     Probe,
     ProbeFailed,
     Run,
     Spent,
     Start,
     TaskInfo,
+    Unload,
 )
 from proctor.rollout.workers.batch import BatchGroup
 from proctor.rollout.workers.faults import BREAKS, explain
 from proctor.rollout.workers.job import DEFAULT_MAX_STEPS, HostCfg, Job, TaskRuntime
 from proctor.rollout.workers.pulse import RESETTING, STEPPING, Pulse, Stopwatch
 from proctor.rollout.workers.recorder import Recorder
+from proctor.rollout.workers.residents import Residents
 from proctor.suites.protocol import BatchEnv, Env
 
 
@@ -71,17 +74,19 @@ class Host:
         limits = cfg.limits
         self._step_limit = math.inf if limits.step_s is None else limits.step_s
         self._trial_limit = math.inf if limits.trial_s is None else limits.trial_s
+        self.residents = Residents(self)
         self._recorder = Recorder(cfg.folder, cfg.record.level != "summary", cfg.metrics)
 
     @property
     def busy(self) -> bool:
         """Whether `work` has something to do."""
-        return bool(self._ready or self._probes) or (self._group is not None and self._group.can_go)
+        todo = self._ready or self._probes or self.residents.waiting
+        return bool(todo) or (self._group is not None and self._group.can_go)
 
     @property
     def backlog(self) -> int:
-        """How many slots can be stepped now."""
-        return len(self._ready)
+        """How many slots can be stepped now, or as soon as a policy in this worker has been asked."""
+        return len(self._ready) + len(self.residents.waiting)
 
     def runtime_of(self, slot: int) -> TaskRuntime:
         """Of the task that runs in a slot."""
@@ -107,6 +112,10 @@ class Host:
                     self.fault(slot, outcome, error)
             case Probe(task):
                 self._probes.append(task)
+            case Load(agent, infos):
+                self.residents.load(agent, infos)
+            case Unload():
+                self.residents.close()
             case Close():
                 self.close()
 
@@ -132,6 +141,8 @@ class Host:
                     self._step(slot, place, place.job)
             elif self._group is not None and self._group.can_go:
                 self._group.go()
+            elif self.residents.waiting:
+                self.residents.answer()
             elif self._probes:
                 self._probe(self._probes.popleft())
             else:
@@ -150,6 +161,7 @@ class Host:
             self._group.close()
             self._group = None
         self._ready.clear()
+        self.residents.close()
 
     # What both kinds of environments need ------------------------------------------------------------------------
 
@@ -158,9 +170,24 @@ class Host:
             self._runtimes[task] = TaskRuntime(self.cfg, self.cfg.tasks[task], env)
         return self._runtimes[task]
 
+    def new_job(self, start: Start, runtime: TaskRuntime) -> Job:
+        job = Job(start, runtime, self.cfg.folder)
+        if start.resident:
+            job.wish = self.residents.wish(job)
+        return job
+
+    def ask(self, slot: int, job: Job) -> None:
+        """A trial needs an action."""
+        if job.wish is None:
+            self.emit((slot, job.observation))
+        else:
+            self.residents.ask(job.wish)
+
     def finish(self, slot: int, job: Job, outcome: Outcome | None = None, error: str | None = None) -> None:
         """End a trial and put its record on disk."""
         began = time.monotonic()
+        if job.wish is not None:
+            self.residents.tell()
         try:
             finished = job.finish(outcome, error)
         except BREAKS as problem:
@@ -214,7 +241,7 @@ class Host:
         try:
             env = self._env_for(place, start)
             runtime = self.runtime_for(start.trial.task, env)
-            place.job = job = Job(start, runtime, self.cfg.folder)
+            place.job = job = self.new_job(start, runtime)
             env.step_limit = runtime.max_steps + runtime.task.wait_steps
             observation = env.reset(start.trial.seed, start.trial.index)
             job.began(observation, env.constants())
@@ -256,7 +283,7 @@ class Host:
         job.seconds += elapsed
         self._turns += elapsed * len(self._ready)
         if job.end is None and job.actions is None and job.waits == 0:
-            self.emit((slot, job.observation))
+            self.ask(slot, job)
         else:
             self._go_on(slot, job)
 
@@ -266,7 +293,7 @@ class Host:
         elif job.has_action:
             self._ready.append(slot)
         else:
-            self.emit((slot, job.observation))
+            self.ask(slot, job)
 
     def _env_for(self, place: Place, start: Start) -> Env:
         task = self.cfg.task_of(start.trial)
@@ -293,6 +320,9 @@ class Host:
         return self._places[slot].job
 
     def _release(self, slot: int) -> None:
+        job = self._job(slot)
+        if job is not None:
+            job.wish = None
         self._places[slot].job = None
         if self._group is not None:
             self._group.jobs.pop(slot, None)

@@ -7,8 +7,10 @@ import time
 import numpy as np
 
 from proctor import suites
+from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.rollout.messages import Command, Event
+from proctor.rollout.forward import PolicyRunner
+from proctor.rollout.messages import Command, Event, TaskInfo
 from proctor.rollout.workers.base import Lost, Worker
 from proctor.rollout.workers.host import Host
 from proctor.rollout.workers.job import HostCfg
@@ -27,6 +29,9 @@ class InlineWorker(Worker):
 
     def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
         self._host.run(slot, actions, valid)
+
+    def adopt(self, agent: AgentCfg, runner: PolicyRunner, infos: tuple[TaskInfo, ...]) -> None:
+        self._host.residents.lend(agent.name, runner)
 
     def flush(self) -> None:
         pass

@@ -21,6 +21,7 @@ from proctor.record.builder import EpisodeBuilder
 from proctor.record.episode import Outcome
 from proctor.record.video import VideoWriter
 from proctor.rollout.actions import ActionChecker
+from proctor.rollout.forward import TaskEntry
 from proctor.rollout.layout import Layout, layout_of
 from proctor.rollout.messages import Start
 from proctor.rollout.workers.recorder import Finished
@@ -55,6 +56,7 @@ class TaskRuntime:
         self.layout: Layout | None = layout_of(env.observation_space)
         self.checker = ActionChecker(env.action_space, clip=task.out_of_range == "clip")
         self.max_steps = task.max_episode_steps or cfg.max_episode_steps or env.max_steps or DEFAULT_MAX_STEPS
+        self.entry = TaskEntry(task.name, self.layout, self.checker, env.dummy_action())
         self.dt_s = env.action_dt_s
         self.stop_on_success = task.stop_on_success
         keep = cfg.record.observations and self.layout is not None
@@ -73,7 +75,7 @@ class Job:
 
     __slots__ = (
         "action", "actions", "builder", "clipped", "clipped_steps", "cursor", "end", "first", "invalid", "observation",
-        "runtime", "seconds", "start", "started", "valid", "video", "waits",
+        "runtime", "seconds", "start", "started", "valid", "video", "waits", "wish",
     )  # fmt: skip
 
     def __init__(self, start: Start, runtime: TaskRuntime, folder: Path):
@@ -92,6 +94,8 @@ class Job:
         self.first = b""
         self.action: Any = None
         self.seconds = 0.0
+        self.wish: Any = None
+        """What it asks of a policy in this worker; None: the engine has its policy, or it has ended."""
         self.started = time.perf_counter()
         self.video = VideoWriter(folder / "videos" / f"{start.stem}.mp4", self._fps()) if start.video else None
 

@@ -17,13 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
+from proctor.config.models import AgentCfg
 from proctor.rendering import offscreen_backend
+from proctor.rollout.forward import PolicyRunner
 from proctor.rollout.layout import Layout, layout_of
-from proctor.rollout.messages import Command, Event, Run, Start, TaskInfo
+from proctor.rollout.messages import Command, Event, Load, Run, Start, TaskInfo
 from proctor.rollout.workers.base import Lost, Worker
 from proctor.rollout.workers.channel import Channel, Closed, Place, SharedBlock
 from proctor.rollout.workers.job import HostCfg
-from proctor.rollout.workers.pulse import IDLE, STEPPING
+from proctor.rollout.workers.pulse import ACTING, IDLE, LOADING, RESETTING, STEPPING
 
 LOG = "workers.log"
 """What environments and libraries print, in the run folder."""
@@ -74,6 +76,9 @@ class ProcessWorker(Worker):
         else:
             self._outbox.append(Run(slot, actions, valid))
 
+    def adopt(self, agent: AgentCfg, runner: PolicyRunner, infos: tuple[TaskInfo, ...]) -> None:
+        self.send(Load(agent, infos))
+
     def flush(self) -> None:
         if self._outbox and not self._closed:
             outbox, self._outbox = self._outbox, []
@@ -121,25 +126,34 @@ class ProcessWorker(Worker):
 
     def lost(self) -> Lost | None:
         what, slot, since = self._block.pulse.read()
-        running = slot if what != IDLE else None
+        running = slot if what not in (IDLE, LOADING) else None
         code = self._process.poll()
         if code is not None or self._closed:
             self.kill()
-            return Lost(_ending(self._process.wait()), running, hung=False)
+            ending = _ending(self._process.wait()) + (" in its policy" if what == ACTING else "")
+            return Lost(ending, running, hung=False, acting=what == ACTING)
         seconds = time.monotonic() - (since if what != IDLE else self._started)
         if what == IDLE:
             if self._greeted or seconds < START_SECONDS:
                 return None
             self.kill()
             return Lost(f"a worker process did not start within {START_SECONDS:g} s", None, hung=True)
-        limit = self._cfg.limits.step_s if what == STEPPING else self._cfg.limits.reset_s
+        who, limit = self._limit(what)
         if limit is None or seconds <= limit:
             return None
         self.kill()
-        call = "step" if what == STEPPING else "make and reset"
-        return Lost(
-            f"the environment did not return from {call} within {limit:g} s; its worker was killed", running, hung=True
-        )
+        reason = f"{who} within {limit:g} s; its worker was killed"
+        return Lost(reason, running, hung=True, acting=what == ACTING)
+
+    def _limit(self, what: float) -> tuple[str, float | None]:
+        """What a call has not done once so many seconds have gone."""
+        limits = self._cfg.limits
+        return {
+            STEPPING: ("the environment did not return from step", limits.step_s),
+            RESETTING: ("the environment did not return from make and reset", limits.reset_s),
+            ACTING: ("the policy did not answer", limits.act_s),
+            LOADING: ("the policy was not loaded", START_SECONDS),
+        }[what]
 
     def drain(self) -> list[Event]:
         found, until = [], time.monotonic() + CLOSE_SECONDS

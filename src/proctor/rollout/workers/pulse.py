@@ -1,7 +1,7 @@
 """A worker's pulse: which slot its environment code is running for, and since when.
 
-The worker writes it around every call into an environment; whoever watches reads it, also after the worker has died. So
-a hang or a crash is blamed on the trial that was being stepped, and on no other.
+The worker writes it around every call into an environment, or into a policy that lives there; whoever watches reads
+it, also after the worker has died. So a hang or a crash is blamed on the trial that was being stepped, and on no other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import time
 from typing import Any
 
 NBYTES = 64
-IDLE, STEPPING, RESETTING = 0.0, 1.0, 2.0
+IDLE, STEPPING, RESETTING, ACTING, LOADING = 0.0, 1.0, 2.0, 3.0, 4.0
+ALL_SLOTS = -1
 
 
 class Stopwatch:

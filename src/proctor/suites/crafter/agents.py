@@ -14,7 +14,7 @@ import numpy as np
 
 from proctor.errors import InputError, MissingExtra
 from proctor.plan.trial import Trial
-from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo
+from proctor.policies.protocol import Actions, Batch, Placement, Policy, SpaceInfo
 from proctor.suites.crafter import skills
 from proctor.suites.crafter.tasks import TASKS, TaskName
 
@@ -41,6 +41,8 @@ def seen(observation: dict[str, Any], row: int) -> skills.Seen:
 
 class Expert(Policy):
     """Does the skill of the task's name, or of `skills` (task's name in the config -> one of `tasks.TASKS`)."""
+
+    placement: Placement = "worker"
 
     def __init__(self, spaces: SpaceInfo, skills: dict[str, str] | None = None):
         self._skills: dict[str, TaskName] = {
@@ -72,6 +74,8 @@ class Skilled(Policy):
 
     `checkpoint`: safetensors with `centroids` (skills, d), and in its header `skills`, their names. The observation has
     an entry `goal` (rows, d); nearness is the cosine."""
+
+    placement: Placement = "worker"
 
     def __init__(self, checkpoint: str):
         self._skills, centroids = read_centroids(checkpoint)

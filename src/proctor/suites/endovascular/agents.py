@@ -16,7 +16,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo
+from proctor.policies.protocol import Actions, Batch, Placement, Policy, SpaceInfo
 
 STUCK_STEPS = 12
 """Steps without progress before the navigator backs off."""
@@ -31,6 +31,8 @@ TURN_GAIN = 2.0
 class PushOnly(Policy):
     """Pushes with a share of full speed and never turns."""
 
+    placement: Placement = "worker"
+
     def __init__(self, spaces: SpaceInfo, speed: float = 0.6):
         self._actions = {task: np.array([speed, 0.0], np.float32) * box.high for task, box in spaces.action.items()}
 
@@ -42,6 +44,8 @@ class Navigator(Policy):
     """Turns the tip towards the next point of the centreline and pushes when it points there. Where it has gone past a
     branch it draws the turned tip back over its mouth; where it is stuck it backs off and aims a little beside. `speed`
     is its share of full speed."""
+
+    placement: Placement = "worker"
 
     def __init__(self, spaces: SpaceInfo, speed: float = 0.8):
         blind = [task for task, space in spaces.observation.items() if "privileged" not in space.spaces]

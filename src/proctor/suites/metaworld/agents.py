@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError, MissingExtra
-from proctor.policies.protocol import Batch, Policy, SpaceInfo
+from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo
 
 
 class Expert(Policy):
     """The script of each row's task, on what the row observes; `noise` adds normal noise of this deviation to the
     action, drawn from the trial's generator."""
+
+    placement: Placement = "worker"
 
     def __init__(self, spaces: SpaceInfo, noise: float = 0.0):
         if not noise >= 0.0:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.policies.protocol import Batch, Policy, SpaceInfo
+from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo
 
 JOINTS = 12
 LEG_RAD = (-0.15, 0.0, 0.0, 0.3, -0.15, 0.0)
@@ -22,6 +22,8 @@ class Stand(Policy):
     """Holds a pose with its knees bent: at each leg joint a spring (`stiffness`, N m/rad) and a damper (`damping`,
     N m s/rad), within what the motors can do. Joints are read from the observation, which begins with twelve positions
     and twelve velocities, also with the official preprocessor."""
+
+    placement: Placement = "worker"
 
     def __init__(self, spaces: SpaceInfo, stiffness: float = 200.0, damping: float = 5.0):
         if not (stiffness >= 0 and damping >= 0):

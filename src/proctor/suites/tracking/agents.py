@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.policies.protocol import Batch, Policy, SpaceInfo
+from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo
 
 
 class _Task:
@@ -43,6 +43,8 @@ class _Task:
 
 class _Scripted(Policy):
     """One answer per task of the batch."""
+
+    placement: Placement = "worker"
 
     agent = "agent"
 

@@ -1,0 +1,193 @@
+"""Policies that live in a worker, next to the environments.
+
+A policy that answers sooner than a message gets to the engine and back (a script, a table, a few small matrices) is
+asked here, for every trial of the worker that waits. Rows, padding and generators are those of the engine's forwards,
+so a record does not tell where its policy was asked.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from proctor import suites
+from proctor.config.models import AgentCfg
+from proctor.policies import load_policy, options_for
+from proctor.policies.protocol import Decision, Execute, Fail, Goto, SpaceInfo, Unavailable
+from proctor.policies.stages import stages_of
+from proctor.record.episode import Outcome
+from proctor.rollout.batching import LaneStats
+from proctor.rollout.forward import MAX_HOPS, PolicyRunner, Request, endless, too_long
+from proctor.rollout.messages import Asked, Refused, TaskInfo
+from proctor.rollout.workers.faults import BREAKS, explain
+from proctor.rollout.workers.job import Job
+from proctor.rollout.workers.pulse import ACTING, ALL_SLOTS, LOADING
+
+if TYPE_CHECKING:
+    from proctor.rollout.workers.host import Host
+
+TELL_S = 0.1
+"""How often the engine hears how far trials have come."""
+
+
+@dataclass
+class Tally:
+    """What one stage has done since the engine last heard of it."""
+
+    stats: LaneStats = field(default_factory=LaneStats)
+    steps: int = 0
+
+
+class Resident:
+    """One policy. `own`: it was loaded here, and is closed here."""
+
+    def __init__(self, runner: PolicyRunner, own: bool):
+        self.runner, self.own = runner, own
+        self.max_batch = {stage.name: stage.max_batch for stage in runner.stages}
+        self.tallies = {stage.name: Tally() for stage in runner.stages}
+
+
+class Wish(Request):
+    """What a trial wants of the policy in its own worker."""
+
+    __slots__ = ("hops", "job", "resident", "stage")
+
+    def __init__(self, job: Job, resident: Resident):
+        super().__init__(job.start.slot, job.start.trial, job.runtime.entry)
+        self.job, self.resident = job, resident
+        self.stage, self.hops = resident.runner.first_stage, 0
+
+
+class Residents:
+    """The policies of a host, by agent. `waiting`: trials that need one of them."""
+
+    def __init__(self, host: Host):
+        self._host = host
+        self._by_agent: dict[str, Resident] = {}
+        self.waiting: list[Wish] = []
+        limit = host.cfg.limits.act_s
+        self._limit_s = math.inf if limit is None else limit
+        self._told_at = 0.0
+
+    # Coming and going -----------------------------------------------------------------------------------------------
+
+    def lend(self, agent: str, runner: PolicyRunner) -> None:
+        """Take in a policy that is loaded already, and somebody else's to close."""
+        self._by_agent[agent] = Resident(runner, own=False)
+
+    def load(self, agent: AgentCfg, infos: Sequence[TaskInfo]) -> None:
+        """Load an agent that the engine has loaded before, so that it is known to be sound."""
+        host = self._host
+        spaces = SpaceInfo(
+            {info.task: info.observation_space for info in infos},
+            {info.task: info.action_space for info in infos},
+            {name: cache(partial(suites.briefing, task)) for name, task in host.cfg.tasks.items()},
+        )
+        host.pulse.begin(LOADING, ALL_SLOTS)
+        try:
+            policy, options = load_policy(agent, spaces), options_for(agent)
+            runner = PolicyRunner(policy, options.pad_to, stages_of(policy, options))
+        except BREAKS as problem:
+            host.emit(Refused(agent.name, explain(problem)))
+            return
+        finally:
+            host.pulse.end()
+        self._by_agent[agent.name] = Resident(runner, own=True)
+
+    def close(self) -> None:
+        """Let go of every policy. No trial may be running that needs one."""
+        for resident in self._by_agent.values():
+            if resident.own:
+                with suppress(*BREAKS):
+                    resident.runner.policy.close()
+        self._by_agent = {}
+        self.waiting = []
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    def wish(self, job: Job) -> Wish:
+        """Of a trial that begins."""
+        return Wish(job, self._by_agent[job.start.trial.agent])
+
+    def ask(self, wish: Wish) -> None:
+        """Its environment has been stepped, and needs an action."""
+        wish.leaves = wish.job.observation
+        self.waiting.append(wish.ask(0, time.monotonic()))
+
+    def answer(self) -> None:
+        """Ask the policies for all that wait, those of one agent and stage together."""
+        waiting, self.waiting = self.waiting, []
+        together: dict[tuple[str, str, str], list[Wish]] = {}
+        for wish in waiting:
+            if wish.job.wish is wish:  # its trial has not been ended meanwhile
+                together.setdefault((wish.trial.agent, wish.stage, wish.task.key), []).append(wish)
+        for (_, stage, _), wishes in together.items():
+            size = wishes[0].resident.max_batch[stage] or len(wishes)
+            for i in range(0, len(wishes), size):
+                self._forward(wishes[0].resident, stage, wishes[i : i + size])
+        if time.monotonic() - self._told_at > TELL_S:
+            self.tell()
+
+    def tell(self) -> None:
+        """Let the engine know what has been asked."""
+        self._told_at = time.monotonic()
+        for agent, resident in self._by_agent.items():
+            for stage, tally in resident.tallies.items():
+                if tally.stats.forwards:
+                    self._host.emit(Asked(agent, stage, tally.stats, tally.steps))
+                    resident.tallies[stage] = Tally()
+
+    def _forward(self, resident: Resident, stage: str, wishes: list[Wish]) -> None:
+        pulse, began = self._host.pulse, time.monotonic()
+        pulse.begin(ACTING, wishes[0].slot if len(wishes) == 1 else ALL_SLOTS)
+        answers = resident.runner.answers(stage, wishes)
+        seconds = pulse.end()
+        tally = resident.tallies[stage]
+        tally.stats.count(wishes, began, seconds)
+        if seconds > self._limit_s:
+            self._too_slow(resident, stage, wishes)
+            return
+        steps, run = 0, self._host.run
+        for wish, (_, decision, state, error, valid) in zip(wishes, answers, strict=True):
+            wish.state = state
+            if type(decision) is Execute:
+                wish.stage, wish.hops = decision.then, 0
+                steps += len(decision.actions)
+                run(wish.slot, decision.actions, valid)
+            else:
+                self._without_action(wish, decision, error)
+        tally.steps += steps
+
+    def _too_slow(self, resident: Resident, stage: str, wishes: list[Wish]) -> None:
+        """Its trials are asked again one by one, the slow one fails."""
+        if len(wishes) == 1:
+            self._fail(wishes[0], too_long(stage, self._limit_s))
+            return
+        for wish in wishes:
+            wish.stream.rewind()
+        for wish in wishes:
+            self._forward(resident, stage, [wish])
+
+    def _without_action(self, wish: Wish, decision: Decision | None, error: str | None) -> None:
+        match decision:
+            case Goto(stage):
+                wish.stage = stage
+                wish.hops += 1
+                if wish.hops > MAX_HOPS:
+                    self._fail(wish, endless(stage))
+                else:
+                    self.ask(wish)
+            case Fail(reason):
+                self._fail(wish, reason)
+            case Unavailable(reason):
+                self._host.fault(wish.slot, Outcome.WORKER_LOST, reason)
+            case _:
+                self._fail(wish, error or "the policy gave no answer")
+
+    def _fail(self, wish: Wish, error: str) -> None:
+        self._host.finish(wish.slot, wish.job, Outcome.POLICY_ERROR, error)
