@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.comparisons import COMPARISONS
+from benchmarks.folders import all_runs
 from benchmarks.table import Row, machine, markdown
 
 
@@ -25,7 +26,8 @@ def main() -> int:
     rows: list[Row] = []
     for name in arguments.names or COMPARISONS:
         print(f"{name}: {COMPARISONS[name].__doc__}", file=sys.stderr, flush=True)
-        rows += COMPARISONS[name](arguments.repeats)
+        with all_runs():
+            rows += COMPARISONS[name](arguments.repeats)
     print(f"{described}\n\n{markdown(rows)}")
     if arguments.json:
         data = {

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,22 +26,29 @@ IDEAL_BATCHING = 16 / 0.020
 """Steps per second of 16 slots with a policy that takes 20 ms per forward."""
 
 
-STEPS_MS = (0.6, 2.0)
+PLACEMENTS = {"worker": "policy in the worker", "engine": "policy asked by the engine"}
+STEPS_MS = (0.5, 2.0)
 """What a step of the `workers` comparison costs."""
 
 
 def overhead(repeats: int) -> list[Row]:
     """Trivial environment and policy, inline, 16 slots, 200-step episodes, every step recorded."""
-    ours, theirs = in_turn(repeats, lambda: sides.proctor("overhead"), lambda: sides.vla_eval("overhead"))
-    whole = middle(ours)["whole"]
+    *ours, theirs = in_turn(
+        repeats,
+        *(partial(sides.proctor, "overhead", placement) for placement in PLACEMENTS),
+        lambda: sides.vla_eval("overhead"),
+    )
     best, rate = fastest(theirs)
-    ratio = paired(ours, "whole", theirs, best)
-    name = "harness overhead, inline, 16 slots"
-    note = f"{rates(ours)}. vla-eval saves nothing: {rates(theirs)}"
-    return [
-        Row(name, whole, 50_000, "the goal", "steps/s", "at least 1", whole >= 50_000, whole / 50_000),
-        Row(name, whole, rate, f"vla-eval, {best}", "steps/s", "at least 20", ratio >= 20, ratio, note),
-    ]
+    rows = []
+    for placement, measured in zip(PLACEMENTS, ours, strict=True):
+        whole, ratio = middle(measured)["whole"], paired(measured, "whole", theirs, best)
+        name = f"harness overhead, inline, 16 slots, {PLACEMENTS[placement]}"
+        note = f"{rates(measured)}. vla-eval saves nothing: {rates(theirs)}"
+        rows += [
+            Row(name, whole, 50_000, "the goal", "steps/s", "at least 1", whole >= 50_000, whole / 50_000),
+            Row(name, whole, rate, f"vla-eval, {best}", "steps/s", "at least 20", ratio >= 20, ratio, note),
+        ]
+    return rows
 
 
 def batching(repeats: int) -> list[Row]:
@@ -80,21 +88,18 @@ def cameras(repeats: int) -> list[Row]:
 
 
 def workers(repeats: int) -> list[Row]:
-    """Two worker processes on an environment that costs 0.6 ms a step (and one of 2 ms), and two bare processes."""
-    rounds_per_ms = sides.bare("calibrate")["work"]
-    return [row for step_ms in STEPS_MS for row in _workers(repeats, step_ms, rounds_per_ms)]
+    """Two worker processes on an environment that costs 0.5 ms a step (and one of 2 ms), and two bare processes."""
+    return [row for step_ms in STEPS_MS for row in _workers(repeats, step_ms)]
 
 
-def _workers(repeats: int, step_ms: float, rounds_per_ms: float) -> list[Row]:
-    work, episodes = str(int(rounds_per_ms * step_ms)), str(int(96 / step_ms))
-    ours, theirs = in_turn(
-        2 * repeats, lambda: sides.proctor("busy", work, episodes), lambda: sides.bare("busy", work, episodes)
+def _workers(repeats: int, step_ms: float) -> list[Row]:
+    cost, episodes = str(step_ms), str(int(40 / step_ms))
+    *ours, theirs = in_turn(
+        2 * repeats,
+        *(partial(sides.proctor, "busy", cost, episodes, placement) for placement in PLACEMENTS),
+        lambda: sides.bare("busy", cost, episodes),
     )
-    steady, rate = middle(ours)["steady"], middle(theirs)["steady"]
-    ratio = paired(ours, "steady", theirs, "steady")
-    note = f"{rates(ours)}. Bare processes: {rates(theirs)}"
-    name = f"{step_ms:g} ms a step, 2 processes"
-    return [Row(name, steady, rate, "two bare processes", "steps/s", "at least 0.9", ratio >= 0.9, ratio, note)]
+    return beside_bare(f"{step_ms:g} ms a step, 2 processes", ours, theirs)
 
 
 def start(repeats: int) -> list[Row]:
@@ -116,19 +121,16 @@ def memory(repeats: int) -> list[Row]:
 
 def endovascular(repeats: int) -> list[Row]:
     """The embedded wire simulator: one process, two workers, two bare processes."""
-    alone, ours, theirs = in_turn(
+    alone, *ours, theirs = in_turn(
         repeats,
         lambda: sides.endovascular("steps", "2400"),
-        lambda: sides.endovascular("proctor", "96"),
+        *(partial(sides.endovascular, "proctor", "96", placement) for placement in PLACEMENTS),
         lambda: sides.endovascular("bare", "96"),
     )
     rate = middle(alone)["steps"]
-    ratio = paired(ours, "steady", theirs, "steady")
-    two, other = middle(ours)["steady"], middle(theirs)["steady"]
-    goal = "at least 0.9"
     return [
         Row("wire in an arch, 1 core", rate, 400, "the goal", "steps/s", "at least 1", rate >= 400, rate / 400),
-        Row("wire in an arch, 2 processes", two, other, "two bare processes", "steps/s", goal, ratio >= 0.9, ratio),
+        *beside_bare("wire in an arch, 2 processes", ours, theirs),
     ]
 
 
@@ -206,6 +208,18 @@ def in_turn(repeats: int, *measures: Callable[[], Any]) -> list[list[Any]]:
     """What each gave, having been run in turn."""
     rounds = [[measure() for measure in measures] for _ in range(repeats)]
     return [list(column) for column in zip(*rounds, strict=True)]
+
+
+def beside_bare(name: str, ours: Sequence[Sequence[Measured]], theirs: Sequence[Measured]) -> list[Row]:
+    """Two workers, by placement of the policy, and two bare processes."""
+    rows = []
+    for placement, measured in zip(PLACEMENTS, ours, strict=True):
+        steady, rate = middle(measured)["steady"], middle(theirs)["steady"]
+        ratio = paired(measured, "steady", theirs, "steady")
+        note = f"{rates(measured)}. Bare processes: {rates(theirs)}"
+        title, goal = f"{name}, {PLACEMENTS[placement]}", "at least 0.9"
+        rows.append(Row(title, steady, rate, "two bare processes", "steps/s", goal, ratio >= 0.9, ratio, note))
+    return rows
 
 
 def paired(ours: Sequence[Measured], key: str, theirs: Sequence[Measured], other: str) -> float:

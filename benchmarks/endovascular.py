@@ -2,7 +2,7 @@
 
     python -m benchmarks.endovascular steps STEPS      one process, scripted navigation: control steps per second
     python -m benchmarks.endovascular bare EPISODES    two bare processes
-    python -m benchmarks.endovascular proctor EPISODES two workers of Proctor
+    python -m benchmarks.endovascular proctor EPISODES PLACEMENT  two workers of Proctor
     python -m benchmarks.endovascular agents TRIALS    the example's agents and tools: steps per CPU second
     python -m benchmarks.endovascular reach TRIALS     how often the navigator gets where, in three arches each
     python -m benchmarks.endovascular jam STEPS        pushed on for so many steps: snaps and forces
@@ -28,14 +28,13 @@ import yaml
 
 from benchmarks import two_processes
 from benchmarks.policies import TrivialPolicy
-from benchmarks.proctor_side import measure
+from benchmarks.proctor_side import SLOTS, measure
 from proctor.policies.protocol import Actions, Batch, SpaceInfo
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "endovascular.yml"
 SEEDS = (0, 1, 2)
 """Of the anatomies of `reach`."""
 EPISODE_STEPS = 120
-SLOTS = 16
 COMMAND = (18.0, 0.4)
 OPTIONS: dict[str, Any] = {"anatomy": {"arch_type": "I", "seed": 1, "target_branches": ["lcca"]}}
 
@@ -76,13 +75,15 @@ def bare(episodes: str) -> dict[str, float]:
     return two_processes.episode_rates(make, play, int(episodes), EPISODE_STEPS)
 
 
-def proctor(episodes: str) -> dict[str, float]:
+def proctor(episodes: str, placement: str) -> dict[str, float]:
     raw = {
-        "agents": [{"name": "push", "policy": "benchmarks.endovascular:WirePolicy"}],
+        "agents": [
+            {"name": "push", "policy": "benchmarks.endovascular:WirePolicy", "options": {"placement": placement}}
+        ],
         "tasks": [{"suite": "endovascular", "options": OPTIONS}],
         "n_trials": 2 * int(episodes),
         "max_episode_steps": EPISODE_STEPS,
-        "num_parallel": SLOTS,
+        "num_parallel": SLOTS[placement],
         "workers": 2,
         "scoring": "success",
     }

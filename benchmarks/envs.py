@@ -3,6 +3,7 @@ Gymnasium, without the checking wrappers, so that what is measured is the harnes
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import gymnasium
@@ -48,22 +49,19 @@ class Cameras(Trivial):
 
 
 class Busy(Trivial):
-    """Trivial, with `work` rounds of arithmetic in every step (see `benchmarks.bare_side.calibrate`)."""
+    """Trivial, with steps that take `step_s` seconds of CPU time, however fast the machine is at that moment; while
+    another process has the core they do not go on."""
 
-    def __init__(self, work: int, episode_steps: int = EPISODE_STEPS):
+    def __init__(self, step_s: float, episode_steps: int = EPISODE_STEPS):
         super().__init__(episode_steps)
-        self.work = work
+        self.step_s = step_s
 
     def step(self, action: Any) -> StepTuple:
-        toil(self.work)
-        return super().step(action)
-
-
-def toil(rounds: int) -> float:
-    x = 1.0
-    for _ in range(rounds):
-        x = x * 0.5 + 1.0
-    return x
+        until = time.thread_time() + self.step_s
+        found = super().step(action)
+        while time.thread_time() < until:
+            pass
+        return found
 
 
 def camera_frame() -> np.ndarray:

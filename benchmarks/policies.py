@@ -3,9 +3,10 @@ rate without start-up is computed."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -13,53 +14,61 @@ from proctor.plan.trial import Trial
 from proctor.policies.protocol import Batch, Policy
 
 
-@dataclass
 class Clock:
-    """Rows per second from when `slots` trials have begun, so that every worker runs and every environment is made, to
-    the end of the last forward."""
+    """When rows were answered, by one policy in one process. `slots`: those that this policy answers."""
 
-    slots: int = 1
-    begun: int = 0
-    rows: int = 0
-    _first: float | None = None
-    _last: float = 0.0
-    _before: int = 0
+    def __init__(self, slots: int):
+        self._slots, self._begun = slots, 0
+        self._rows = 0
+        self._answered: list[tuple[float, int]] = []
+        self._full_at = float("inf")
 
-    def forward(self) -> None:
-        """A forward begins."""
-        if self._first is None and self.begun >= self.slots:
-            self._first, self._before = time.perf_counter(), self.rows
+    def begin(self, trials: int) -> None:
+        self._begun += trials
+        if self._begun >= self._slots and self._full_at == float("inf"):
+            self._full_at = time.perf_counter()
 
     def answered(self, rows: int) -> None:
-        self.rows += rows
-        self._last = time.perf_counter()
+        self._rows += rows
+        self._answered.append((time.perf_counter(), self._rows))
 
-    def rate(self) -> float:
-        if self._first is None:
-            raise RuntimeError(f"{self.begun} trials have begun; the rate counts from the time of {self.slots}")
-        return (self.rows - self._before) / (self._last - self._first)
+    def save(self, folder: Path) -> None:
+        if self._answered:
+            np.save(folder / f"{os.getpid()}.npy", np.array([(self._full_at, 0), *self._answered]))
 
 
-CLOCK = Clock()
-"""Of the one policy of this process."""
+def read_clocks(folder: Path) -> tuple[int, float]:
+    """Rows in all, and rows per second of all clocks together: from when every slot of every process has begun a trial,
+    so that all workers run and all environments are made, to the end of the last forward."""
+    clocks = [np.load(path) for path in sorted(folder.glob("*.npy"))]
+    first, last = max(clock[0, 0] for clock in clocks), max(clock[-1, 0] for clock in clocks)
+    if not first < last:
+        raise RuntimeError("not every slot has begun a trial; the rate counts from then")
+    rows = sum(clock[-1, 1] - (clock[1:, 1][clock[1:, 0] <= first]).max(initial=0) for clock in clocks)
+    return sum(int(clock[-1, 1]) for clock in clocks), float(rows / (last - first))
 
 
 class TrivialPolicy(Policy):
-    """Zeros."""
+    """Zeros. `clocks`: where its clock is left."""
+
+    def __init__(self, clocks: str, slots: int):
+        self._clock, self._clocks = Clock(slots), Path(clocks)
 
     def reset(self, trials: Sequence[Trial]) -> None:
-        CLOCK.begun += len(trials)
+        self._clock.begin(len(trials))
 
     def act(self, batch: Batch) -> np.ndarray:
-        CLOCK.forward()
         actions = self.answer(batch)
         first = batch.trials[0]
-        repeated = sum(trial is first for trial in batch.trials) - 1  # rows that pad the batch
-        CLOCK.answered(len(batch) - repeated)
+        repeated = sum([trial is first for trial in batch.trials]) - 1  # rows that pad the batch
+        self._clock.answered(len(batch) - repeated)
         return actions
 
     def answer(self, batch: Batch) -> np.ndarray:
         return np.zeros((len(batch), 4), np.float32)
+
+    def close(self) -> None:
+        self._clock.save(self._clocks)
 
 
 class CameraPolicy(TrivialPolicy):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from dataclasses import dataclass
 from statistics import median
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.folders import run_folder
 from benchmarks.table import Row, machine, markdown
 from proctor.suites.tracking.agents import Hold
 
@@ -143,7 +143,7 @@ def engine(size: Size) -> float:
         "workers": "inline",
         "scoring": "success",
     }
-    with tempfile.TemporaryDirectory() as folder:
+    with run_folder() as folder:
         asked.clear()
         run = run_evaluation(config_from_dict({**config, "output_root": folder}))
         done = sum(result.steps_total for result in run.results())

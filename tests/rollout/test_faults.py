@@ -21,8 +21,8 @@ BAD = 123 + 7
 """The seed of the trial that makes trouble, the eighth."""
 
 
-def troubled(trouble: str, **kwargs: Any) -> dict[str, Any]:
-    return policy("Troubled", kwargs={"trouble": trouble, "seeds": [BAD], **kwargs})
+def troubled(trouble: str, placement: str = "auto", **kwargs: Any) -> dict[str, Any]:
+    return policy("Troubled", placement=placement, kwargs={"trouble": trouble, "seeds": [BAD], **kwargs})
 
 
 def toy(trouble: str, **rest: Any) -> dict[str, Any]:
@@ -58,6 +58,7 @@ def healthy(examine: Callable[..., RunDir]) -> dict[int, str | None]:
         ),
     ],
 )
+@pytest.mark.parametrize("placement", ["engine", "worker"])
 @pytest.mark.parametrize("workers", ["inline", 2])
 def test_one_bad_trial_in_a_batch_of_16_costs_that_trial_only(
     examine: Callable[..., RunDir],
@@ -66,8 +67,9 @@ def test_one_bad_trial_in_a_batch_of_16_costs_that_trial_only(
     outcome: Outcome,
     says: str,
     workers: Any,
+    placement: str,
 ) -> None:
-    run = examine(agents=[troubled(trouble)], n_trials=N, num_parallel=N, workers=workers)
+    run = examine(agents=[troubled(trouble, placement)], n_trials=N, num_parallel=N, workers=workers)
     bad, others = bad_and_others(run)
     assert bad.outcome is outcome
     assert bad.error.splitlines()[0].startswith(says)
@@ -95,22 +97,25 @@ def test_out_of_range_is_clipped_where_the_task_says_so(examine: Callable[..., R
     assert run.report()["agents"][0]["clipped_steps"] == 1
 
 
-def test_a_policy_that_gives_up_fails_with_its_reason(examine: Callable[..., RunDir]) -> None:
-    for result in examine(agents=[policy("Quitter")]).results():
+@pytest.mark.parametrize("placement", ["engine", "worker"])
+def test_a_policy_that_gives_up_fails_with_its_reason(examine: Callable[..., RunDir], placement: str) -> None:
+    for result in examine(agents=[policy("Quitter", placement=placement)]).results():
         assert (result.outcome, result.error) == (Outcome.POLICY_ERROR, "no plan was found")
 
 
-def test_a_policy_that_never_acts_fails(examine: Callable[..., RunDir]) -> None:
-    for result in examine(agents=[policy("Wanderer")]).results():
+@pytest.mark.parametrize("placement", ["engine", "worker"])
+def test_a_policy_that_never_acts_fails(examine: Callable[..., RunDir], placement: str) -> None:
+    for result in examine(agents=[policy("Wanderer", placement=placement)]).results():
         assert result.outcome is Outcome.POLICY_ERROR
         assert str(result.error).startswith("the policy went through 64 stages without an action")
 
 
+@pytest.mark.parametrize("placement", ["engine", "worker"])
 @pytest.mark.parametrize("workers", ["inline", 1])
 def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
-    examine: Callable[..., RunDir], healthy: dict[int, str | None], workers: Any
+    examine: Callable[..., RunDir], healthy: dict[int, str | None], workers: Any, placement: str
 ) -> None:
-    agents = [troubled("hang", nap_s=1.5)]
+    agents = [troubled("hang", placement, nap_s=1.5)]
     run = examine(agents=agents, n_trials=N, num_parallel=N, workers=workers, limits={"act_s": 0.5})
     bad, others = bad_and_others(run)
     assert bad.outcome is Outcome.POLICY_ERROR
@@ -252,10 +257,14 @@ def test_progress_counts_to_the_end(tmp_path: Path) -> None:
     json.dumps(seen)
 
 
+@pytest.mark.parametrize("placement", ["engine", "worker"])
 def test_a_policy_that_hangs_for_good_after_short_forwards_is_left_behind(
-    examine: Callable[..., RunDir], healthy: dict[int, str | None]
+    examine: Callable[..., RunDir], healthy: dict[int, str | None], placement: str
 ) -> None:
-    run = examine(agents=[troubled("hang", nap_s=600)], n_trials=N, num_parallel=N, workers=2, limits={"act_s": 0.5})
+    agents = [troubled("hang", placement, nap_s=600)]
+    run = examine(agents=agents, n_trials=N, num_parallel=N, workers=2, limits={"act_s": 0.5})
     bad, others = bad_and_others(run)
     assert bad.outcome is Outcome.POLICY_ERROR
+    assert bad.attempts == 1
+    assert bad.steps_total == 3, "what came before is recorded"
     assert {seed: r.digest for seed, r in others.items()} == {s: d for s, d in healthy.items() if s != BAD}

@@ -98,6 +98,11 @@ def serial(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         (2, 16, {}),
         (3, 16, {"max_batch": 5}),
         (2, 16, {"max_wait_s": 0.02}),
+        (2, 16, {"placement": "engine"}),
+        ("inline", 1, {"placement": "worker"}),
+        ("inline", 16, {"placement": "worker"}),
+        (2, 16, {"placement": "worker"}),
+        (3, 7, {"placement": "worker", "max_batch": 2}),
     ],
 )
 def test_serial_equals_parallel(
@@ -148,12 +153,16 @@ def test_worlds_of_a_vector_environment_are_trials_of_their_own(examine: Callabl
     single = task()
     vector = {**single, "options": {**single["options"], "vector": True}}
     alone = digests(examine(agents=agents, tasks=[single], n_trials=7))
+    beside = [{**agent, "options": {"placement": "worker"}} for agent in agents]
     for keys in ({"num_parallel": 4}, {"num_parallel": 3, "workers": 1}, {"num_parallel": 16, "workers": 2}):
         assert digests(examine(agents=agents, tasks=[vector], n_trials=7, **keys)) == alone
+        assert digests(examine(agents=beside, tasks=[vector], n_trials=7, **keys)) == alone
 
 
-def test_a_killed_worker_changes_nothing(examine: Callable[..., RunDir], tmp_path: Path) -> None:
-    keys = {"agents": [policy("Noisy"), policy("Recurrent")], "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 12}
+@pytest.mark.parametrize("placement", ["engine", "worker"])
+def test_a_killed_worker_changes_nothing(examine: Callable[..., RunDir], tmp_path: Path, placement: str) -> None:
+    agents = [policy(name, placement=placement) for name in ("Noisy", "Recurrent")]
+    keys = {"agents": agents, "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 12}
     undisturbed = digests(examine(**keys, num_parallel=8))
     killed = []
 
@@ -182,8 +191,12 @@ def _workers_of(parent: int) -> list[int]:
     return found
 
 
-def test_a_killed_run_resumed_equals_an_undisturbed_one(examine: Callable[..., RunDir], tmp_path: Path) -> None:
-    keys = {"agents": [policy("Noisy"), policy("Recurrent")], "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 12}
+@pytest.mark.parametrize("placement", ["engine", "worker"])
+def test_a_killed_run_resumed_equals_an_undisturbed_one(
+    examine: Callable[..., RunDir], tmp_path: Path, placement: str
+) -> None:
+    agents = [policy(name, placement=placement) for name in ("Noisy", "Recurrent")]
+    keys = {"agents": agents, "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 12}
     undisturbed = examine(**keys, num_parallel=6)
     root = tmp_path / "killed"
     config = tmp_path / "config.yml"

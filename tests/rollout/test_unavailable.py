@@ -43,15 +43,20 @@ class Shaky(StagedPolicy):
 
 
 @pytest.fixture
-def shaky(tmp_path: Path) -> Callable[[int], dict]:
+def shaky(tmp_path: Path) -> Callable[..., dict]:
     file = tmp_path / "shaky.py"
     file.write_text(POLICIES)
-    return lambda times: {"name": "shaky", "policy": f"{file}:Shaky", "options": {"kwargs": {"times": times}}}
+
+    def agent(times: int, placement: str = "auto") -> dict:
+        options = {"kwargs": {"times": times}, "placement": placement}
+        return {"name": "shaky", "policy": f"{file}:Shaky", "options": options}
+
+    return agent
 
 
-@pytest.mark.parametrize("workers", ["inline", 2])
-def test_the_trial_starts_again_from_its_first_step(workers, shaky, examine: Callable[..., RunDir]) -> None:
-    calm, disturbed = (examine(agents=[shaky(times)], tasks=[task()], workers=workers) for times in (0, 2))
+@pytest.mark.parametrize(("workers", "placement"), [("inline", "engine"), ("inline", "worker"), (2, "engine")])
+def test_the_trial_starts_again_from_its_first_step(workers, placement, shaky, examine: Callable[..., RunDir]) -> None:
+    calm, disturbed = (examine(agents=[shaky(times, placement)], tasks=[task()], workers=workers) for times in (0, 2))
     assert digests(disturbed) == digests(calm)
     assert {r.attempts for r in by_key(disturbed).values()} == {3}
     assert {r.attempts for r in by_key(calm).values()} == {1}

@@ -198,6 +198,8 @@ class Troubled(Linear):
                 raise ValueError("this observation is too much")
             if self.trouble == "hang":
                 time.sleep(self.nap_s)
+            if self.trouble == "die":
+                os.kill(os.getpid(), signal.SIGSEGV)
             if self.trouble == "shape":
                 actions = np.zeros((len(batch), 5))
         if self.trouble == "nan":

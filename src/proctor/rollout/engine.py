@@ -31,6 +31,7 @@ from proctor.rollout.account import TimeAccount
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.agents import AgentRuntime
 from proctor.rollout.batching import Lane, LaneStats, Moment
+from proctor.rollout.collecting import collecting_seldom
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.forward import MAX_HOPS, Answer, TaskEntry, endless
 from proctor.rollout.latency import prefer_short_slices
@@ -113,10 +114,11 @@ class Engine:
             self._probe()
             self._scheduler = Scheduler(self.plan, pending, self._worlds())
             self._try_loading(self._scheduler.later_agents())
-            if self._crew.inline:
-                self._examine()
-            else:
-                self._supervisor.run(self._examine)
+            with collecting_seldom():
+                if self._crew.inline:
+                    self._examine()
+                else:
+                    self._supervisor.run(self._examine)
         except BaseException:
             self._stop(clean=False)
             raise
@@ -332,9 +334,10 @@ class Engine:
                 if name in self._agents:
                     self._agents[name].stats[stage].add(stats)
             case Refused(name, error):
+                log.error("agent %s cannot be loaded in a worker: %s", name, error)
                 raise RunError(
-                    f'agent "{name}" can be loaded here, but not in a worker: {error}\nWith options: {{placement: '
-                    f"engine}} it is asked here; then: proctor resume {self.folder}"
+                    f'agent "{name}" can be loaded by the engine, but not in a worker: {error.splitlines()[0]}\n'
+                    "With options: {placement: engine} it is asked by the engine."
                 )
             case Fault(number, outcome, error):
                 slot = member.slots[number]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import signal
 import socket
@@ -11,6 +10,7 @@ import sys
 import time
 from typing import Any, cast
 
+from proctor.rollout.collecting import collect_seldom
 from proctor.rollout.messages import Close, Command, Event, Ready
 from proctor.rollout.workers.channel import Channel, Closed, SharedBlock
 from proctor.rollout.workers.host import Host
@@ -23,9 +23,6 @@ PATIENCE_S = 2 * ANSWER_S
 """How long an answer may be awaited before more is asked for, while there is something to step."""
 LOOK_S = 0.002
 """How often commands are looked for while there is enough to step."""
-COLLECT_AFTER = 20_000
-"""New objects after which cycles are looked for. The records of running trials are many objects and live long; Python's
-own number, 700, makes it look through them again and again."""
 QUICK_S = 0.0002
 """Steps so quick that asking after each would cost more than they do: these are asked for together."""
 
@@ -39,8 +36,7 @@ def main() -> None:
     link = Link(channel, SharedBlock(int(sys.argv[2]), slots), slots)
     host = Host(cfg, slots, link.emit, link.block.pulse)
     link.host = host
-    gc.freeze()
-    gc.set_threshold(COLLECT_AFTER, 20, 20)
+    collect_seldom()
     channel.send([None])  # alive
     for command in early:
         host.handle(command)

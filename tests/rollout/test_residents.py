@@ -1,0 +1,111 @@
+"""Policies that live in the workers: where they run, what is told of them, and what they may break there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from examining import digests, examination, policy, task
+
+from proctor import Outcome, RunDir, RunError, config_from_dict
+from proctor.evaluation import Hooks, start
+from proctor.rollout.progress import Progress
+
+PLACES = """
+import os
+from pathlib import Path
+
+import numpy as np
+
+from proctor import Batch, Policy
+
+
+class Placed(Policy):
+    placement = "worker"
+
+    def __init__(self, folder: str, only_in: int | None = None):
+        self.folder = Path(folder)
+        if only_in not in (None, os.getpid()):
+            raise OSError("the licence is for another process")
+
+    def act(self, batch: Batch) -> np.ndarray:
+        (self.folder / f"asked-{os.getpid()}").touch()
+        return np.tanh(batch.normal((2,)))
+
+    def close(self) -> None:
+        (self.folder / f"closed-{os.getpid()}").touch()
+"""
+
+
+@pytest.fixture
+def placed(tmp_path: Path) -> Callable[..., dict]:
+    file, folder = tmp_path / "placed.py", tmp_path / "traces"
+    file.write_text(PLACES)
+    folder.mkdir()
+
+    def agent(placement: str = "auto", **kwargs: int) -> dict:
+        options = {"placement": placement, "kwargs": {"folder": str(folder), **kwargs}}
+        return {"name": "placed", "policy": f"{file}:Placed", "options": options}
+
+    return agent
+
+
+def traces(tmp_path: Path, what: str) -> set[int]:
+    return {int(path.name.split("-")[1]) for path in (tmp_path / "traces").glob(f"{what}-*")}
+
+
+@pytest.mark.parametrize(("placement", "here"), [("auto", False), ("worker", False), ("engine", True)])
+def test_a_policy_is_asked_where_it_is_placed_and_closed_there(
+    examine: Callable[..., RunDir], placed: Callable[..., dict], tmp_path: Path, placement: str, here: bool
+) -> None:
+    examine(agents=[placed(placement)], workers=2, num_parallel=4, n_trials=12)
+    asked, closed = traces(tmp_path, "asked"), traces(tmp_path, "closed")
+    assert (os.getpid() in asked) == here
+    assert len(asked) == (1 if here else 2)
+    assert closed == asked | {os.getpid()}
+
+
+def test_inline_there_is_one_policy(
+    examine: Callable[..., RunDir], placed: Callable[..., dict], tmp_path: Path
+) -> None:
+    examine(agents=[placed(only_in=os.getpid())], workers="inline")
+    assert traces(tmp_path, "asked") == traces(tmp_path, "closed") == {os.getpid()}
+
+
+def test_a_policy_that_cannot_live_in_a_worker_says_so(tmp_path: Path, placed: Callable[..., dict]) -> None:
+    cfg = config_from_dict(examination(tmp_path / "run", agents=[placed(only_in=os.getpid())], workers=2))
+    with pytest.raises(RunError) as refused:
+        start(cfg)
+    assert str(refused.value).splitlines() == [
+        'agent "placed" can be loaded by the engine, but not in a worker: OSError: the licence is for another process',
+        "With options: {placement: engine} it is asked by the engine.",
+    ]
+
+
+def test_a_policy_that_kills_its_worker_costs_its_trial_and_no_other(examine: Callable[..., RunDir]) -> None:
+    def agent(trouble: str) -> dict:
+        return policy("Troubled", placement="worker", kwargs={"trouble": trouble, "seeds": [125]})
+
+    keys = {"n_trials": 6, "num_parallel": 2, "workers": 2}
+    healthy = digests(examine(agents=[agent("none")], **keys))
+    run = examine(agents=[agent("die")], **keys)
+    results = {result.trial.seed: result for result in run.results()}
+    bad = results.pop(125)
+    assert bad.outcome is Outcome.WORKER_LOST
+    assert bad.error is not None
+    assert bad.error.startswith("a worker process died of SIGSEGV in its policy")
+    assert all(healthy[r.trial.key] == r.digest for r in results.values())
+
+
+@pytest.mark.parametrize("workers", ["inline", 2])
+def test_progress_and_batching_count_what_is_asked_in_workers(tmp_path: Path, workers: int | str) -> None:
+    seen: list[Progress] = []
+    agents = [policy("Linear", placement="worker")]
+    keys = {"agents": agents, "workers": workers, "tasks": [task(kwargs={"nap_s": 0.01})], "num_parallel": 4}
+    run = start(config_from_dict(examination(tmp_path, **keys)), Hooks(seen.append)).run
+    steps = sum(result.steps_total for result in run.results())
+    last = seen[-1]
+    assert (last.steps, last.rows) == (steps, steps)
+    assert steps / 4 <= last.forwards <= steps
