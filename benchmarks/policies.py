@@ -15,37 +15,36 @@ from proctor.policies.protocol import Batch, Policy
 
 
 class Clock:
-    """When rows were answered, by one policy in one process. `slots`: those that this policy answers."""
+    """When trials began and rows were answered, by one policy in one process. `slots`: those that it answers."""
 
     def __init__(self, slots: int):
-        self._slots, self._begun = slots, 0
-        self._rows = 0
+        self._slots = slots
+        self._begun: list[float] = []
         self._answered: list[tuple[float, int]] = []
-        self._full_at = float("inf")
 
     def begin(self, trials: int) -> None:
-        self._begun += trials
-        if self._begun >= self._slots and self._full_at == float("inf"):
-            self._full_at = time.perf_counter()
+        self._begun += [time.perf_counter()] * trials
 
     def answered(self, rows: int) -> None:
-        self._rows += rows
-        self._answered.append((time.perf_counter(), self._rows))
+        self._answered.append((time.perf_counter(), rows))
 
     def save(self, folder: Path) -> None:
         if self._answered:
-            np.save(folder / f"{os.getpid()}.npy", np.array([(self._full_at, 0), *self._answered]))
+            full_at = self._begun[self._slots - 1] if len(self._begun) >= self._slots else np.inf
+            span = np.array([full_at, self._begun[-1]])
+            np.savez(folder / f"{os.getpid()}.npz", span=span, answered=np.array(self._answered))
 
 
 def read_clocks(folder: Path) -> tuple[int, float]:
-    """Rows in all, and rows per second of all clocks together: from when every slot of every process has begun a trial,
-    so that all workers run and all environments are made, to the end of the last forward."""
-    clocks = [np.load(path) for path in sorted(folder.glob("*.npy"))]
-    first, last = max(clock[0, 0] for clock in clocks), max(clock[-1, 0] for clock in clocks)
+    """Rows in all, and rows per second of all clocks together while every slot has a trial: from when the last slot has
+    begun its first one (all workers run, all environments are made) to when the last trial begins."""
+    clocks = [np.load(path) for path in sorted(folder.glob("*.npz"))]
+    first, last = (max(clock["span"][i] for clock in clocks) for i in (0, 1))
     if not first < last:
-        raise RuntimeError("not every slot has begun a trial; the rate counts from then")
-    rows = sum(clock[-1, 1] - (clock[1:, 1][clock[1:, 0] <= first]).max(initial=0) for clock in clocks)
-    return sum(int(clock[-1, 1]) for clock in clocks), float(rows / (last - first))
+        raise RuntimeError("there were not more trials than slots; the rate is that of slots that all have one")
+    answered = np.concatenate([clock["answered"] for clock in clocks])
+    while_full = (answered[:, 0] > first) & (answered[:, 0] <= last)
+    return int(answered[:, 1].sum()), float(answered[while_full, 1].sum() / (last - first))
 
 
 class TrivialPolicy(Policy):

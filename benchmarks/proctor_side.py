@@ -7,8 +7,7 @@
     python -m benchmarks.proctor_side memory TRIALS
 
 Prints one JSON line: steps per second of the `whole` call of `run_evaluation` (start-up, records and reports
-included) and while `steady` (from when every slot has begun a trial to the last forward), and the process's peak memory
-in MB.
+included) and while `steady` (while every slot has a trial, records included), and the process's peak memory in MB.
 """
 
 from __future__ import annotations
@@ -24,9 +23,6 @@ from typing import Any
 from benchmarks.envs import EPISODE_STEPS
 from benchmarks.folders import run_folder
 from benchmarks.policies import read_clocks
-
-SLOTS = {"engine": 16, "worker": 4}
-"""Of two worker processes: others can be stepped while the engine is asked; a policy next door keeps nobody waiting."""
 
 
 def config(env: str, policy: str, n_trials: int, **run: Any) -> dict[str, Any]:
@@ -92,7 +88,7 @@ def cameras() -> dict[str, float]:
 def busy(step_ms: str, episodes: str, placement: str) -> dict[str, float]:
     trials, env = 2 * int(episodes), {"step_s": float(step_ms) / 1000}
     raw = config("Busy", "TrivialPolicy", trials, workers=2, env_kwargs=env, placement=placement)
-    return measure({**raw, "num_parallel": SLOTS[placement]}, trials * EPISODE_STEPS)
+    return measure(raw, trials * EPISODE_STEPS)
 
 
 def memory(trials: str) -> dict[str, float]:

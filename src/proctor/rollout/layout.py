@@ -80,6 +80,8 @@ class Layout:
         """The leaves put back into the nesting of the space."""
         if self.leaves and self.leaves[0].path == ():
             return leaves[0]
+        if self.shapes is not None and not isinstance(self.leaves[0].path[0], int):
+            return dict(zip(self.shapes, leaves, strict=True))
         return _nest([(leaf.path, array) for leaf, array in zip(self.leaves, leaves, strict=True)])
 
 
