@@ -18,10 +18,13 @@ class EpisodeBuilder:
         "_action_dtype",
         "_action_shape",
         "_actions",
+        "_before",
         "_constants",
         "_dt_s",
+        "_ever",
         "_kept",
         "_labels",
+        "_parts",
         "_rewards",
         "_signals",
         "_success",
@@ -37,18 +40,24 @@ class EpisodeBuilder:
         self._success: list[bool] = []
         self._signals: defaultdict[str, list[Any]] = defaultdict(list)
         self._constants: dict[str, np.ndarray] = {}
+        self._parts: list[dict[str, np.ndarray]] = []
+        """Earlier steps, as arrays."""
+        self._before, self._ever = 0, False
+        """Of these: how many steps, and whether one of them was a success."""
         self._kept: list[list[np.ndarray]] = [[] for _ in labels]
 
     def __len__(self) -> int:
-        return len(self._rewards)
+        return self._before + len(self._rewards)
 
     @property
     def ever_succeeded(self) -> bool:
-        return any(self._success)
+        return self._ever or any(self._success)
 
     @property
     def succeeded_last(self) -> bool:
-        return bool(self._success) and self._success[-1]
+        if self._success:
+            return self._success[-1]
+        return bool(self._parts) and bool(self._parts[-1]["success"][-1])
 
     def observe(self, leaves: Sequence[np.ndarray]) -> None:
         """Keep an observation: the first of the trial, then the one after each step."""
@@ -74,30 +83,74 @@ class EpisodeBuilder:
             columns = self._signals
             for name, value in signals.items():
                 columns[name].append(value)
-        return len(rewards)
+        return self._before + len(rewards)
+
+    def extend(
+        self,
+        actions: np.ndarray,
+        rewards: np.ndarray,
+        success: np.ndarray,
+        signals: Mapping[str, np.ndarray],
+        observed: Sequence[np.ndarray] = (),
+    ) -> None:
+        """Keep many steps, a row each. The arrays are not to be changed afterwards."""
+        self._seal()
+        own = {
+            "actions": actions.astype(self._action_dtype, copy=False),
+            "rewards": rewards.astype(np.float64),
+            "success": success.astype(bool),
+        }
+        self._part({**own, **signals})
+        for kept, leaf in zip(self._kept, observed, strict=False):
+            kept.extend(leaf)
+
+    def _part(self, part: dict[str, np.ndarray]) -> None:
+        self._parts.append(part)
+        self._before += len(part["rewards"])
+        self._ever = self._ever or bool(part["success"].any())
+
+    def _seal(self) -> None:
+        """Make arrays of the steps that were added one by one."""
+        n = len(self._rewards)
+        if n == 0:
+            return
+        own = {
+            "actions": self._stacked_actions(n),
+            "rewards": np.array(self._rewards, np.float64),
+            "success": np.array(self._success, bool),
+        }
+        signals = {name: _stack(name, values, n) for name, values in self._signals.items()}
+        self._actions, self._rewards, self._success = [], [], []
+        self._signals = defaultdict(list)
+        self._part({**own, **signals})
 
     def arrays(self, terminated: bool, truncated: bool) -> dict[str, np.ndarray]:
         """The record's arrays, see `Episode`. Raises ValueError where a signal cannot be made into an array."""
-        n = len(self._rewards)
+        self._seal()
+        n = self._before
         flags = np.zeros((2, n), bool)
         if n:
             flags[:, -1] = terminated, truncated
-        arrays = {
-            "actions": self._stacked_actions(n),
-            "rewards": np.array(self._rewards, np.float64),
-            "terminals": flags[0],
-            "truncations": flags[1],
-            "success": np.array(self._success, bool),
-            "action_dt_s": np.array(np.nan if self._dt_s is None else self._dt_s, np.float64),
-        }
-        arrays |= self._constants
-        for name, values in self._signals.items():
+        steps = _joined(self._parts, n) if n else self._nothing()
+        for name in steps:
             if name in self._constants:
                 raise ValueError(f'"{name}" is both a signal and a constant of the environment; rename one of them')
-            arrays[name] = _stack(name, values, n)
+        arrays = {
+            "actions": steps.pop("actions"),
+            "rewards": steps.pop("rewards"),
+            "terminals": flags[0],
+            "truncations": flags[1],
+            "success": steps.pop("success"),
+            "action_dt_s": np.array(np.nan if self._dt_s is None else self._dt_s, np.float64),
+            **self._constants,
+            **steps,
+        }
         for label, kept in zip(self._labels, self._kept, strict=True):
             arrays["observations" if label == "observation" else f"observations.{label}"] = np.array(kept)
         return arrays
+
+    def _nothing(self) -> dict[str, np.ndarray]:
+        return {"actions": self._stacked_actions(0), "rewards": np.zeros(0), "success": np.zeros(0, bool)}
 
     def _stacked_actions(self, n: int) -> np.ndarray:
         if n and len(self._action_shape) == 1:
@@ -111,15 +164,36 @@ class EpisodeBuilder:
         return Episode(self.arrays(*ended), outcome, max_steps, task)
 
 
+def _joined(parts: Sequence[dict[str, np.ndarray]], n: int) -> dict[str, np.ndarray]:
+    if len(parts) == 1:
+        return dict(parts[0])
+    joined = {}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        found = [part[name] for part in parts if name in part]
+        have = sum(map(len, found))
+        if have != n:
+            raise ValueError(_patchy(name, have, n))
+        if len({array.shape[1:] for array in found}) > 1:
+            raise ValueError(_shapeless(name))
+        joined[name] = np.concatenate(found)
+    return joined
+
+
+def _patchy(name: str, have: int, n: int) -> str:
+    return f'signal "{name}" has {have} values for {n} steps; give it at every step, NaN where unknown'
+
+
+def _shapeless(name: str) -> str:
+    return f'signal "{name}" changes its shape from step to step; it must keep one'
+
+
 def _stack(name: str, values: list[Any], n: int) -> np.ndarray:
     if len(values) != n:
-        raise ValueError(
-            f'signal "{name}" has {len(values)} values for {n} steps; give it at every step, NaN where unknown'
-        )
+        raise ValueError(_patchy(name, len(values), n))
     try:
         array = np.array(values)
     except ValueError:
-        raise ValueError(f'signal "{name}" changes its shape from step to step; it must keep one') from None
+        raise ValueError(_shapeless(name)) from None
     if array.dtype.hasobject:
         raise ValueError(
             f'signal "{name}" has values of type {type(values[0]).__name__}; only numbers and text can be recorded'

@@ -91,7 +91,7 @@ class Stream:
 class Rngs(Sequence[np.random.Generator]):
     """The rows' generators. Only the rows that are asked for cost anything."""
 
-    def __init__(self, block: list[Request], rows: int):
+    def __init__(self, block: Sequence[Request], rows: int):
         self._block, self._rows = block, rows
         self._pad: np.random.Generator | None = None
 
@@ -170,6 +170,8 @@ class PolicyRunner:
         self._staged = policy if isinstance(policy, StagedPolicy) else None
         self._told = any(self._tokens.values())
         self._buffers: dict[Any, list[np.ndarray]] = {}
+        self.plain = self._staged is None
+        """Whether, as far as is known, it has no state and gives one action a row."""
 
     @property
     def first_stage(self) -> str:
@@ -189,6 +191,48 @@ class PolicyRunner:
             return self._block(stage, requests)
         blocks = [requests[i : i + size] for i in range(0, len(requests), size)]
         return [answer for block in blocks for answer in self._block(stage, block)]
+
+    def act_together(self, requests: Sequence[Request], columns: Sequence[np.ndarray]) -> np.ndarray | None:
+        """One valid action for each request, whose observations are the rows of `columns`; what `run` would have
+        answered. None where that cannot be had so: as if nothing had been asked, and `run` finds out what is wrong."""
+        actions = None
+        try:
+            if self.plain and not self._begin(requests):
+                actions = self._together(requests, columns)
+        except Exception:
+            actions = None  # whose fault it is, is found out by asking again
+        if actions is None:
+            for request in requests:
+                request.stream.rewind()
+        return actions
+
+    def _together(self, requests: Sequence[Request], columns: Sequence[np.ndarray]) -> np.ndarray | None:
+        policy, task, rows = cast("Policy", self.policy), requests[0].task, self._pad_to[ACT] or len(requests)
+        layout, shape = task.layout, task.checker.shape
+        self.plain = all([request.state is None for request in requests])
+        if not self.plain or layout is None:
+            return None
+        buffers, found = self._buffers_for(ACT, task, rows), []
+        for start in range(0, len(requests), rows):
+            block = requests[start : start + rows]
+            n = len(block)
+            for buffer, column in zip(buffers, columns, strict=True):
+                buffer[:n] = column[start : start + n]
+                if n < rows:
+                    buffer[n:] = buffer[0]
+            trials = [request.trial for request in block]
+            batch = Batch(layout.join(buffers), None, Rngs(block, rows), trials + trials[:1] * (rows - n))
+            answer = policy.act(batch)
+            if isinstance(answer, Actions):
+                self.plain = answer.state is None
+                answer = answer.actions
+            actions = np.array(answer)
+            self.plain = self.plain and actions.ndim == 1 + len(shape)
+            if not self.plain or len(actions) != rows:
+                return None
+            found.append(actions[:n])
+        valid = task.checker.all_valid((found[0] if len(found) == 1 else np.concatenate(found))[:, None])
+        return None if valid is None else valid[:, 0]
 
     def _block(self, stage: str, block: list[Request]) -> list[Answer]:
         failed = self._begin(block)
@@ -213,7 +257,7 @@ class PolicyRunner:
             return [*self._of_begun(stage, block[:half]), *self._of_begun(stage, block[half:])]
         return [make_tuple(Answer, (r, d, s, None, valid)) for r, d, s in zip(block, decisions, states, strict=True)]
 
-    def _begin(self, block: list[Request]) -> dict[Request, Answer]:
+    def _begin(self, block: Sequence[Request]) -> dict[Request, Answer]:
         """Give new trials their initial state. The answers of those whose reset raises."""
         failed: dict[Request, Answer] = {}
         for request in block:
@@ -259,16 +303,21 @@ class PolicyRunner:
         if layout is None:
             objects = [r.leaves for r in block]
             return objects + [objects[0]] * (rows - len(objects))
-        key = (stage, block[0].task.key, rows)
-        buffers = self._buffers.get(key)
-        if buffers is None:
-            buffers = self._buffers[key] = layout.empty(rows)
+        buffers = self._buffers_for(stage, block[0].task, rows)
         for j, buffer in enumerate(buffers):
             for i, request in enumerate(block):
                 buffer[i] = request.leaves[j]
             if rows > len(block):
                 buffer[len(block) :] = buffer[0]
         return layout.join(buffers)
+
+    def _buffers_for(self, stage: str, task: TaskEntry, rows: int) -> list[np.ndarray]:
+        key = (stage, task.key, rows)
+        buffers = self._buffers.get(key)
+        if buffers is None:
+            assert task.layout is not None
+            buffers = self._buffers[key] = task.layout.empty(rows)
+        return buffers
 
     def _act(self, policy: Policy, batch: Batch, block: list[Request]) -> tuple[list[Decision], Any, bool]:
         answer = policy.act(batch)

@@ -63,6 +63,21 @@ class Layout:
             found.append(array)
         return found
 
+    def columns(self, observation: Any, rows: int) -> list[np.ndarray] | None:
+        """The leaves of a batch of observations, each `(rows, *shape)`; None unless they are as their space says, in
+        one array or one for each key."""
+        found: list[Any]
+        if self.bare_shape is not None:
+            found = [observation]
+        elif self.shapes is not None and isinstance(observation, dict):
+            found = [observation.get(key) for key in self.shapes]
+        else:
+            return None
+        for leaf, array in zip(self.leaves, found, strict=True):
+            if type(array) is not np.ndarray or array.shape != (rows, *leaf.shape) or array.dtype != leaf.dtype:
+                return None
+        return found
+
     def views(self, buffer: Any, offset: int) -> list[np.ndarray]:
         """Arrays over `buffer`, one per leaf, for one observation that starts at `offset`."""
         return [

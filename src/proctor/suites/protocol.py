@@ -33,6 +33,18 @@ class Step(NamedTuple):
     signals: Mapping[str, Any] = NO_SIGNALS
 
 
+class Columns(NamedTuple):
+    """A step of k worlds: the fields of `Step`, each an array `(k, ...)`, the observation one array or a flat dict of
+    them."""
+
+    observation: Any
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    success: np.ndarray
+    signals: dict[str, np.ndarray]
+
+
 class Env(abc.ABC):
     """One world."""
 
@@ -119,6 +131,32 @@ class BatchEnv(abc.ABC):
 
     def close(self) -> None:  # noqa: B027 - optional to override
         """As in Env."""
+
+
+class ColumnEnv(BatchEnv):
+    """A batch environment that speaks in columns: with many worlds, to take them apart costs as much as to simulate
+    them. Observations are one array, or a dict of arrays."""
+
+    @abc.abstractmethod
+    def step_columns(self, worlds: np.ndarray | None, actions: np.ndarray) -> Columns:
+        """Step these worlds (in ascending order; None: all) with one row of `actions` for each. The arrays that are
+        returned stay as they are in later steps."""
+
+    def step(self, actions: Mapping[int, Any]) -> dict[int, Step]:
+        order = sorted(actions)
+        given = np.array([actions[world] for world in order])
+        columns = self.step_columns(None if len(order) == self.num_worlds else np.array(order, np.int64), given)
+        observation, *flags, signals = columns
+        observations = split_rows(observation) if isinstance(observation, dict) else list(observation)
+        every_signal = split_rows(signals) if signals else [NO_SIGNALS] * len(order)
+        lists = (array.tolist() for array in flags)
+        return dict(zip(order, map(Step, observations, *lists, every_signal), strict=True))
+
+
+def split_rows(arrays: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """One mapping of row views for each row."""
+    names = tuple(arrays)
+    return [dict(zip(names, row)) for row in zip(*map(list, arrays.values()), strict=True)]  # noqa: B905 - hot
 
 
 class SuiteOptions(BaseModel):

@@ -3,20 +3,27 @@
 The group steps when every running world has an action. Where worlds can be reset one by one, a slot gets its next
 trial as soon as its last one ended; otherwise trials run in waves, and a finished world waits for the others. What a
 call into the environment breaks, it breaks for every trial in it.
+
+Where environment and policies allow it, worlds are asked, stepped and recorded as columns (`together`), and looked at
+one by one only when something happens to them.
 """
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from proctor import suites
 from proctor.record.episode import Outcome
 from proctor.rollout.messages import Start
 from proctor.rollout.workers.faults import BREAKS, explain
-from proctor.rollout.workers.job import Job
+from proctor.rollout.workers.job import Job, TaskRuntime
 from proctor.rollout.workers.pulse import ALL_SLOTS, RESETTING, STEPPING
-from proctor.suites.protocol import BatchEnv, Step
+from proctor.rollout.workers.together import Lineup, Page, Together, line_up, step_of
+from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Step
 
 if TYPE_CHECKING:
     from proctor.rollout.workers.host import Host
@@ -30,13 +37,20 @@ class BatchGroup:
         self.env: BatchEnv | None = None
         self.jobs: dict[int, Job] = {}
         self._starts: list[Start] = []
+        self._together: Together | None = None
+        """Where the worlds' observations and pages are, if this environment speaks in columns."""
+        self._abreast = False
+        """Whether nobody has an action, and all are asked and stepped as columns next."""
+        self._lineup: Lineup | None = None
 
     def add(self, start: Start) -> None:
         self._starts.append(start)
 
     @property
     def can_go(self) -> bool:
-        return self._can_reset or (bool(self.jobs) and all(job.has_action for job in self.jobs.values()))
+        if self._can_reset:
+            return True
+        return bool(self.jobs) and (self._abreast or all(job.has_action for job in self.jobs.values()))
 
     @property
     def _can_reset(self) -> bool:
@@ -45,13 +59,23 @@ class BatchGroup:
     def go(self) -> None:
         if self._can_reset:
             self._reset()
+        elif self._abreast:
+            self._step_abreast()
         else:
             self._step()
+
+    def release(self, slot: int) -> None:
+        """A slot's trial is over."""
+        if self.jobs.pop(slot, None) is not None:
+            self._lineup = None
+            if self._together is not None:
+                self._together.forget(slot)
 
     def close(self) -> None:
         for job in self.jobs.values():
             job.abandon()
         self.jobs.clear()
+        self._together, self._abreast, self._lineup = None, False, None
         if self.env is not None:
             with suppress(*BREAKS):
                 self.env.close()
@@ -59,7 +83,7 @@ class BatchGroup:
 
     def _reset(self) -> None:
         starts, self._starts = self._starts, []
-        host = self.host
+        host, others = self.host, list(self.jobs)
         host.pulse.begin(RESETTING, ALL_SLOTS)
         try:
             env = self._environment(any(s.video for s in starts))
@@ -77,20 +101,39 @@ class BatchGroup:
             self._break({*self.jobs, *(s.slot for s in starts)}, Outcome.ENV_ERROR, problem)
             return
         elapsed = host.pulse.end()
+        started = []
         for start in starts:
             job = self.jobs[start.slot]
             late = host.overdue(job, elapsed, host.cfg.limits.reset_s)
             if late:
                 host.fault(start.slot, Outcome.TIMEOUT, late)
-            elif not job.has_action:
-                host.ask(start.slot, job)
+            else:
+                started.append(start.slot)
+        self._go_on(started, others)
 
     def _environment(self, render: bool) -> BatchEnv:
         if self.env is None:
             env = suites.make_env(self.host.cfg.tasks[self.task], render=render, worlds=self.worlds)
             assert isinstance(env, BatchEnv)
             self.env = env
+            self._together = Together(self.worlds) if isinstance(env, ColumnEnv) else None
         return self.env
+
+    # One by one -----------------------------------------------------------------------------------------------------
+
+    def _go_on(self, slots: list[int], others: list[int]) -> None:
+        """These have just been looked at; the others wait for what they have asked, or stand abreast."""
+        free = self._abreast or not others
+        self._abreast = free and bool(self.jobs) and self._may_be_abreast()
+        if self._abreast:
+            self._take_in(slots)
+            return
+        if free:  # nobody has asked yet
+            self._fall_out(others)
+            slots = list(self.jobs)
+        for slot in slots:
+            if not self.jobs[slot].has_action:
+                self.host.ask(slot, self.jobs[slot])
 
     def _step(self) -> None:
         host, env = self.host, self.env
@@ -115,9 +158,12 @@ class BatchGroup:
             job = self.jobs.get(slot)
             if job is not None and slot in frames and job.wants_frame():
                 job.film(frames[slot])
+        self._go_on([slot for slot in actions if slot in self.jobs], [])
 
     def _after_step(self, slot: int, step: Step, elapsed: float) -> None:
         host, job = self.host, self.jobs[slot]
+        if self._together is not None:
+            self._together.hand_over(slot, job)
         try:
             job.took_step(step)
         except BREAKS as problem:
@@ -128,10 +174,102 @@ class BatchGroup:
             host.fault(slot, Outcome.TIMEOUT, late)
         elif job.end is not None:
             host.finish(slot, job)
-        elif not job.has_action:
-            host.ask(slot, job)
 
     def _break(self, slots: set[int], outcome: Outcome, problem: BaseException) -> None:
         for slot in sorted(slots):
             self.host.fault(slot, outcome, explain(problem))
         self.close()
+
+    # Abreast --------------------------------------------------------------------------------------------------------
+
+    def _may_be_abreast(self) -> bool:
+        return self._together is not None and all(_plain(job) for job in self.jobs.values())
+
+    def _take_in(self, slots: list[int]) -> None:
+        """Trials that have been looked at by themselves go on abreast."""
+        assert self._together is not None
+        if slots:
+            self._together.see(slots, [self.jobs[slot].observation for slot in slots])
+        for slot in slots:
+            self._together.begin(slot, len(self.jobs[slot].builder))
+        self._lineup = None
+
+    def _fall_out(self, slots: list[int]) -> None:
+        """Trials that stood abreast go on by themselves."""
+        for slot in slots:
+            if self._together is not None and slot in self.jobs:
+                self.jobs[slot].observation = self._together.observation(slot)
+
+    def _step_abreast(self) -> None:
+        host, env, together = self.host, self.env, self._together
+        assert isinstance(env, ColumnEnv)
+        assert together is not None
+        lineup = self._lineup = self._lineup or line_up(self.jobs, self.worlds)
+        everyone = isinstance(lineup.rows, slice)
+        actions = host.residents.act_together(
+            lineup, together.leaves if everyone else [leaf[lineup.rows] for leaf in together.leaves]
+        )
+        if actions is None:
+            self._abreast = False
+            self._fall_out(lineup.slots)
+            for slot in lineup.slots:
+                host.ask(slot, self.jobs[slot])
+            return
+        host.pulse.begin(STEPPING, ALL_SLOTS)
+        try:
+            columns = env.step_columns(None if everyone else np.array(lineup.slots), actions)
+        except BREAKS as problem:
+            host.pulse.end()
+            self._break(set(lineup.slots), Outcome.ENV_ERROR, problem)
+            return
+        self._digest(lineup, actions, columns, host.pulse.end())
+
+    def _digest(self, lineup: Lineup, actions: np.ndarray, columns: Columns, elapsed: float) -> None:
+        together, runtime = self._together, lineup.jobs[0].runtime
+        assert together is not None
+        assert runtime.layout is not None
+        leaves = runtime.layout.columns(columns.observation, len(lineup.slots))
+        together.steps[lineup.rows] += 1
+        if leaves is not None:
+            together.seen(lineup.rows, leaves)
+        if leaves is None or self._out_of_time(lineup, elapsed):
+            eventful = lineup.slots
+        else:
+            eventful = self._eventful(lineup, columns, together.steps[lineup.rows], runtime)
+        for slot in eventful:
+            together.hand_over(slot, self.jobs[slot])
+        reward, success, signals = columns.reward, columns.success, columns.signals
+        together.write(lineup, Page(actions, reward, success, signals, leaves if leaves and runtime.labels else []))
+        for job in lineup.jobs:
+            job.seconds += elapsed
+        for slot in eventful:
+            job, row = self.jobs[slot], lineup.at[slot]
+            together.begin(slot, len(job.builder) + 1)
+            job.seconds -= elapsed
+            job.execute(actions[row : row + 1], valid=True)
+            job.next_action()
+            self._after_step(slot, step_of(columns, row), elapsed)
+        if leaves is None:
+            self._abreast = False
+            self._go_on([slot for slot in eventful if slot in self.jobs], [])
+
+    def _out_of_time(self, lineup: Lineup, elapsed: float) -> bool:
+        limits = self.host.cfg.limits
+        whole = math.inf if limits.trial_s is None else limits.trial_s - elapsed
+        return (limits.step_s is not None and elapsed > limits.step_s) or any(
+            [job.seconds > whole for job in lineup.jobs]
+        )
+
+    @staticmethod
+    def _eventful(lineup: Lineup, columns: Columns, steps: np.ndarray, runtime: TaskRuntime) -> list[int]:
+        """The slots whose trial ends with this step, well or badly."""
+        over = columns.terminated | columns.truncated | (steps >= runtime.max_steps) | ~np.isfinite(columns.reward)
+        if runtime.stop_on_success:
+            over = over | columns.success
+        return [lineup.slots[row] for row in np.flatnonzero(over)]
+
+
+def _plain(job: Job) -> bool:
+    """Whether nothing of a trial needs a look of its own at each step."""
+    wish = job.wish
+    return wish is not None and wish.resident.runner.plain and not job.has_action and job.video is None

@@ -325,7 +325,7 @@ class Host:
             job.wish = None
         self._places[slot].job = None
         if self._group is not None:
-            self._group.jobs.pop(slot, None)
+            self._group.release(slot)
 
     def _batch_for(self, task: str) -> BatchGroup:
         if self._group is None or self._group.task != task:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from proctor import suites
 from proctor.config.models import AgentCfg
 from proctor.policies import load_policy, options_for
@@ -30,6 +32,7 @@ from proctor.rollout.workers.pulse import ACTING, ALL_SLOTS, LOADING
 
 if TYPE_CHECKING:
     from proctor.rollout.workers.host import Host
+    from proctor.rollout.workers.together import Lineup
 
 TELL_S = 0.1
 """How often the engine hears how far trials have come."""
@@ -132,6 +135,36 @@ class Residents:
                 self._forward(wishes[0].resident, stage, wishes[i : i + size])
         if time.monotonic() - self._told_at > TELL_S:
             self.tell()
+
+    def act_together(self, lineup: Lineup, leaves: Sequence[np.ndarray]) -> np.ndarray | None:
+        """An action for every row of a lineup of plain policies, whose observations are `leaves`; None where they must
+        be asked one by one."""
+        everyone = len(lineup.parts) == 1
+        began = time.monotonic()
+        self._host.pulse.begin(ACTING, ALL_SLOTS)
+        found = []
+        for resident, rows, wishes in lineup.parts:
+            for wish in wishes:
+                wish.ask(0, began)
+            found.append(resident.runner.act_together(wishes, leaves if everyone else [leaf[rows] for leaf in leaves]))
+        seconds = self._host.pulse.end()
+        if seconds > self._limit_s or any(actions is None for actions in found):
+            for _, _, wishes in lineup.parts:
+                for wish in wishes:
+                    wish.stream.rewind()
+            return None
+        for resident, _, wishes in lineup.parts:
+            tally = resident.tallies[resident.runner.first_stage]
+            tally.stats.count(wishes, began, seconds)
+            tally.steps += len(wishes)
+        if began - self._told_at > TELL_S:
+            self.tell()
+        if everyone:
+            return found[0]
+        actions = np.empty((len(lineup.slots), *found[0].shape[1:]), found[0].dtype)
+        for (_, rows, _), part in zip(lineup.parts, found, strict=True):
+            actions[rows] = part
+        return actions
 
     def tell(self) -> None:
         """Let the engine know what has been asked."""

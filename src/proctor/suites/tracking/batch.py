@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from proctor.suites.protocol import BatchEnv, Step
+from proctor.suites.protocol import ColumnEnv, Columns, split_rows
 from proctor.suites.tracking.judging import Judge, Verdict
 from proctor.suites.tracking.observing import Observer, observation_space
 from proctor.suites.tracking.rendering import TrackingRenderer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from proctor.suites.tracking.robot import Robot
 
 
-class TrackingBatchEnv(BatchEnv):
+class TrackingBatchEnv(ColumnEnv):
     """N worlds, each with its own trial. An episode has one step less than its motion has frames; longer motions go on
     in the worlds beside it. A simulation that breaks down gives a reward of NaN, which is a fault of that trial
     alone."""
@@ -55,19 +55,14 @@ class TrackingBatchEnv(BatchEnv):
         first = self._signals(rows, self._judge.start(rows))
         for i, world in enumerate(rows):
             self._constants[world] = self._constants_of(int(world), {name: a[i] for name, a in first.items()})
-        return _split(observation)
+        return split_rows(observation)
 
-    def step(self, actions: Mapping[int, Any]) -> dict[int, Step]:
-        order = sorted(actions)
-        everyone = len(order) == self.num_worlds
-        rows = slice(None) if everyone else np.array(order, np.int64)
-        given = np.concatenate([actions[world] for world in order], dtype=np.float32).reshape(len(order), -1)
-        self.worlds.step(given, None if isinstance(rows, slice) else rows)
-        observation = self._observer.go_on(rows)
-        verdict = self._judge.judge(rows)
-        flags = (a.tolist() for a in (verdict.reward, verdict.terminated, verdict.truncated, verdict.success))
-        signals = _split(self._signals(rows, verdict))
-        return dict(zip(order, map(Step, _split(observation), *flags, signals), strict=True))
+    def step_columns(self, worlds: np.ndarray | None, actions: np.ndarray) -> Columns:
+        self.worlds.step(actions.astype(np.float32, copy=False), worlds)
+        rows = slice(None) if worlds is None else worlds
+        observation, verdict = self._observer.go_on(rows), self._judge.judge(rows)
+        _, reward, success, terminated, truncated = verdict
+        return Columns(observation, reward, terminated, truncated, success, self._signals(rows, verdict))
 
     def _signals(self, rows: np.ndarray | slice, verdict: Verdict) -> dict[str, np.ndarray]:
         qpos = self.worlds.qpos[rows].copy()
@@ -128,9 +123,3 @@ def neutral_action(robot: Robot, options: TrackingOptions) -> np.ndarray:
     """Holds the default pose."""
     pose = robot.description.default_pose.astype(np.float32)
     return pose if options.action == "absolute" else np.zeros_like(pose)
-
-
-def _split(arrays: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
-    """One mapping of row views for each world."""
-    names = tuple(arrays)
-    return [dict(zip(names, row)) for row in zip(*map(list, arrays.values()), strict=True)]  # noqa: B905 - hot

@@ -1,0 +1,186 @@
+"""Worlds that are stepped, asked and recorded as columns: one array for all of them, not one object for each.
+
+A batch environment that speaks in columns, with policies that live in the worker and answer one action a row, needs no
+world to be looked at by itself until something happens to it. What was recorded meanwhile lies in pages, a page a step,
+and is handed to a trial's own record once that trial is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from proctor.suites.protocol import Columns, Step
+
+if TYPE_CHECKING:
+    from proctor.rollout.workers.job import Job
+    from proctor.rollout.workers.residents import Resident, Wish
+
+Rows = slice | np.ndarray
+
+
+class Part(NamedTuple):
+    """The trials of one policy: which rows of the lineup they are."""
+
+    resident: Resident
+    rows: Rows
+    wishes: list[Wish]
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """The running worlds, in order, until one of them ends or another begins."""
+
+    slots: list[int]
+    rows: Rows
+    """Of all worlds."""
+    jobs: list[Job]
+    at: dict[int, int]
+    """Slot -> row of the lineup."""
+    parts: list[Part]
+
+
+def line_up(jobs: dict[int, Job], worlds: int) -> Lineup:
+    slots = sorted(jobs)
+    everyone = len(slots) == worlds
+    by_policy: dict[int, list[int]] = {}
+    for row, slot in enumerate(slots):
+        by_policy.setdefault(id(jobs[slot].wish.resident), []).append(row)
+    parts = []
+    for rows in by_policy.values():
+        wishes = [jobs[slots[row]].wish for row in rows]
+        parts.append(Part(wishes[0].resident, slice(None) if len(by_policy) == 1 else np.array(rows), wishes))
+    return Lineup(
+        slots,
+        slice(None) if everyone else np.array(slots),
+        [jobs[slot] for slot in slots],
+        {slot: row for row, slot in enumerate(slots)},
+        parts,
+    )
+
+
+class Page(NamedTuple):
+    """One step of a lineup; or, with a further axis in front, several."""
+
+    actions: np.ndarray
+    reward: np.ndarray
+    success: np.ndarray
+    signals: dict[str, np.ndarray]
+    leaves: list[np.ndarray]
+    """Observations, where they are recorded."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Pages of one lineup, put together; `first` is the number of the first one."""
+
+    first: int
+    steps: int
+    at: dict[int, int]
+    page: Page
+
+
+class Together:
+    """The latest observations of all worlds, and pages that are not yet in their trials' records."""
+
+    def __init__(self, worlds: int):
+        self.leaves: list[np.ndarray] = []
+        self.steps = np.zeros(worlds, np.int64)
+        """That each world's trial has made."""
+        self._worlds = worlds
+        self._count = 0
+        self._open: list[Page] = []
+        self._open_at: dict[int, int] = {}
+        self._blocks: list[Block] = []
+        self._since: dict[int, int] = {}
+        """By slot: the first page that is not in its trial's record."""
+
+    def see(self, slots: Sequence[int], observations: Sequence[Sequence[np.ndarray]]) -> None:
+        """Take in the observations of some worlds, each with its leaves."""
+        first = observations[0]
+        fits = len(self.leaves) == len(first) and all(
+            leaf.shape[1:] == one.shape for leaf, one in zip(self.leaves, first, strict=True)
+        )
+        self.leaves = [
+            self.leaves[j].copy() if fits else np.zeros((self._worlds, *one.shape), one.dtype)
+            for j, one in enumerate(first)
+        ]
+        for slot, leaves in zip(slots, observations, strict=True):
+            for column, leaf in zip(self.leaves, leaves, strict=True):
+                column[slot] = leaf
+
+    def seen(self, rows: Rows, columns: list[np.ndarray]) -> None:
+        """Take in the observations of a lineup."""
+        if isinstance(rows, slice):
+            self.leaves = columns
+            return
+        self.leaves = [leaf.copy() for leaf in self.leaves]
+        for leaf, column in zip(self.leaves, columns, strict=True):
+            leaf[rows] = column
+
+    def observation(self, slot: int) -> list[np.ndarray]:
+        return [leaf[slot] for leaf in self.leaves]
+
+    def begin(self, slot: int, steps: int) -> None:
+        """A trial with so many steps in its record goes on here."""
+        self._since[slot], self.steps[slot] = self._count, steps
+
+    def write(self, lineup: Lineup, page: Page) -> None:
+        """Record a step of everyone."""
+        if lineup.at is not self._open_at:
+            self._close()
+            self._open_at = lineup.at
+        self._open.append(page)
+        self._count += 1
+
+    def hand_over(self, slot: int, job: Job) -> None:
+        """Put what is in pages into the trial's own record."""
+        since = self._since.get(slot, self._count)
+        if since < self._count:
+            self._close()
+            for block in self._blocks:
+                skip = max(since - block.first, 0)
+                if slot in block.at and skip < block.steps:
+                    self._copy(block, (slice(skip, None), block.at[slot]), job)
+        self._since[slot] = self._count
+
+    def forget(self, slot: int) -> None:
+        """A trial is over."""
+        self._since.pop(slot, None)
+        oldest = min(self._since.values(), default=self._count)
+        self._blocks = [block for block in self._blocks if block.first + block.steps > oldest]
+
+    def _close(self) -> None:
+        if self._open:
+            pages, self._open = self._open, []
+            page = Page(
+                np.stack([one.actions for one in pages]),
+                np.stack([one.reward for one in pages]),
+                np.stack([one.success for one in pages]),
+                {name: np.stack([one.signals[name] for one in pages]) for name in pages[0].signals},
+                [np.stack([one.leaves[j] for one in pages]) for j in range(len(pages[0].leaves))],
+            )
+            self._blocks.append(Block(self._count - len(pages), len(pages), self._open_at, page))
+
+    @staticmethod
+    def _copy(block: Block, where: tuple[slice, int], job: Job) -> None:
+        page = block.page
+        signals = {name: array[where].copy() for name, array in page.signals.items()}
+        observed = [leaf[where].copy() for leaf in page.leaves]
+        job.builder.extend(page.actions[where].copy(), page.reward[where], page.success[where], signals, observed)
+
+
+def step_of(columns: Columns, row: int) -> Step:
+    """What one world has of a step."""
+    observation: Any = columns.observation
+    return Step(
+        {key: array[row] for key, array in observation.items()} if isinstance(observation, dict) else observation[row],
+        float(columns.reward[row]),
+        bool(columns.terminated[row]),
+        bool(columns.truncated[row]),
+        bool(columns.success[row]),
+        {name: array[row] for name, array in columns.signals.items()},
+    )
