@@ -137,7 +137,9 @@ def engine(size: Size) -> float:
     task = {"motions": MOTION, "max_episode_length_s": size.seconds, "threads": size.threads}
     config = {
         "name": "benchmark",
-        "agents": [{"name": "hold", "policy": "benchmarks.tracking_rollout:TimedHold"}],
+        "agents": [
+            {"name": "hold", "policy": "benchmarks.tracking_rollout:TimedHold", "options": {"pad_to": size.worlds}}
+        ],
         "tasks": [{"suite": "tracking", "n_trials": size.worlds, "options": task}],
         "num_parallel": size.worlds,
         "workers": "inline",

@@ -37,6 +37,8 @@ from proctor.rollout.layout import Layout
 
 MAX_HOPS = 64
 """Stages that a policy may ask for one after the other without an action."""
+MAX_STUMBLES = 8
+"""Forwards of `act_together` that may raise before it is no longer tried: each is asked again."""
 make_tuple = tuple.__new__
 """Makes a named tuple in a third of the time that its class takes: this is done for every row."""
 
@@ -170,6 +172,7 @@ class PolicyRunner:
         self._staged = policy if isinstance(policy, StagedPolicy) else None
         self._told = any(self._tokens.values())
         self._buffers: dict[Any, list[np.ndarray]] = {}
+        self._stumbles = 0
         self.plain = self._staged is None
         """Whether, as far as is known, it has no state and gives one action a row."""
 
@@ -192,36 +195,48 @@ class PolicyRunner:
         blocks = [requests[i : i + size] for i in range(0, len(requests), size)]
         return [answer for block in blocks for answer in self._block(stage, block)]
 
-    def act_together(self, requests: Sequence[Request], columns: Sequence[np.ndarray]) -> np.ndarray | None:
-        """One valid action for each request, whose observations are the rows of `columns`; what `run` would have
-        answered. None where that cannot be had so: as if nothing had been asked, and `run` finds out what is wrong."""
+    def act_together(
+        self, requests: Sequence[Request], trials: list[Trial], columns: Sequence[np.ndarray]
+    ) -> np.ndarray | None:
+        """One valid action for each request, whose trials are `trials` and whose observations are the rows of
+        `columns`; what `run` would have answered. None where that cannot be had so: as if nothing had been asked, and
+        `run` finds out what is wrong."""
         actions = None
         try:
-            if self.plain and not self._begin(requests):
-                actions = self._together(requests, columns)
+            if self.plain and self._stateless(requests):
+                actions = self._together(requests, trials, columns)
         except Exception:
-            actions = None  # whose fault it is, is found out by asking again
+            self._stumbles += 1  # whose fault it is, is found out by asking again
+            self.plain = self._stumbles < MAX_STUMBLES
         if actions is None:
             for request in requests:
                 request.stream.rewind()
         return actions
 
-    def _together(self, requests: Sequence[Request], columns: Sequence[np.ndarray]) -> np.ndarray | None:
+    def _stateless(self, requests: Sequence[Request]) -> bool:
+        """Whether, now that all have begun, none has a state."""
+        if all([request.state is None for request in requests]):
+            return True
+        if self._begin(requests):
+            return False
+        self.plain = all([request.state is None for request in requests])
+        return self.plain
+
+    def _together(
+        self, requests: Sequence[Request], trials: list[Trial], columns: Sequence[np.ndarray]
+    ) -> np.ndarray | None:
         policy, task, rows = cast("Policy", self.policy), requests[0].task, self._pad_to[ACT] or len(requests)
         layout, shape = task.layout, task.checker.shape
-        self.plain = all([request.state is None for request in requests])
-        if not self.plain or layout is None:
-            return None
+        assert layout is not None
         buffers, found = self._buffers_for(ACT, task, rows), []
         for start in range(0, len(requests), rows):
-            block = requests[start : start + rows]
+            block, names = requests[start : start + rows], trials[start : start + rows]
             n = len(block)
             for buffer, column in zip(buffers, columns, strict=True):
                 buffer[:n] = column[start : start + n]
                 if n < rows:
                     buffer[n:] = buffer[0]
-            trials = [request.trial for request in block]
-            batch = Batch(layout.join(buffers), None, Rngs(block, rows), trials + trials[:1] * (rows - n))
+            batch = Batch(layout.join(buffers), None, Rngs(block, rows), names + names[:1] * (rows - n))
             answer = policy.act(batch)
             if isinstance(answer, Actions):
                 self.plain = answer.state is None

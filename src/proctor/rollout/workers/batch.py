@@ -10,7 +10,6 @@ one by one only when something happens to them.
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -255,10 +254,10 @@ class BatchGroup:
 
     def _out_of_time(self, lineup: Lineup, elapsed: float) -> bool:
         limits = self.host.cfg.limits
-        whole = math.inf if limits.trial_s is None else limits.trial_s - elapsed
-        return (limits.step_s is not None and elapsed > limits.step_s) or any(
-            [job.seconds > whole for job in lineup.jobs]
-        )
+        if limits.step_s is not None and elapsed > limits.step_s:
+            return True
+        whole = limits.trial_s
+        return whole is not None and any(job.seconds + elapsed > whole for job in lineup.jobs)
 
     @staticmethod
     def _eventful(lineup: Lineup, columns: Columns, steps: np.ndarray, runtime: TaskRuntime) -> list[int]:

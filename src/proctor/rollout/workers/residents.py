@@ -143,27 +143,28 @@ class Residents:
         began = time.monotonic()
         self._host.pulse.begin(ACTING, ALL_SLOTS)
         found = []
-        for resident, rows, wishes in lineup.parts:
+        for resident, rows, wishes, trials in lineup.parts:
             for wish in wishes:
-                wish.ask(0, began)
-            found.append(resident.runner.act_together(wishes, leaves if everyone else [leaf[rows] for leaf in leaves]))
+                wish.stream.keep()
+            columns = leaves if everyone else [leaf[rows] for leaf in leaves]
+            found.append(resident.runner.act_together(wishes, trials, columns))
         seconds = self._host.pulse.end()
         if seconds > self._limit_s or any(actions is None for actions in found):
-            for _, _, wishes in lineup.parts:
-                for wish in wishes:
+            for part in lineup.parts:
+                for wish in part.wishes:
                     wish.stream.rewind()
             return None
-        for resident, _, wishes in lineup.parts:
-            tally = resident.tallies[resident.runner.first_stage]
-            tally.stats.count(wishes, began, seconds)
-            tally.steps += len(wishes)
+        for resident, _, _, trials in lineup.parts:
+            tally, rows = resident.tallies[resident.runner.first_stage], len(trials)
+            tally.stats.add(LaneStats(1, rows, seconds, rows * seconds))
+            tally.steps += rows
         if began - self._told_at > TELL_S:
             self.tell()
         if everyone:
             return found[0]
         actions = np.empty((len(lineup.slots), *found[0].shape[1:]), found[0].dtype)
-        for (_, rows, _), part in zip(lineup.parts, found, strict=True):
-            actions[rows] = part
+        for part, given in zip(lineup.parts, found, strict=True):
+            actions[part.rows] = given
         return actions
 
     def tell(self) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from proctor.suites.protocol import Columns, Step
 
 if TYPE_CHECKING:
+    from proctor.plan.trial import Trial
     from proctor.rollout.workers.job import Job
     from proctor.rollout.workers.residents import Resident, Wish
 
@@ -28,6 +29,7 @@ class Part(NamedTuple):
     resident: Resident
     rows: Rows
     wishes: list[Wish]
+    trials: list[Trial]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def line_up(jobs: dict[int, Job], worlds: int) -> Lineup:
     parts = []
     for rows in by_policy.values():
         wishes = [jobs[slots[row]].wish for row in rows]
-        parts.append(Part(wishes[0].resident, slice(None) if len(by_policy) == 1 else np.array(rows), wishes))
+        where = slice(None) if len(by_policy) == 1 else np.array(rows)
+        parts.append(Part(wishes[0].resident, where, wishes, [wish.trial for wish in wishes]))
     return Lineup(
         slots,
         slice(None) if everyone else np.array(slots),

@@ -22,6 +22,7 @@ import numpy as np
 from proctor.suites.tracking import frames
 
 if TYPE_CHECKING:
+    from proctor.suites.tracking.bodies import Bodies
     from proctor.suites.tracking.motions import Frames
     from proctor.suites.tracking.robot import Robot
 
@@ -75,6 +76,13 @@ def privileged_observation(
     out = np.empty((len(flat[0]), privileged_size(robot)))
     kernels.privileged(flat, robot.observed, robot.root, out)
     return out.reshape(*lead, -1)
+
+
+def write_privileged(robot: Robot, bodies: Bodies, out: np.ndarray) -> None:
+    """The privileged observation of n worlds into `out` (n, ...), in its precision."""
+    from proctor.suites.tracking import kernels
+
+    kernels.privileged(tuple(bodies), robot.observed, robot.root, out)
 
 
 def window_observation(

@@ -6,7 +6,7 @@ caller's among them; what comes out does not depend on who took what.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,11 +24,19 @@ LEAST_CHUNK = 4
 
 class Moved(NamedTuple):
     """k worlds a control step later: `states` (k, 1 + nq + nv) with time 0, their `bodies`, and where the simulation
-    broke down, `broken` (k,) bool: such a world is where it was before."""
+    broke down, `broken` (k,) bool: such a world is where it was before. `looks`: what `look` has written, (k, ...)."""
 
     states: np.ndarray
     bodies: Bodies
     broken: np.ndarray
+    looks: np.ndarray | None
+
+
+class Look(NamedTuple):
+    """Something that is to be computed of the bodies of each world, as an array of this width, float32."""
+
+    width: int
+    write: Callable[[Bodies, np.ndarray], None]
 
 
 class _Step(NamedTuple):
@@ -52,13 +60,15 @@ class Physics:
         self._least_s = (substeps - 0.5) * model.opt.timestep
         self._seats = deque((rollout.Rollout(nthread=0), mujoco.MjData(model)) for _ in range(threads))
         self._threads, self._n_sensed = threads, model.nsensordata
+        self.look: Look | None = None
         self._helpers = ThreadPoolExecutor(threads - 1, "proctor-physics") if threads > 1 else None
 
     def step(self, models: Sequence[mujoco.MjModel], before: np.ndarray, targets: np.ndarray) -> Moved:
         """From `before` (k, 1 + nq + nv), which is not changed, with joint targets (k, J); each world has its model."""
         k = len(before)
         controls = np.repeat(targets[:, None], self._substeps, axis=1)
-        moved = Moved(np.empty(before.shape), self._tree.empty(k), np.empty(k, bool))
+        looks = None if self.look is None else np.empty((k, self.look.width), np.float32)
+        moved = Moved(np.empty(before.shape), self._tree.empty(k), np.empty(k, bool), looks)
         step = _Step(models, before, controls, moved, _chunks(k, self._threads))
         helpers = min(self._threads, len(step.chunks)) - 1
         at_work = [] if self._helpers is None else [self._helpers.submit(self._take, step) for _ in range(helpers)]
@@ -90,7 +100,10 @@ class Physics:
             sensordata=np.empty((k, self._substeps, self._n_sensed)), skip_checks=True,
         )  # fmt: skip
         self._settle(out, states, self._least_s, (moved.states[rows], moved.broken[rows]))
-        self._tree.place(moved.states[rows], moved.bodies.rows(rows))
+        bodies = moved.bodies.rows(rows)
+        self._tree.place(moved.states[rows], bodies)
+        if self.look is not None and moved.looks is not None:
+            self.look.write(bodies, moved.looks[rows])
 
     def close(self) -> None:
         """Let go of the threads; safe to call twice."""

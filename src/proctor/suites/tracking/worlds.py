@@ -11,6 +11,7 @@ may be kept.
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proctor.suites.tracking.bodies import Bodies, BodyTree
-from proctor.suites.tracking.physics import Physics
+from proctor.suites.tracking.physics import Look, Physics
 from proctor.suites.tracking.randomise import Pushes, RandomModels, Streams, streams
 
 if TYPE_CHECKING:
@@ -47,7 +48,13 @@ class Worlds:
         self._setup_physics(options)
         pushes = options.randomisation.pushes
         self._pushes = None if pushes is None else Pushes(pushes, n, self.dt_s)
+        self.looks: np.ndarray | None = None
+        """What `look_at_bodies` asked for, of the worlds that were stepped last."""
         self._clear()
+
+    def look_at_bodies(self, look: Look) -> None:
+        """Have this computed in every step, by the threads that simulate."""
+        self._physics.look = look
 
     def _setup_physics(self, options: TrackingOptions) -> None:
         import mujoco
@@ -144,6 +151,7 @@ class Worlds:
         self.frame = self.frame.copy()
         self.frame[rows] += 1
         self.steps[rows] += 1
+        self.looks = moved.looks
         self._place(rows, moved.states, moved.bodies)
 
     def _pushed(self, states: np.ndarray, worlds: np.ndarray) -> np.ndarray:
@@ -166,10 +174,12 @@ class Worlds:
         if not self._absolute:
             targets *= description.action_scale
             targets += description.default_pose
-        if not np.isfinite(targets).all():
+        if not math.isfinite(np.add.reduce(targets, axis=None)):
             wrong = worlds[~np.isfinite(targets).all(axis=1)]
-            raise ValueError(f"the action of world {', '.join(map(str, wrong[:5]))} is not finite")
-        return np.clip(targets, -TARGET_LIMIT_RAD, TARGET_LIMIT_RAD, out=targets)
+            if len(wrong):
+                raise ValueError(f"the action of world {', '.join(map(str, wrong[:5]))} is not finite")
+        np.minimum(targets, TARGET_LIMIT_RAD, out=targets)
+        return np.maximum(targets, -TARGET_LIMIT_RAD, out=targets)
 
     def _place(self, rows: Rows, states: np.ndarray, bodies: Bodies) -> None:
         if isinstance(rows, slice):
@@ -185,6 +195,8 @@ class Worlds:
 
 def _put(array: np.ndarray, rows: Rows, values: object) -> np.ndarray:
     """A copy with these rows replaced."""
+    if isinstance(rows, slice) and isinstance(values, np.ndarray) and rows == slice(None):
+        return values.astype(array.dtype)
     out = array.copy()
     out[rows] = values
     return out

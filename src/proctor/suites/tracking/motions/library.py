@@ -54,7 +54,7 @@ class MotionLibrary:
     def rows(self, motions: np.ndarray, frames: np.ndarray) -> np.ndarray:
         """Rows of `self.frames`; a frame beyond either end of its motion is the nearest one. The arguments
         broadcast."""
-        return self.offsets[motions] + np.clip(frames, 0, self.lengths[motions] - 1)
+        return self.offsets[motions] + np.maximum(np.minimum(frames, self.lengths[motions] - 1), 0)
 
     def gather(self, motions: np.ndarray, frames: np.ndarray) -> Frames:
         """Frame `frames[n]` of motion `motions[n]` for each n, as copies with the leading shape of the arguments; a
