@@ -209,6 +209,33 @@ class Troubled(Linear):
         return Actions(actions, batch.state + 1)
 
 
+class Wobbly(Linear):
+    """Noisy, without a state; at a trial's first look at a large state it does something wrong for these seeds."""
+
+    def __init__(self, trouble: str, seeds: tuple[int, ...]):
+        self.trouble, self.seeds = trouble, set(seeds)
+
+    def reset(self, trials: Any) -> Any:
+        if self.trouble == "reset" and trials[0].seed in self.seeds:
+            raise RuntimeError("no memory for this trial")
+
+    def act(self, batch: Batch) -> np.ndarray:
+        actions = np.tanh(super().act(batch) + batch.normal((2,)))
+        large = np.abs(_state(batch.observation)).max(axis=1) > 0.9
+        guilty = np.array([t.seed in self.seeds for t in batch.trials]) & large
+        if guilty.any() and self.trouble == "raise":
+            raise ValueError("this observation is too much")
+        if guilty.any() and self.trouble == "shape":
+            return np.zeros((len(batch), 5)) if all(t.seed in self.seeds for t in batch.trials) else _refuse()
+        if self.trouble in ("nan", "range"):
+            actions[guilty] = np.nan if self.trouble == "nan" else 7.0
+        return actions
+
+
+def _refuse() -> Any:
+    raise ValueError("only alone")
+
+
 def network() -> Any:
     """A torch network of several layers."""
     from torch import nn

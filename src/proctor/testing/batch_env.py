@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proctor.spaces import random_action
-from proctor.suites.protocol import BatchEnv
+from proctor.suites.protocol import BatchEnv, ColumnEnv
 from proctor.testing.common import check_observation, check_step, frozen, global_seed
 from proctor.testing.env import copy_tree, frozen_step
 
@@ -75,6 +75,21 @@ class BatchEnvConformance:
             for world, step in answered.items():
                 check_step(step, env.observation_space, f"world {world}: step 1")
                 assert frozen(asked[world]) == before[world], f"step changed the action of world {world}"
+        finally:
+            env.close()
+
+    def test_columns_are_not_overwritten_by_later_steps(self) -> None:
+        env, rng = self.make(), np.random.default_rng(0)
+        try:
+            if not isinstance(env, ColumnEnv):
+                return
+            worlds = list(range(env.num_worlds))
+            env.reset(worlds, worlds, worlds)
+            first = env.step_columns(None, np.array([self.action(env, rng) for _ in worlds]))
+            before = frozen(copy_tree(tuple(first)))
+            for some in (None, np.array(worlds[-1:])):
+                env.step_columns(some, np.array([self.action(env, rng) for _ in (worlds if some is None else some)]))
+            assert frozen(tuple(first)) == before, "a step changed the arrays that an earlier one returned"
         finally:
             env.close()
 
