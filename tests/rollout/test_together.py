@@ -113,6 +113,23 @@ def test_what_the_environment_breaks_is_a_fault_as_ever(examine: Callable[..., R
     assert run("worker") == run("engine")
 
 
+def test_columns_of_another_length_are_the_environment_s_fault(examine: Callable[..., RunDir]) -> None:
+    tasks = [columns(trouble="rows", seeds=[BAD])]
+    run = examine(agents=everyone("worker", ("Linear",)), tasks=tasks, n_trials=N, num_parallel=4)
+    bad = [result for result in run.results() if not result.outcome.scored]
+    assert bad
+    for result in bad:
+        assert result.outcome is Outcome.ENV_ERROR
+        assert str(result.error).startswith("ValueError: step_columns gave reward (")
+
+
+def test_a_signal_that_changes_its_shape_is_the_environment_s_fault(examine: Callable[..., RunDir]) -> None:
+    tasks = [columns(trouble="signal", signals=True, seeds=[BAD])]
+    run = examine(agents=everyone("worker", ("Linear",)), tasks=tasks, n_trials=N, num_parallel=4)
+    errors = {str(result.error).split("\n")[0] for result in run.results() if not result.outcome.scored}
+    assert errors == {'ValueError: signal "x" changes its shape from step to step; it must keep one'}
+
+
 def test_a_trial_out_of_time_leaves_the_others_alone(examine: Callable[..., RunDir]) -> None:
     agents = everyone("worker", ("Linear",))
     run = examine(agents=agents, tasks=[columns()], n_trials=4, num_parallel=4, limits={"trial_s": 1e-7, "retries": 0})

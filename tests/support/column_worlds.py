@@ -22,7 +22,8 @@ class ColumnOptions(SuiteOptions):
     partial: bool = True
     seeds: tuple[int, ...] = ()
     trouble: str = ""
-    """What the trials of these seeds do in their third step: nan_reward; or, to all: raise, shape, dtype."""
+    """What the trials of these seeds do in their third step: nan_reward; or, to all: raise, shape, dtype, rows,
+    signal."""
 
 
 class ColumnToys(ColumnEnv):
@@ -36,7 +37,6 @@ class ColumnToys(ColumnEnv):
         one = Box(-np.inf, np.inf, (6,), np.float32)
         self.observation_space = Dict({"state": one}) if options.keys else one
         self.action_space = Box(-1.0, 1.0, (2,), np.float32)
-        self.calls: list[str] = []
 
     def reset(self, worlds: Sequence[int], seeds: Sequence[int], indices: Sequence[int]) -> list[Any]:
         first = [self._toys[w].reset(seed=seed)[0] for w, seed in zip(worlds, seeds, strict=True)]
@@ -47,9 +47,12 @@ class ColumnToys(ColumnEnv):
         steps = [self._toys[w].step(action) for w, action in zip(order, actions, strict=True)]
         seen, reward, terminated, truncated, infos = zip(*steps, strict=True)
         state = self._troubled(np.array(seen), [self._toys[w] for w in order])
+        strange = self._options.trouble if any(self._toys[w].bad and self._toys[w].age == 3 for w in order) else ""
+        if strange == "signal":
+            infos = [{**info, "x": info["x"][:2]} for info in infos]
         return Columns(
             {"state": state} if self._options.keys else state,
-            np.array(reward),
+            np.array(reward)[: -1 if strange == "rows" else None],
             np.array(terminated),
             np.array(truncated),
             np.array([info["success"] for info in infos]),

@@ -509,10 +509,11 @@ class Engine:
         for slot in member.slots:
             if slot.state is SlotState.FREE:
                 continue
-            if slow_policy and slot.agent is not None:
+            guilty = lost.slot in (slot.number, ALL_SLOTS)
+            if guilty and slow_policy and slot.agent is not None:
                 slot.agent.resident = False
             trial = self._free(slot)
-            if lost.slot in (slot.number, ALL_SLOTS) and not slow_policy:
+            if guilty and not slow_policy:
                 self._charge(trial, outcome, lost.reason)
             else:
                 self._scheduler.retry(trial)

@@ -41,6 +41,11 @@ class Layout:
     shapes: dict[str | int, tuple[int, ...]] | None = field(default=None, compare=False, repr=False)
     """Where it is one array for each key: their shapes."""
 
+    @property
+    def flat(self) -> bool:
+        """Whether an observation is one array, or a dict with one array for each name."""
+        return self.bare_shape is not None or (self.shapes is not None and all(isinstance(k, str) for k in self.shapes))
+
     def split(self, observation: Any) -> list[np.ndarray]:
         """The observation's leaves as arrays. Raises ValueError where one does not have the space's shape."""
         if type(observation) is np.ndarray and self.bare_shape == observation.shape:
@@ -95,7 +100,7 @@ class Layout:
         """The leaves put back into the nesting of the space."""
         if self.leaves and self.leaves[0].path == ():
             return leaves[0]
-        if self.shapes is not None and not isinstance(self.leaves[0].path[0], int):
+        if self.shapes is not None and self.flat:
             return dict(zip(self.shapes, leaves, strict=True))
         return _nest([(leaf.path, array) for leaf, array in zip(self.leaves, leaves, strict=True)])
 

@@ -21,7 +21,7 @@ from proctor.rollout.messages import Start
 from proctor.rollout.workers.faults import BREAKS, explain
 from proctor.rollout.workers.job import Job, TaskRuntime
 from proctor.rollout.workers.pulse import ALL_SLOTS, RESETTING, STEPPING
-from proctor.rollout.workers.together import Lineup, Page, Together, line_up, step_of
+from proctor.rollout.workers.together import Lineup, Page, Together, check, line_up, step_of
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Step
 
 if TYPE_CHECKING:
@@ -182,7 +182,10 @@ class BatchGroup:
     # Abreast --------------------------------------------------------------------------------------------------------
 
     def _may_be_abreast(self) -> bool:
-        return self._together is not None and all(_plain(job) for job in self.jobs.values())
+        if self._together is None or not all(_plain(job) for job in self.jobs.values()):
+            return False
+        layout = next(iter(self.jobs.values())).runtime.layout
+        return layout is not None and layout.flat
 
     def _take_in(self, slots: list[int]) -> None:
         """Trials that have been looked at by themselves go on abreast."""
@@ -217,6 +220,7 @@ class BatchGroup:
         host.pulse.begin(STEPPING, ALL_SLOTS)
         try:
             columns = env.step_columns(None if everyone else np.array(lineup.slots), actions)
+            check(columns, len(lineup.slots))
         except BREAKS as problem:
             host.pulse.end()
             self._break(set(lineup.slots), Outcome.ENV_ERROR, problem)

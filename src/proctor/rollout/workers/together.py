@@ -96,7 +96,8 @@ class Together:
         self._worlds = worlds
         self._count = 0
         self._open: list[Page] = []
-        self._open_at: dict[int, int] = {}
+        self._kind: tuple[dict[int, int], dict[str, tuple[int, ...]]] = ({}, {})
+        """Of the open pages: whose they are, and which signals they have."""
         self._blocks: list[Block] = []
         self._since: dict[int, int] = {}
         """By slot: the first page that is not in its trial's record."""
@@ -133,9 +134,10 @@ class Together:
 
     def write(self, lineup: Lineup, page: Page) -> None:
         """Record a step of everyone."""
-        if lineup.at is not self._open_at:
+        kind = lineup.at, {name: array.shape for name, array in page.signals.items()}
+        if self._open and (kind[0] is not self._kind[0] or kind[1] != self._kind[1]):
             self._close()
-            self._open_at = lineup.at
+        self._kind = kind
         self._open.append(page)
         self._count += 1
 
@@ -166,7 +168,7 @@ class Together:
                 {name: np.stack([one.signals[name] for one in pages]) for name in pages[0].signals},
                 [np.stack([one.leaves[j] for one in pages]) for j in range(len(pages[0].leaves))],
             )
-            self._blocks.append(Block(self._count - len(pages), len(pages), self._open_at, page))
+            self._blocks.append(Block(self._count - len(pages), len(pages), self._kind[0], page))
 
     @staticmethod
     def _copy(block: Block, where: tuple[slice, int], job: Job) -> None:
@@ -174,6 +176,17 @@ class Together:
         signals = {name: array[where].copy() for name, array in page.signals.items()}
         observed = [leaf[where].copy() for leaf in page.leaves]
         job.builder.extend(page.actions[where].copy(), page.reward[where], page.success[where], signals, observed)
+
+
+def check(columns: Columns, rows: int) -> None:
+    """Raises ValueError where the environment broke its contract."""
+    flat = {name: getattr(columns, name) for name in ("reward", "terminated", "truncated", "success")}
+    for name, array in {**columns.signals, **flat}.items():
+        if type(array) is not np.ndarray or array.shape[:1] != (rows,) or (name in flat and array.ndim != 1):
+            found = array.shape if type(array) is np.ndarray else type(array).__name__
+            raise ValueError(
+                f"step_columns gave {name} {found}; expected an array with {rows} rows, one for each world"
+            )
 
 
 def step_of(columns: Columns, row: int) -> Step:
