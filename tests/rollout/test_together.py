@@ -87,7 +87,7 @@ def test_all_who_can_go_abreast_do(examine: Callable[..., RunDir], abreast: list
     assert sum(abreast) == sum(result.steps_total for result in run.results())
 
 
-@pytest.mark.parametrize("trouble", ["raise", "nan", "range", "shape", "reset"])
+@pytest.mark.parametrize("trouble", ["raise", "nan", "range", "shape", "reset", "exit"])
 def test_what_one_policy_breaks_costs_its_trial(examine: Callable[..., RunDir], trouble: str) -> None:
     def run(placement: str, n: int) -> Any:
         agent = policy("Wobbly", placement=placement, kwargs={"trouble": trouble, "seeds": [BAD]})

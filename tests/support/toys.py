@@ -225,6 +225,10 @@ class Wobbly(Linear):
         guilty = np.array([t.seed in self.seeds for t in batch.trials]) & large
         if guilty.any() and self.trouble == "raise":
             raise ValueError("this observation is too much")
+        if guilty.any() and self.trouble == "exit" and all(t.seed in self.seeds for t in batch.trials):
+            raise SystemExit(3)
+        if guilty.any() and self.trouble == "exit":
+            raise ValueError("only alone")
         if guilty.any() and self.trouble == "shape":
             return np.zeros((len(batch), 5)) if all(t.seed in self.seeds for t in batch.trials) else _refuse()
         if self.trouble in ("nan", "range"):

@@ -205,7 +205,7 @@ class PolicyRunner:
         try:
             if self.plain and self._stateless(requests):
                 actions = self._together(requests, trials, columns)
-        except Exception:
+        except (Exception, SystemExit):
             self._stumbles += 1  # whose fault it is, is found out by asking again
             self.plain = self._stumbles < MAX_STUMBLES
         if actions is None:

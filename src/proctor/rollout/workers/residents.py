@@ -172,7 +172,7 @@ class Residents:
         self._told_at = time.monotonic()
         for agent, resident in self._by_agent.items():
             for stage, tally in resident.tallies.items():
-                if tally.stats.forwards:
+                if tally.stats.forwards or tally.steps:
                     self._host.emit(Asked(agent, stage, tally.stats, tally.steps))
                     resident.tallies[stage] = Tally()
 
@@ -181,8 +181,7 @@ class Residents:
         pulse.begin(ACTING, wishes[0].slot if len(wishes) == 1 else ALL_SLOTS)
         answers = resident.runner.answers(stage, wishes)
         seconds = pulse.end()
-        tally = resident.tallies[stage]
-        tally.stats.count(wishes, began, seconds)
+        resident.tallies[stage].stats.count(wishes, began, seconds)
         if seconds > self._limit_s:
             self._too_slow(resident, stage, wishes)
             return
@@ -195,7 +194,7 @@ class Residents:
                 run(wish.slot, decision.actions, valid)
             else:
                 self._without_action(wish, decision, error)
-        tally.steps += steps
+        resident.tallies[stage].steps += steps
 
     def _too_slow(self, resident: Resident, stage: str, wishes: list[Wish]) -> None:
         """Its trials are asked again one by one, the slow one fails."""
