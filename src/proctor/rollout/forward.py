@@ -37,6 +37,8 @@ from proctor.rollout.layout import Layout
 
 MAX_HOPS = 64
 """Stages that a policy may ask for one after the other without an action."""
+RAISED = (Exception, SystemExit)
+"""What a policy may raise at the cost of its own trial."""
 MAX_STUMBLES = 8
 """Forwards of `act_together` that may raise before it is no longer tried: each is asked again."""
 make_tuple = tuple.__new__
@@ -184,7 +186,7 @@ class PolicyRunner:
         """As `run`, whatever the policy raises."""
         try:
             return self.run(stage, list(requests))
-        except (Exception, SystemExit) as problem:
+        except RAISED as problem:
             return [Answer(r, None, error=blame(problem)) for r in requests]
 
     def run(self, stage: str, requests: list[Request]) -> list[Answer]:
@@ -205,7 +207,7 @@ class PolicyRunner:
         try:
             if self.plain and self._stateless(requests):
                 actions = self._together(requests, trials, columns)
-        except (Exception, SystemExit):
+        except RAISED:
             self._stumbles += 1  # whose fault it is, is found out by asking again
             self.plain = self._stumbles < MAX_STUMBLES
         if actions is None:
@@ -263,7 +265,7 @@ class PolicyRunner:
         rngs = Rngs(block, rows)
         try:
             decisions, states, valid = self._forward(stage, block, rngs)
-        except Exception as problem:
+        except RAISED as problem:
             for request in block:
                 request.stream.rewind()
             if len(block) == 1:
@@ -282,7 +284,7 @@ class PolicyRunner:
                     request.state = None if state is None else take_row(state, 0)
                     if self._told and self._staged is not None:
                         request.tokens = as_tokens(self._staged.tokens(request.trial))
-                except Exception as problem:
+                except RAISED as problem:
                     failed[request] = Answer(request, None, error=blame(problem))
         return failed
 
