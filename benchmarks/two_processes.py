@@ -13,9 +13,9 @@ Play = Callable[[Any, int], object]
 
 
 def rates(loop: Callable[..., None], steps: int, *arguments: Any) -> dict[str, float]:
-    """Steps per second of `loop(*arguments, barrier, spans)` in both processes together, `steps` in each: `steady` from
-    the first start to the last end, `whole` from when the processes are made. `loop` gets ready, waits at the barrier,
-    and puts (start, end) by `time.perf_counter` into `spans`."""
+    """Steps per second of `loop(*arguments, barrier, spans)` in both processes together, `steps` in each: `steady` while
+    both work (the sum of their rates, so that neither pays for the other's later end), `whole` from when the processes
+    are made. `loop` gets ready, waits at the barrier, and puts (start, end) by `time.perf_counter` into `spans`."""
     context = multiprocessing.get_context("spawn")
     barrier, spans = context.Barrier(PROCESSES), context.Queue()
     processes = [context.Process(target=loop, args=(*arguments, barrier, spans)) for _ in range(PROCESSES)]
@@ -25,9 +25,8 @@ def rates(loop: Callable[..., None], steps: int, *arguments: Any) -> dict[str, f
     measured = [spans.get() for _ in processes]
     for process in processes:
         process.join()
-    first, last = min(start for start, _ in measured), max(end for _, end in measured)
-    done = PROCESSES * steps
-    return {"steady": done / (last - first), "whole": done / (time.perf_counter() - launched)}
+    steady = sum(steps / (end - start) for start, end in measured)
+    return {"steady": steady, "whole": PROCESSES * steps / (time.perf_counter() - launched)}
 
 
 def episode_rates(make: Make, play: Play, episodes: int, steps: int) -> dict[str, float]:
