@@ -109,3 +109,12 @@ def test_progress_and_batching_count_what_is_asked_in_workers(tmp_path: Path, wo
     last = seen[-1]
     assert (last.steps, last.rows) == (steps, steps)
     assert steps / 4 <= last.forwards <= steps
+
+
+@pytest.mark.parametrize("workers", ["inline", 2])
+def test_what_a_policy_breaks_in_a_worker_is_logged(examine: Callable[..., RunDir], workers: int | str) -> None:
+    agent = policy("Troubled", placement="worker", kwargs={"trouble": "raise", "seeds": [124]})
+    run = examine(agents=[agent], n_trials=3, workers=workers)
+    said = [line for line in (run.path / "run.log").read_text().splitlines() if "policy error" in line]
+    assert len(said) == 1
+    assert said[0].endswith("ValueError: this observation is too much")

@@ -12,7 +12,6 @@ from typing import Any
 
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
-from proctor.policies.stages import stages_of
 from proctor.rollout.batching import Lane, LaneStats, Moment
 from proctor.rollout.forward import Answer, PolicyRunner, blame, too_long
 
@@ -45,7 +44,7 @@ class AgentRuntime:
 
     def _open(self) -> None:
         policy = self._load()
-        self.runner = PolicyRunner(policy, self._options.pad_to, stages_of(policy, self._options))
+        self.runner = PolicyRunner.of(policy, self._options)
         for stage in self.runner.stages:
             lane = Lane(self.runner, stage, self._slots, self._deliver)
             lane.stats = self._stats.setdefault(stage.name, lane.stats)

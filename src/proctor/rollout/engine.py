@@ -23,7 +23,7 @@ from proctor.kernels import compile_first
 from proctor.plan.plan import Plan
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, options_for
-from proctor.policies.protocol import AnyPolicy, Execute, Fail, Goto, SpaceInfo, Unavailable
+from proctor.policies.protocol import AnyPolicy, Execute, Goto, SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
@@ -33,7 +33,7 @@ from proctor.rollout.agents import AgentRuntime
 from proctor.rollout.batching import Lane, LaneStats, Moment
 from proctor.rollout.collecting import collecting_seldom
 from proctor.rollout.crew import Crew, Member
-from proctor.rollout.forward import MAX_HOPS, Answer, TaskEntry, endless
+from proctor.rollout.forward import MAX_HOPS, Answer, TaskEntry, endless, setback
 from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.layout import layout_of
 from proctor.rollout.messages import (
@@ -49,6 +49,7 @@ from proctor.rollout.messages import (
     Start,
     TaskInfo,
     Unload,
+    spaces_of,
 )
 from proctor.rollout.progress import AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
@@ -241,12 +242,7 @@ class Engine:
 
     def spaces(self) -> SpaceInfo:
         """What loaders are told."""
-        infos = self._infos.values()
-        return SpaceInfo(
-            {info.task: info.observation_space for info in infos},
-            {info.task: info.action_space for info in infos},
-            self._briefings,
-        )
+        return spaces_of(self._infos.values(), self._briefings)
 
     def max_steps(self, task: str, cfg: EvalConfig) -> int:
         """The step limit that a task would have under another config, now that its environment is known."""
@@ -322,6 +318,8 @@ class Engine:
         match event:
             case Done(number, result, spent):
                 slot = member.slots[number]
+                if slot.agent is not None and slot.agent.resident and result.outcome is Outcome.POLICY_ERROR:
+                    _log_policy(result.trial, result.outcome, result.error or "")
                 self.account.add(time.monotonic() - slot.since, spent)
                 self._free(slot)
                 member.deaths = 0
@@ -461,25 +459,20 @@ class Engine:
             self.progress.steps += len(decision.actions)
             worker.run(slot.number, decision.actions, answer.valid)
             return
-        match decision:
-            case Goto(stage):
-                slot.stage = stage
-                slot.hops += 1
-                if slot.hops > MAX_HOPS:
-                    self._fail(slot, endless(stage))
-                else:
-                    self._ask(slot, time.monotonic())
-            case Fail(reason):
-                self._fail(slot, reason)
-            case Unavailable(reason):
-                self._fail(slot, reason, Outcome.WORKER_LOST)
-            case None:
-                self._fail(slot, answer.error or "the policy gave no answer")
+        if type(decision) is Goto:
+            slot.stage = decision.stage
+            slot.hops += 1
+            if slot.hops <= MAX_HOPS:
+                self._ask(slot, time.monotonic())
+            else:
+                self._fail(slot, Outcome.POLICY_ERROR, endless(decision.stage))
+        else:
+            self._fail(slot, *setback(decision, answer.error))
 
-    def _fail(self, slot: Slot, error: str, outcome: Outcome = Outcome.POLICY_ERROR) -> None:
-        """End a slot's trial for what its policy answered; an outcome that is not scored ends this attempt only."""
+    def _fail(self, slot: Slot, outcome: Outcome, error: str) -> None:
+        """End a slot's trial for what its policy answered."""
         assert slot.trial is not None
-        log.warning("trial %s: %s: %s", slot.trial.key, outcome.value.replace("_", " "), error)
+        _log_policy(slot.trial, outcome, error)
         slot.execute()
         slot.member.worker.send(Finish(slot.number, outcome, error))
 
@@ -527,6 +520,10 @@ class Engine:
         if self.observer is not None and (force or now - self._observed > OBSERVE_S):
             self._observed = now
             self.observer(self.progress)
+
+
+def _log_policy(trial: Trial, outcome: Outcome, error: str) -> None:
+    log.warning("trial %s: %s: %s", trial.key, outcome.value.replace("_", " "), error)
 
 
 def _load_policy(agent: AgentCfg, spaces: SpaceInfo) -> AnyPolicy:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from proctor.plan.trial import Trial
+from proctor.policies.options import PolicyOptions
 from proctor.policies.padding import as_tokens, left_pad
 from proctor.policies.protocol import (
     Actions,
@@ -30,8 +31,9 @@ from proctor.policies.protocol import (
     StageOutput,
     Unavailable,
 )
-from proctor.policies.stages import ACT, declared_stages
+from proctor.policies.stages import ACT, declared_stages, stages_of
 from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
+from proctor.record.episode import Outcome
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.layout import Layout
 
@@ -177,6 +179,11 @@ class PolicyRunner:
         self._stumbles = 0
         self.plain = self._staged is None
         """Whether, as far as is known, it has no state and gives one action a row."""
+
+    @classmethod
+    def of(cls, policy: AnyPolicy, options: PolicyOptions) -> PolicyRunner:
+        """With the stages and the padding that an agent's options leave."""
+        return cls(policy, options.pad_to, stages_of(policy, options))
 
     @property
     def first_stage(self) -> str:
@@ -369,6 +376,18 @@ class PolicyRunner:
             case _:
                 found = type(decision).__name__
                 raise TypeError(f"a stage must answer Execute, Goto, Idle or Fail for each row; found {found}")
+
+
+def setback(decision: Decision | None, error: str | None) -> tuple[Outcome, str]:
+    """What becomes of a trial whose policy gave neither an action nor another stage, and why. An outcome that is not
+    scored ends this attempt only."""
+    match decision:
+        case Fail(reason):
+            return Outcome.POLICY_ERROR, reason
+        case Unavailable(reason):
+            return Outcome.WORKER_LOST, reason
+        case _:
+            return Outcome.POLICY_ERROR, error or "the policy gave no answer"
 
 
 def too_long(stage: str, limit_s: float) -> str:

@@ -6,10 +6,12 @@ by its number within the worker.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from proctor.config.models import AgentCfg
 from proctor.plan.trial import Trial
+from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 from proctor.rollout.batching import LaneStats
@@ -80,6 +82,13 @@ class TaskInfo(NamedTuple):
     """Worlds of a batch environment; None for a plain one."""
     dummy: Any
     """The action of a step that does nothing."""
+
+
+def spaces_of(infos: Iterable[TaskInfo], briefings: dict[str, Callable[[], Any]]) -> SpaceInfo:
+    """What loaders are told of these tasks."""
+    known = list(infos)
+    observation = {info.task: info.observation_space for info in known}
+    return SpaceInfo(observation, {info.task: info.action_space for info in known}, briefings)
 
 
 class ProbeFailed(NamedTuple):

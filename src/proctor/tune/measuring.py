@@ -15,7 +15,6 @@ from proctor.errors import InputError, RunError
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, options_for
 from proctor.policies.protocol import Execute, Fail, Goto, SpaceInfo, Unavailable
-from proctor.policies.stages import stages_of
 from proctor.rollout.forward import PolicyRunner, Request, TaskEntry
 from proctor.rollout.progress import Progress
 from proctor.rollout.trying import temporary_engine
@@ -94,7 +93,7 @@ def runner_of(agent: AgentCfg, spaces: SpaceInfo) -> Iterator[PolicyRunner]:
     """The agent's policy as a run would use it."""
     policy, options = load_policy(agent, spaces), options_for(agent)
     try:
-        yield PolicyRunner(policy, options.pad_to, stages_of(policy, options))
+        yield PolicyRunner.of(policy, options)
     finally:
         policy.close()
 

@@ -20,12 +20,11 @@ import numpy as np
 from proctor import suites
 from proctor.config.models import AgentCfg
 from proctor.policies import load_policy, options_for
-from proctor.policies.protocol import Decision, Execute, Fail, Goto, SpaceInfo, Unavailable
-from proctor.policies.stages import stages_of
+from proctor.policies.protocol import Decision, Execute, Goto
 from proctor.record.episode import Outcome
 from proctor.rollout.batching import LaneStats
-from proctor.rollout.forward import MAX_HOPS, PolicyRunner, Request, endless, too_long
-from proctor.rollout.messages import Asked, Refused, TaskInfo
+from proctor.rollout.forward import MAX_HOPS, PolicyRunner, Request, endless, setback, too_long
+from proctor.rollout.messages import Asked, Finish, Refused, TaskInfo, spaces_of
 from proctor.rollout.workers.faults import BREAKS, explain
 from proctor.rollout.workers.job import Job
 from proctor.rollout.workers.pulse import ACTING, ALL_SLOTS, LOADING
@@ -86,15 +85,10 @@ class Residents:
     def load(self, agent: AgentCfg, infos: Sequence[TaskInfo]) -> None:
         """Load an agent that the engine has loaded before, so that it is known to be sound."""
         host = self._host
-        spaces = SpaceInfo(
-            {info.task: info.observation_space for info in infos},
-            {info.task: info.action_space for info in infos},
-            {name: cache(partial(suites.briefing, task)) for name, task in host.cfg.tasks.items()},
-        )
+        briefings = {name: cache(partial(suites.briefing, task)) for name, task in host.cfg.tasks.items()}
         host.pulse.begin(LOADING, ALL_SLOTS)
         try:
-            policy, options = load_policy(agent, spaces), options_for(agent)
-            runner = PolicyRunner(policy, options.pad_to, stages_of(policy, options))
+            runner = PolicyRunner.of(load_policy(agent, spaces_of(infos, briefings)), options_for(agent))
         except BREAKS as problem:
             host.emit(Refused(agent.name, explain(problem)))
             return
@@ -199,7 +193,7 @@ class Residents:
     def _too_slow(self, resident: Resident, stage: str, wishes: list[Wish]) -> None:
         """Its trials are asked again one by one, the slow one fails."""
         if len(wishes) == 1:
-            self._fail(wishes[0], too_long(stage, self._limit_s))
+            self._host.handle(Finish(wishes[0].slot, Outcome.POLICY_ERROR, too_long(stage, self._limit_s)))
             return
         for wish in wishes:
             wish.stream.rewind()
@@ -207,20 +201,12 @@ class Residents:
             self._forward(resident, stage, [wish])
 
     def _without_action(self, wish: Wish, decision: Decision | None, error: str | None) -> None:
-        match decision:
-            case Goto(stage):
-                wish.stage = stage
-                wish.hops += 1
-                if wish.hops > MAX_HOPS:
-                    self._fail(wish, endless(stage))
-                else:
-                    self.ask(wish)
-            case Fail(reason):
-                self._fail(wish, reason)
-            case Unavailable(reason):
-                self._host.fault(wish.slot, Outcome.WORKER_LOST, reason)
-            case _:
-                self._fail(wish, error or "the policy gave no answer")
-
-    def _fail(self, wish: Wish, error: str) -> None:
-        self._host.finish(wish.slot, wish.job, Outcome.POLICY_ERROR, error)
+        if type(decision) is not Goto:
+            self._host.handle(Finish(wish.slot, *setback(decision, error)))
+            return
+        wish.stage = decision.stage
+        wish.hops += 1
+        if wish.hops <= MAX_HOPS:
+            self.ask(wish)
+        else:
+            self._host.handle(Finish(wish.slot, Outcome.POLICY_ERROR, endless(decision.stage)))
