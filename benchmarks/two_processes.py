@@ -13,9 +13,10 @@ Play = Callable[[Any, int], object]
 
 
 def rates(loop: Callable[..., None], steps: int, *arguments: Any) -> dict[str, float]:
-    """Steps per second of `loop(*arguments, barrier, spans)` in both processes together, `steps` in each: `steady` while
-    both work (the sum of their rates, so that neither pays for the other's later end), `whole` from when the processes
-    are made. `loop` gets ready, waits at the barrier, and puts (start, end) by `time.perf_counter` into `spans`."""
+    """Steps per second of `loop(*arguments, barrier, spans)` in both processes together, `steps` in each: `steady`
+    while both work (the sum of their rates, so that neither pays for the other's later end), `whole` from when the
+    processes are made. `loop` gets ready, waits at the barrier, and puts (start, end) by `time.perf_counter` into
+    `spans`."""
     context = multiprocessing.get_context("spawn")
     barrier, spans = context.Barrier(PROCESSES), context.Queue()
     processes = [context.Process(target=loop, args=(*arguments, barrier, spans)) for _ in range(PROCESSES)]
