@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,15 @@ class EpisodeBuilder:
     __slots__ = (
         "_action_dtype",
         "_action_shape",
-        "_actions",
         "_before",
         "_constants",
         "_dt_s",
         "_ever",
         "_kept",
         "_labels",
+        "_names",
         "_parts",
-        "_rewards",
-        "_signals",
-        "_success",
+        "_steps",
     )
 
     def __init__(
@@ -35,10 +33,11 @@ class EpisodeBuilder:
     ):
         self._action_shape, self._action_dtype, self._dt_s = action_shape, action_dtype, dt_s
         self._labels = labels
-        self._actions: list[Any] = []
-        self._rewards: list[float] = []
-        self._success: list[bool] = []
-        self._signals: defaultdict[str, list[Any]] = defaultdict(list)
+        self._steps: list[tuple[Any, float, bool, tuple[str, ...], tuple[Any, ...]]] = []
+        """Action, reward, success, names and values of the signals. A step is kept as it comes: columns are made of
+        many at once."""
+        self._names: tuple[str, ...] = ()
+        """Of the latest step's signals."""
         self._constants: dict[str, np.ndarray] = {}
         self._parts: list[dict[str, np.ndarray]] = []
         """Earlier steps, as arrays."""
@@ -47,16 +46,16 @@ class EpisodeBuilder:
         self._kept: list[list[np.ndarray]] = [[] for _ in labels]
 
     def __len__(self) -> int:
-        return self._before + len(self._rewards)
+        return self._before + len(self._steps)
 
     @property
     def ever_succeeded(self) -> bool:
-        return self._ever or any(self._success)
+        return self._ever or any(success for _, _, success, _, _ in self._steps)
 
     @property
     def succeeded_last(self) -> bool:
-        if self._success:
-            return self._success[-1]
+        if self._steps:
+            return self._steps[-1][2]
         return bool(self._parts) and bool(self._parts[-1]["success"][-1])
 
     def observe(self, leaves: Sequence[np.ndarray]) -> None:
@@ -73,17 +72,18 @@ class EpisodeBuilder:
                 raise ValueError(f'the constant "{name}" ({type(value).__name__}) cannot be kept: {why}')
             self._constants[name] = array
 
-    def add(self, action: Any, reward: float, success: bool, signals: Any) -> int:
+    def add(self, action: Any, reward: float, success: bool, signals: Mapping[str, Any] | None) -> int:
         """Keep a step; how many there are now."""
-        self._actions.append(action)
-        rewards = self._rewards
-        rewards.append(reward)
-        self._success.append(success)
+        names, values = self._names, ()
         if signals:
-            columns = self._signals
-            for name, value in signals.items():
-                columns[name].append(value)
-        return self._before + len(rewards)
+            values = tuple(signals.values())
+            if tuple(signals) != names:
+                names = self._names = tuple(signals)
+        elif names:
+            names = self._names = ()
+        steps = self._steps
+        steps.append((action, reward, success, names, values))
+        return self._before + len(steps)
 
     def extend(
         self,
@@ -111,18 +111,17 @@ class EpisodeBuilder:
 
     def _seal(self) -> None:
         """Make arrays of the steps that were added one by one."""
-        n = len(self._rewards)
+        steps, self._steps = self._steps, []
+        n = len(steps)
         if n == 0:
             return
+        actions, rewards, success, names, values = zip(*steps, strict=True)
         own = {
-            "actions": self._stacked_actions(n),
-            "rewards": np.array(self._rewards, np.float64),
-            "success": np.array(self._success, bool),
+            "actions": self._stacked_actions(actions),
+            "rewards": np.array(rewards, np.float64),
+            "success": np.array(success, bool),
         }
-        signals = {name: _stack(name, values, n) for name, values in self._signals.items()}
-        self._actions, self._rewards, self._success = [], [], []
-        self._signals = defaultdict(list)
-        self._part({**own, **signals})
+        self._part({**own, **{name: _stack(name, column, n) for name, column in _columns(names, values)}})
 
     def arrays(self, terminated: bool, truncated: bool) -> dict[str, np.ndarray]:
         """The record's arrays, see `Episode`. Raises ValueError where a signal cannot be made into an array."""
@@ -150,13 +149,14 @@ class EpisodeBuilder:
         return arrays
 
     def _nothing(self) -> dict[str, np.ndarray]:
-        return {"actions": self._stacked_actions(0), "rewards": np.zeros(0), "success": np.zeros(0, bool)}
+        return {"actions": self._stacked_actions(()), "rewards": np.zeros(0), "success": np.zeros(0, bool)}
 
-    def _stacked_actions(self, n: int) -> np.ndarray:
+    def _stacked_actions(self, rows: Sequence[Any]) -> np.ndarray:
+        n = len(rows)
         if n and len(self._action_shape) == 1:
-            return np.concatenate(self._actions).astype(self._action_dtype, copy=False).reshape(n, *self._action_shape)
+            return np.concatenate(rows).astype(self._action_dtype, copy=False).reshape(n, *self._action_shape)
         actions = np.empty((n, *self._action_shape), self._action_dtype)
-        for i, action in enumerate(self._actions):
+        for i, action in enumerate(rows):
             actions[i] = action
         return actions
 
@@ -187,15 +187,36 @@ def _shapeless(name: str) -> str:
     return f'signal "{name}" changes its shape from step to step; it must keep one'
 
 
-def _stack(name: str, values: list[Any], n: int) -> np.ndarray:
+def _columns(
+    names: Sequence[tuple[str, ...]], values: Sequence[tuple[Any, ...]]
+) -> Iterable[tuple[str, Sequence[Any]]]:
+    """The values of each signal, in the order of their steps."""
+    if names[0] is names[-1] and all(found is names[0] for found in names):
+        return zip(names[0], zip(*values, strict=True), strict=True)
+    columns: defaultdict[str, list[Any]] = defaultdict(list)
+    for keys, row in zip(names, values, strict=True):
+        for name, value in zip(keys, row, strict=True):
+            columns[name].append(value)
+    return columns.items()
+
+
+def _stack(name: str, values: Sequence[Any], n: int) -> np.ndarray:
     if len(values) != n:
         raise ValueError(_patchy(name, len(values), n))
-    try:
-        array = np.array(values)
-    except ValueError:
-        raise ValueError(_shapeless(name)) from None
+    first = values[0]
+    if (
+        type(first) is np.ndarray
+        and first.ndim
+        and all([type(v) is np.ndarray and v.shape == first.shape for v in values])
+    ):
+        array = np.concatenate(values).reshape(n, *first.shape)
+    else:
+        try:
+            array = np.array(values)
+        except ValueError:
+            raise ValueError(_shapeless(name)) from None
     if array.dtype.hasobject:
         raise ValueError(
-            f'signal "{name}" has values of type {type(values[0]).__name__}; only numbers and text can be recorded'
+            f'signal "{name}" has values of type {type(first).__name__}; only numbers and text can be recorded'
         )
     return array

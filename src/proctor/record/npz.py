@@ -6,6 +6,7 @@ temporary name, syncs and renames, so a file that has its name is complete. Arra
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import struct
@@ -13,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -81,9 +83,17 @@ def pack_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
 def _npy(array: np.ndarray) -> bytes:
     if array.dtype.hasobject:
         raise ValueError(f"an array of dtype {array.dtype} cannot be recorded; record numbers")
-    buffer, array = io.BytesIO(), np.asarray(array, order="C")
-    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
-    return buffer.getvalue() + array.tobytes()
+    array = np.asarray(array, order="C")
+    return _npy_header(array.dtype, array.shape) + array.tobytes()
+
+
+@functools.lru_cache(maxsize=1024)
+def _npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """Of an array in C order. It is kept: the records of a run are much alike."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, header)
+    return buffer.getvalue()
 
 
 def _shrinks(data: bytes) -> bool:

@@ -8,11 +8,14 @@ before is still executed.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 
+FEW = 16
+"""Numbers that are not worth numpy's beginnings."""
 SUPPORTED = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
@@ -42,7 +45,9 @@ class ActionChecker:
         self.whole = self.dtype.kind in "iub"
         """Whether actions are whole numbers."""
         self.low, self.high = _bounds(space)
-        self._least, self._most = _common(*_finite(self.low, self.high))
+        least, most = _finite(self.low, self.high)
+        self._limits = list(zip(least.ravel().tolist(), most.ravel().tolist(), strict=True))
+        self._least, self._most = _common(least, most)
 
     def all_valid(self, rows: np.ndarray) -> np.ndarray | None:
         """Many rows of chunks `(rows, horizon, *shape)` in one look: cast to the space's dtype where every action is
@@ -74,8 +79,11 @@ class ActionChecker:
         return cast if self._inside(cast) else None
 
     def _inside(self, a: np.ndarray) -> bool:
-        """Whether every number is. NaN is not. This is asked at every step: bytes are looked through sooner than numpy
-        finds out how to reduce them."""
+        """Whether every number is. NaN is not. This is asked at every step: a few are compared one by one sooner
+        than numpy gets going, and bytes are looked through sooner than it finds out how to reduce them."""
+        if a.size <= FEW:
+            limits = itertools.cycle(self._limits)
+            return all([low <= value <= high for value, (low, high) in zip(a.ravel().tolist(), limits, strict=False)])
         return b"\0" not in ((a >= self._least) & (a <= self._most)).tobytes()
 
     def _cast(self, a: np.ndarray) -> np.ndarray:

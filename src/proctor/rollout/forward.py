@@ -164,6 +164,13 @@ class Answer(NamedTuple):
     """Whether its actions have been checked and found valid."""
 
 
+class Chunks(NamedTuple):
+    """What came of many requests at once: `actions` (requests, horizon, *action). `valid`: as in `Answer`."""
+
+    actions: np.ndarray
+    valid: bool
+
+
 class PolicyRunner:
     """A loaded policy with its padding: `pad_to` rows, or as many as the stage says. Stages of one policy may run at
     once, each with its own buffers."""
@@ -205,22 +212,22 @@ class PolicyRunner:
         return [answer for block in blocks for answer in self._block(stage, block)]
 
     def act_together(
-        self, requests: Sequence[Request], trials: list[Trial], columns: Sequence[np.ndarray]
-    ) -> np.ndarray | None:
-        """One valid action for each request, whose trials are `trials` and whose observations are the rows of
-        `columns`; what `run` would have answered. None where that cannot be had so: as if nothing had been asked, and
+        self, requests: Sequence[Request], trials: list[Trial], columns: Sequence[np.ndarray] | None = None
+    ) -> Chunks | None:
+        """What `run` would answer to requests of one task, whose trials are `trials`, in one array. Their observations
+        are the rows of `columns`, or what each has. None where that cannot be had so: as if nothing had been asked, and
         `run` finds out what is wrong."""
-        actions = None
+        chunks = None
         try:
             if self.plain and self._stateless(requests):
-                actions = self._together(requests, trials, columns)
+                chunks = self._together(requests, trials, columns)
         except RAISED:
             self._stumbles += 1  # whose fault it is, is found out by asking again
             self.plain = self._stumbles < MAX_STUMBLES
-        if actions is None:
+        if chunks is None:
             for request in requests:
                 request.stream.rewind()
-        return actions
+        return chunks
 
     def _stateless(self, requests: Sequence[Request]) -> bool:
         """Whether, now that all have begun, none has a state."""
@@ -232,31 +239,38 @@ class PolicyRunner:
         return self.plain
 
     def _together(
-        self, requests: Sequence[Request], trials: list[Trial], columns: Sequence[np.ndarray]
-    ) -> np.ndarray | None:
+        self, requests: Sequence[Request], trials: list[Trial], columns: Sequence[np.ndarray] | None
+    ) -> Chunks | None:
         policy, task, rows = cast("Policy", self.policy), requests[0].task, self._pad_to[ACT] or len(requests)
         layout, shape = task.layout, task.checker.shape
-        assert layout is not None
+        if layout is None:
+            return None
         buffers, found = self._buffers_for(ACT, task, rows), []
         for start in range(0, len(requests), rows):
             block, names = requests[start : start + rows], trials[start : start + rows]
             n = len(block)
-            for buffer, column in zip(buffers, columns, strict=True):
-                buffer[:n] = column[start : start + n]
-                if n < rows:
-                    buffer[n:] = buffer[0]
+            if columns is None:
+                _gather(buffers, block)
+            else:
+                for buffer, column in zip(buffers, columns, strict=True):
+                    buffer[:n] = column[start : start + n]
+                    buffer[n:] = buffer[:1]
             batch = Batch(layout.join(buffers), None, Rngs(block, rows), names + names[:1] * (rows - n))
             answer = policy.act(batch)
             if isinstance(answer, Actions):
-                self.plain = answer.state is None
+                if answer.state is not None:
+                    self.plain = False
+                    return None
                 answer = answer.actions
             actions = np.array(answer)
-            self.plain = self.plain and actions.ndim == 1 + len(shape)
-            if not self.plain or len(actions) != rows:
+            self.plain = actions.ndim == 1 + len(shape)
+            chunks = actions[:, None] if self.plain else actions
+            if len(chunks) != rows or chunks.ndim != 2 + len(shape):
                 return None
-            found.append(actions[:n])
-        valid = task.checker.all_valid((found[0] if len(found) == 1 else np.concatenate(found))[:, None])
-        return None if valid is None else valid[:, 0]
+            found.append(chunks[:n])
+        chunks = found[0] if len(found) == 1 else np.concatenate(found)
+        valid = task.checker.all_valid(chunks)
+        return Chunks(chunks, False) if valid is None else Chunks(valid, True)
 
     def _block(self, stage: str, block: list[Request]) -> list[Answer]:
         failed = self._begin(block)
@@ -328,11 +342,7 @@ class PolicyRunner:
             objects = [r.leaves for r in block]
             return objects + [objects[0]] * (rows - len(objects))
         buffers = self._buffers_for(stage, block[0].task, rows)
-        for j, buffer in enumerate(buffers):
-            for i, request in enumerate(block):
-                buffer[i] = request.leaves[j]
-            if rows > len(block):
-                buffer[len(block) :] = buffer[0]
+        _gather(buffers, block)
         return layout.join(buffers)
 
     def _buffers_for(self, stage: str, task: TaskEntry, rows: int) -> list[np.ndarray]:
@@ -376,6 +386,16 @@ class PolicyRunner:
             case _:
                 found = type(decision).__name__
                 raise TypeError(f"a stage must answer Execute, Goto, Idle or Fail for each row; found {found}")
+
+
+def _gather(buffers: Sequence[np.ndarray], block: Sequence[Request]) -> None:
+    """Fill the buffers with the observations of a block; rows that are left over repeat its first one."""
+    n = len(block)
+    for j, buffer in enumerate(buffers):
+        for i, request in enumerate(block):
+            buffer[i] = request.leaves[j]
+        if n < len(buffer):
+            buffer[n:] = buffer[0]
 
 
 def setback(decision: Decision | None, error: str | None) -> tuple[Outcome, str]:

@@ -17,11 +17,12 @@ import numpy as np
 
 from proctor import suites
 from proctor.record.episode import Outcome
+from proctor.rollout.forward import Chunks
 from proctor.rollout.messages import Start
 from proctor.rollout.workers.faults import BREAKS, explain
 from proctor.rollout.workers.job import Job, TaskRuntime
 from proctor.rollout.workers.pulse import ALL_SLOTS, RESETTING, STEPPING
-from proctor.rollout.workers.together import Lineup, Page, Together, check, line_up, step_of
+from proctor.rollout.workers.together import Lineup, Page, Together, check, joined, line_up, step_of
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Step
 
 if TYPE_CHECKING:
@@ -208,14 +209,12 @@ class BatchGroup:
         assert together is not None
         lineup = self._lineup = self._lineup or line_up(self.jobs, self.worlds)
         everyone = isinstance(lineup.rows, slice)
-        actions = host.residents.act_together(
+        answers = host.residents.act_together(
             lineup, together.leaves if everyone else [leaf[lineup.rows] for leaf in together.leaves]
         )
+        actions = None if answers is None else joined(lineup, answers)
         if actions is None:
-            self._abreast = False
-            self._fall_out(lineup.slots)
-            for slot in lineup.slots:
-                host.ask(slot, self.jobs[slot])
+            self._step_out(lineup, answers)
             return
         host.pulse.begin(STEPPING, ALL_SLOTS)
         try:
@@ -226,6 +225,18 @@ class BatchGroup:
             self._break(set(lineup.slots), Outcome.ENV_ERROR, problem)
             return
         self._digest(lineup, actions, columns, host.pulse.end())
+
+    def _step_out(self, lineup: Lineup, answers: list[Chunks] | None) -> None:
+        """Not everyone has one valid action: they go on by themselves, with what they have been answered."""
+        self._abreast = False
+        self._fall_out(lineup.slots)
+        if answers is None:
+            for slot in lineup.slots:
+                self.host.ask(slot, self.jobs[slot])
+            return
+        for part, (actions, valid) in zip(lineup.parts, answers, strict=True):
+            for wish, chunk in zip(part.wishes, actions, strict=True):
+                wish.job.execute(chunk, valid)
 
     def _digest(self, lineup: Lineup, actions: np.ndarray, columns: Columns, elapsed: float) -> None:
         together, runtime = self._together, lineup.jobs[0].runtime

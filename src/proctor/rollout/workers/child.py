@@ -21,7 +21,7 @@ ANSWER_S = 0.0015
 """About how long an answer takes: it is time to ask before less than this is left to step."""
 PATIENCE_S = 2 * ANSWER_S
 """How long an answer may be awaited before more is asked for, while there is something to step."""
-LOOK_S = 0.005
+LOOK_S = 0.02
 """How often commands are looked for while there is enough to step."""
 QUICK_S = 0.0002
 """Steps so quick that asking after each would cost more than they do: these are asked for together."""

@@ -126,6 +126,10 @@ class Job:
         self.cursor = 0
 
     @property
+    def goes_along(self) -> bool:
+        return self.wish is not None and self.video is None and not self.runtime.skips
+
+    @property
     def has_action(self) -> bool:
         return self.waits > 0 or self.actions is not None
 

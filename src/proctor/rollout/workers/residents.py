@@ -23,7 +23,7 @@ from proctor.policies import load_policy, options_for
 from proctor.policies.protocol import Decision, Execute, Goto
 from proctor.record.episode import Outcome
 from proctor.rollout.batching import LaneStats
-from proctor.rollout.forward import MAX_HOPS, PolicyRunner, Request, endless, setback, too_long
+from proctor.rollout.forward import MAX_HOPS, Answer, Chunks, PolicyRunner, Request, endless, setback, too_long
 from proctor.rollout.messages import Asked, Finish, Refused, TaskInfo, spaces_of
 from proctor.rollout.workers.faults import BREAKS, explain
 from proctor.rollout.workers.job import Job
@@ -130,36 +130,33 @@ class Residents:
         if time.monotonic() - self._told_at > TELL_S:
             self.tell()
 
-    def act_together(self, lineup: Lineup, leaves: Sequence[np.ndarray]) -> np.ndarray | None:
-        """An action for every row of a lineup of plain policies, whose observations are `leaves`; None where they must
-        be asked one by one."""
+    def act_together(self, lineup: Lineup, leaves: Sequence[np.ndarray]) -> list[Chunks] | None:
+        """What the policies of a lineup, whose observations are `leaves`, answer: for each of its parts. None where
+        they must be asked one by one."""
         everyone = len(lineup.parts) == 1
         began = time.monotonic()
         self._host.pulse.begin(ACTING, ALL_SLOTS)
-        found = []
+        found: list[Chunks | None] = []
         for resident, rows, wishes, trials in lineup.parts:
             for wish in wishes:
                 wish.stream.keep()
             columns = leaves if everyone else [leaf[rows] for leaf in leaves]
             found.append(resident.runner.act_together(wishes, trials, columns))
         seconds = self._host.pulse.end()
-        if seconds > self._limit_s or any(actions is None for actions in found):
+        known = [chunks for chunks in found if chunks is not None]
+        if seconds > self._limit_s or len(known) < len(found):
             for part in lineup.parts:
                 for wish in part.wishes:
                     wish.stream.rewind()
             return None
-        for resident, _, _, trials in lineup.parts:
-            tally, rows = resident.tallies[resident.runner.first_stage], len(trials)
+        for part, chunks in zip(lineup.parts, known, strict=True):
+            rows, horizon = chunks.actions.shape[:2]
+            tally = part.resident.tallies[part.resident.runner.first_stage]
             tally.stats.add(LaneStats(1, rows, seconds, rows * seconds))
-            tally.steps += rows
+            tally.steps += rows * horizon
         if began - self._told_at > TELL_S:
             self.tell()
-        if everyone:
-            return found[0]
-        actions = np.empty((len(lineup.slots), *found[0].shape[1:]), found[0].dtype)
-        for part, given in zip(lineup.parts, found, strict=True):
-            actions[part.rows] = given
-        return actions
+        return known
 
     def tell(self) -> None:
         """Let the engine know what has been asked."""
@@ -171,15 +168,25 @@ class Residents:
                     resident.tallies[stage] = Tally()
 
     def _forward(self, resident: Resident, stage: str, wishes: list[Wish]) -> None:
-        pulse, began = self._host.pulse, time.monotonic()
+        pulse, began, run = self._host.pulse, time.monotonic(), self._host.run
+        answers: Sequence[Answer] = ()
         pulse.begin(ACTING, wishes[0].slot if len(wishes) == 1 else ALL_SLOTS)
-        answers = resident.runner.answers(stage, wishes)
+        chunks = self._chunks(resident, wishes)
+        if chunks is None:
+            answers = resident.runner.answers(stage, wishes)
         seconds = pulse.end()
-        resident.tallies[stage].stats.count(wishes, began, seconds)
+        tally = resident.tallies[stage]
+        tally.stats.count(wishes, began, seconds)
         if seconds > self._limit_s:
             self._too_slow(resident, stage, wishes)
             return
-        steps, run = 0, self._host.run
+        if chunks is not None:
+            actions, valid = chunks
+            tally.steps += len(wishes) * actions.shape[1]
+            for wish, chunk in zip(wishes, actions, strict=True):
+                run(wish.slot, chunk, valid)
+            return
+        steps = 0
         for wish, (_, decision, state, error, valid) in zip(wishes, answers, strict=True):
             wish.state = state
             if type(decision) is Execute:
@@ -188,7 +195,15 @@ class Residents:
                 run(wish.slot, decision.actions, valid)
             else:
                 self._without_action(wish, decision, error)
-        resident.tallies[stage].steps += steps
+        tally.steps += steps
+
+    @staticmethod
+    def _chunks(resident: Resident, wishes: list[Wish]) -> Chunks | None:
+        """The answers in one array, where they are to be had so."""
+        task = wishes[0].task
+        if not resident.runner.plain or any([wish.task is not task for wish in wishes]):
+            return None
+        return resident.runner.act_together(wishes, [wish.trial for wish in wishes])
 
     def _too_slow(self, resident: Resident, stage: str, wishes: list[Wish]) -> None:
         """Its trials are asked again one by one, the slow one fails."""

@@ -17,6 +17,7 @@ from proctor.suites.protocol import Columns, Step
 
 if TYPE_CHECKING:
     from proctor.plan.trial import Trial
+    from proctor.rollout.forward import Chunks
     from proctor.rollout.workers.job import Job
     from proctor.rollout.workers.residents import Resident, Wish
 
@@ -63,6 +64,19 @@ def line_up(jobs: dict[int, Job], worlds: int) -> Lineup:
         {slot: row for row, slot in enumerate(slots)},
         parts,
     )
+
+
+def joined(lineup: Lineup, answers: list[Chunks]) -> np.ndarray | None:
+    """One action for each row; None unless all are valid, and one step long."""
+    if not all([chunks.valid and chunks.actions.shape[1] == 1 for chunks in answers]):
+        return None
+    first = answers[0].actions[:, 0]
+    if len(answers) == 1:
+        return first
+    actions = np.empty((len(lineup.slots), *first.shape[1:]), first.dtype)
+    for part, chunks in zip(lineup.parts, answers, strict=True):
+        actions[part.rows] = chunks.actions[:, 0]
+    return actions
 
 
 class Page(NamedTuple):
