@@ -19,6 +19,7 @@ import gymnasium
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from proctor.record.sheet import HEAD, Sheet
 from proctor.spaces import neutral_action
 
 NO_SIGNALS: Mapping[str, Any] = {}
@@ -92,6 +93,41 @@ class Env(abc.ABC):
 
     def close(self) -> None:  # noqa: B027 - optional to override
         """Let go of the simulator."""
+
+
+class SheetEnv(Env):
+    """A world that writes what a step gave to one row of numbers. Where its policy lives in the worker, many worlds are
+    looked at together."""
+
+    sheet: Sheet
+    """The same for all worlds of a task."""
+
+    @abc.abstractmethod
+    def write(self, action: Any, row: np.ndarray) -> None:
+        """One step, written to a row of zeros."""
+
+    def step(self, action: Any) -> Step:
+        rows = self.sheet.rows(1)
+        self.write(action, rows[0])
+        reward, terminated, truncated, success = rows[0, :HEAD].tolist()
+        signals = self._signals(rows[0])
+        return Step(self.observed(rows), reward, bool(terminated), bool(truncated), bool(success), signals)
+
+    def observed(self, rows: np.ndarray) -> Any:
+        """The observation in the first row."""
+        found: dict[Any, Any] = {}
+        for (*groups, name), cells in self.sheet.observation.items():
+            into = found
+            for group in groups:
+                into = into.setdefault(group, {})
+            into[name] = cells.column(rows)[0]
+        return found
+
+    def _signals(self, row: np.ndarray) -> dict[str, Any]:
+        return {
+            name: row[at].reshape(shape).astype(dtype) if shape else dtype.type(row[at.start]).item()
+            for name, (at, shape, dtype) in self.sheet.signals.items()
+        }
 
 
 class BatchEnv(abc.ABC):

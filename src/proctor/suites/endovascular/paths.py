@@ -2,50 +2,89 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from proctor.suites.endovascular.anatomy import STEP_MM, VesselTree
+from proctor.suites.endovascular.kernel import compiled
+
+
+class Map(NamedTuple):
+    """The centreline points of a tree, with the way to a target; what compiled functions read."""
+
+    points: np.ndarray
+    radii: np.ndarray
+    distance: np.ndarray
+    """Path length to the target."""
+    following: np.ndarray
+    """The number of the next point on the way."""
+    tangent: np.ndarray
+    """Unit vector to that one."""
+    dead_end: np.ndarray
+    """Whether it is the last point of a branch that has no children."""
+
+
+@compiled()
+def nearest(way, x, y, z):
+    """The number of the centreline point that a position belongs to: the one whose sphere it is deepest in, so that a
+    position in a wide vessel is not taken for one in the branch that leaves there."""
+    found, least = 0, np.inf
+    for i in range(len(way.radii)):
+        dx, dy, dz = way.points[i, 0] - x, way.points[i, 1] - y, way.points[i, 2] - z
+        depth = np.sqrt(dx * dx + dy * dy + dz * dz) - way.radii[i]
+        if depth < least:
+            found, least = i, depth
+    return found
+
+
+@compiled()
+def remaining(way, at, x, y, z):
+    """The path length to the target from a position that belongs to point `at`, taken onto the centreline."""
+    tangent, point = way.tangent, way.points
+    ahead = (
+        (x - point[at, 0]) * tangent[at, 0] + (y - point[at, 1]) * tangent[at, 1] + (z - point[at, 2]) * tangent[at, 2]
+    )
+    return max(way.distance[at] - min(max(ahead, -STEP_MM), STEP_MM), 0.0)
+
+
+@compiled()
+def onward(way, at, distance_mm):
+    """The centreline point so far on from point `at` towards the target, at most the target itself."""
+    for _ in range(max(round(distance_mm / STEP_MM), 1)):
+        at = way.following[at]
+    return at
 
 
 class Route:
     """From anywhere in a tree to the end of one of its branches."""
 
     def __init__(self, tree: VesselTree, target: str):
-        self._points = tree.points()
-        self._radii = np.concatenate([b.radii for b in tree.branches])
+        points = tree.points()
         arcs = {b.name: _arc(b.points) for b in tree.branches}
         starts = dict(zip(tree.names, np.cumsum([0, *(len(b.points) for b in tree.branches)]), strict=False))
-        self._distance = _distances(tree, target, arcs, starts)
-        self._next = _successors(tree, starts, self._distance)
-        forward = self._points[self._next] - self._points
-        self._tangent = forward / np.maximum(np.linalg.norm(forward, axis=1), 1e-9)[:, None]
+        distance = _distances(tree, target, arcs, starts)
+        following = _successors(tree, starts, distance)
+        forward = points[following] - points
+        tangent = forward / np.maximum(np.linalg.norm(forward, axis=1), 1e-9)[:, None]
         parents = {b.parent for b in tree.branches[1:] if b.joins == len(tree.branch(b.parent or "").points) - 1}
-        self._dead_ends = {int(starts[b.name]) + len(b.points) - 1 for b in tree.branches if b.name not in parents}
-        self.initial_mm = float(self._distance[0])
+        dead_end = np.zeros(len(points), bool)
+        dead_end[[int(starts[b.name]) + len(b.points) - 1 for b in tree.branches if b.name not in parents]] = True
+        self.map = Map(points, np.concatenate([b.radii for b in tree.branches]), distance, following, tangent, dead_end)
+        self.initial_mm = float(distance[0])
         """Path length from the entry to the target."""
-
-    def nearest(self, position: np.ndarray) -> int:
-        """The number of the centreline point that a position belongs to: the one whose sphere it is deepest in, so that
-        a position in a wide vessel is not taken for one in the branch that leaves there."""
-        offset = self._points - position
-        return int(np.argmin(np.sqrt(np.einsum("ij,ij->i", offset, offset)) - self._radii))
 
     def at_end(self, position: np.ndarray) -> bool:
         """Whether the nearest centreline point is the last of a branch that has no children."""
-        return self.nearest(position) in self._dead_ends
+        return bool(self.map.dead_end[nearest(self.map, *position)])
 
     def remaining_mm(self, position: np.ndarray) -> float:
         """The path length from a position, taken onto the centreline, to the target."""
-        at = self.nearest(position)
-        ahead = float(np.dot(position - self._points[at], self._tangent[at]))
-        return max(float(self._distance[at]) - min(max(ahead, -STEP_MM), STEP_MM), 0.0)
+        return float(remaining(self.map, nearest(self.map, *position), *position))
 
     def ahead(self, position: np.ndarray, distance_mm: float) -> np.ndarray:
         """The centreline point so far further on towards the target, at most the target itself."""
-        at = self.nearest(position)
-        for _ in range(max(round(distance_mm / STEP_MM), 1)):
-            at = self._next[at]
-        return self._points[at]
+        return self.map.points[onward(self.map, nearest(self.map, *position), distance_mm)]
 
 
 def _arc(points: np.ndarray) -> np.ndarray:

@@ -15,6 +15,17 @@ FADE = 0.1
 """The share of the torque limit over which the commanded turning speed fades."""
 
 
+@compiled()
+def depth(state, free):
+    """How deep in the wall the deepest node is, mm; NaN where a position is not finite."""
+    deepest = -np.inf
+    for j in range(free):
+        if not np.isfinite(state.x[j, 0] + state.x[j, 1] + state.x[j, 2]):
+            return np.nan
+        deepest = max(deepest, state.contact[j, 4])
+    return deepest
+
+
 def _entry(sources: int) -> Any:
     """`advance`, with the checksum of all files that are compiled into it: numba's cache knows it by that."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proctor.suites.endovascular import kernel, solver
+from proctor.suites.endovascular import kernel, solver, view
 from proctor.suites.endovascular.rod import (
     ANGLE,
     DEPTH_MAX,
@@ -31,6 +31,8 @@ DRAG_N_S_MM2 = 2e-8
 SWAY_N_S_MM2 = 5e-6
 """Damping per mm of wire of motion across it. Numerical: a wire that snaps over takes some tenths of a second."""
 MAX_TORQUE_N_MM = 6.0
+MAX_DEPTH_MM = 2.0
+"""A wire that is deeper in the wall has left the vessel."""
 
 
 class SimulationDiverged(RuntimeError):
@@ -119,14 +121,19 @@ class Wire:
         self._check()
 
     def _check(self) -> None:
-        points = self.points
-        if not np.isfinite(points).all():
+        depth = solver.depth(self._state, self.free)
+        if np.isnan(depth):
             raise SimulationDiverged(f"wire positions are not finite after {self.inserted_mm:.1f} mm of insertion")
-        depth = float(self._state.contact[: self.free, 4].max())
-        if depth > 2.0:
+        if depth > MAX_DEPTH_MM:
             raise SimulationDiverged(
                 f"the wire is {depth:.2f} mm in the wall after {self.inserted_mm:.1f} mm of insertion"
             )
+
+    def look(
+        self, scene: view.Scene, trip: np.ndarray, speed: float, spin: float, pushed: float, row: np.ndarray
+    ) -> None:
+        """Write what is seen and recorded of the last step (see `view.look`)."""
+        view.look(self.rod, self._state, self._status, self.free, scene, trip, speed, spin, pushed, row)
 
     @property
     def points(self) -> np.ndarray:
@@ -141,18 +148,6 @@ class Wire:
     def heading(self) -> np.ndarray:
         """Unit vector of the foremost edge, out of the tip."""
         return -np.array(kernel.director(self._state.q, 0))
-
-    def shaft(self, behind_mm: float) -> np.ndarray:
-        """Unit vector towards the tip of the edge so far behind it."""
-        edge = min(round(behind_mm / self.rod.spacing), self.free)
-        return -np.array(kernel.director(self._state.q, edge))
-
-    def along(self, behind_mm: np.ndarray) -> np.ndarray:
-        """(k, 3) the points so far behind the tip; beyond the entry, the entry."""
-        reach = np.minimum(behind_mm, self.inserted_mm) / self.rod.spacing
-        at = np.minimum(reach.astype(int), self.free - 1)
-        share = (reach - at)[:, None]
-        return (1 - share) * self._state.x[at] + share * self._state.x[at + 1]
 
     @property
     def inserted_mm(self) -> float:
@@ -187,17 +182,8 @@ class Wire:
         return int(self._status[UNSETTLED])
 
     def contact(self) -> Contact:
-        rows = self._state.mean[: self.free]
-        forces, normal = rows[:, :3], rows[:, 3]
-        largest = int(np.argmax(normal))
-        return Contact(
-            float(normal.sum()),
-            float(normal[largest]),
-            self._state.x[largest].copy() if normal[largest] > 0 else self.tip.copy(),
-            float(np.sqrt((forces * forces).sum())),
-            float(np.linalg.norm(forces.sum(axis=0))),
-            int(np.count_nonzero(normal)),
-        )
+        total, largest, node, stacked, resultant, count = view.contact(self._state, self.free)
+        return Contact(total, largest, self._state.x[node].copy(), stacked, resultant, count)
 
 
 def facing(direction: np.ndarray) -> np.ndarray:
