@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from proctor.record.episode import RESERVED, Episode, Outcome
+from proctor.record.sheet import Sheet
 
 
 class EpisodeBuilder:
@@ -33,10 +34,10 @@ class EpisodeBuilder:
     ):
         self._action_shape, self._action_dtype, self._dt_s = action_shape, action_dtype, dt_s
         self._labels = labels
-        self._steps: list[tuple[Any, float, bool, tuple[str, ...], tuple[Any, ...]]] = []
-        """Action, reward, success, names and values of the signals. A step is kept as it comes: columns are made of
-        many at once."""
-        self._names: tuple[str, ...] = ()
+        self._steps: list[tuple[Any, float, bool, Sheet | tuple[str, ...], Any]] = []
+        """Action, reward, success, names and values of the signals; or the sheet and the row that has them. A step is
+        kept as it comes: columns are made of many at once."""
+        self._names: Sheet | tuple[str, ...] = ()
         """Of the latest step's signals."""
         self._constants: dict[str, np.ndarray] = {}
         self._parts: list[dict[str, np.ndarray]] = []
@@ -75,6 +76,9 @@ class EpisodeBuilder:
     def add(self, action: Any, reward: float, success: bool, signals: Mapping[str, Any] | None) -> int:
         """Keep a step; how many there are now."""
         names, values = self._names, ()
+        if type(names) is Sheet:
+            self._seal()
+            names = self._names = ()
         if signals:
             values = tuple(signals.values())
             if tuple(signals) != names:
@@ -83,6 +87,15 @@ class EpisodeBuilder:
             names = self._names = ()
         steps = self._steps
         steps.append((action, reward, success, names, values))
+        return self._before + len(steps)
+
+    def add_row(self, action: Any, reward: float, success: bool, sheet: Sheet, row: np.ndarray) -> int:
+        """Keep a step whose signals are in a row, which is not to be changed afterwards; how many there are now."""
+        if self._names is not sheet:
+            self._seal()
+            self._names = sheet
+        steps = self._steps
+        steps.append((action, reward, success, sheet, row))
         return self._before + len(steps)
 
     def extend(
@@ -121,7 +134,11 @@ class EpisodeBuilder:
             "rewards": np.array(rewards, np.float64),
             "success": np.array(success, bool),
         }
-        self._part({**own, **{name: _stack(name, column, n) for name, column in _columns(names, values)}})
+        sheet = names[0]
+        if isinstance(sheet, Sheet):
+            self._part({**own, **sheet.recorded(values)})
+        else:
+            self._part({**own, **{name: _stack(name, column, n) for name, column in _columns(names, values)}})
 
     def arrays(self, terminated: bool, truncated: bool) -> dict[str, np.ndarray]:
         """The record's arrays, see `Episode`. Raises ValueError where a signal cannot be made into an array."""

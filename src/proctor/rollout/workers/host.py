@@ -42,10 +42,8 @@ from proctor.rollout.workers.job import DEFAULT_MAX_STEPS, HostCfg, Job, TaskRun
 from proctor.rollout.workers.pulse import RESETTING, STEPPING, Pulse, Stopwatch
 from proctor.rollout.workers.recorder import Recorder
 from proctor.rollout.workers.residents import Residents
-from proctor.suites.protocol import BatchEnv, Env, Step
-
-ROUND_S = 0.02
-"""How long slots are stepped one after the other before what came of it is looked at."""
+from proctor.rollout.workers.rounds import Rounds
+from proctor.suites.protocol import BatchEnv, Env
 
 
 class Place:
@@ -66,8 +64,8 @@ class Host:
 
     def __init__(self, cfg: HostCfg, slots: int, emit: Callable[[Event], None], pulse: Pulse | Stopwatch):
         self.cfg, self.emit, self.pulse = cfg, emit, pulse
-        self._places = [Place() for _ in range(slots)]
-        self._ready: deque[int] = deque()
+        self.places = [Place() for _ in range(slots)]
+        self.ready: deque[int] = deque()
         self._probes: deque[str] = deque()
         self._runtimes: dict[str, TaskRuntime] = {}
         self._turns = 0.0
@@ -78,18 +76,19 @@ class Host:
         self._step_limit = math.inf if limits.step_s is None else limits.step_s
         self._trial_limit = math.inf if limits.trial_s is None else limits.trial_s
         self.residents = Residents(self)
+        self._rounds = Rounds(self)
         self._recorder = Recorder(cfg.folder, cfg.record.level != "summary", cfg.metrics)
 
     @property
     def busy(self) -> bool:
         """Whether `work` has something to do."""
-        todo = self._ready or self._probes or self.residents.waiting
+        todo = self.ready or self._probes or self.residents.waiting
         return bool(todo) or (self._group is not None and self._group.can_go)
 
     @property
     def backlog(self) -> int:
         """How many slots can be stepped now, or as soon as a policy in this worker has been asked."""
-        return len(self._ready) + len(self.residents.waiting)
+        return len(self.ready) + len(self.residents.waiting)
 
     def runtime_of(self, slot: int) -> TaskRuntime:
         """Of the task that runs in a slot."""
@@ -105,8 +104,8 @@ class Host:
                 if self._is_batch[trial.task]:
                     self._batch_for(trial.task).add(command)
                 else:
-                    self._places[slot].start = command
-                    self._ready.append(slot)
+                    self.places[slot].start = command
+                    self.ready.append(slot)
             case Finish(slot, outcome, error):
                 job = self._job(slot)
                 if job is not None and outcome.scored:
@@ -124,16 +123,16 @@ class Host:
 
     def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
         """Execute a chunk of actions in a slot."""
-        job = self._places[slot].job
+        job = self.places[slot].job
         if job is not None:
             job.execute(actions, valid)
-            self._ready.append(slot)
+            self.ready.append(slot)
         elif self._group is not None and slot in self._group.jobs:
             self._group.jobs[slot].execute(actions, valid)
 
     def work(self, until: float) -> None:
         """Step what can be stepped, until nothing can or this time (monotonic) has come; at least once."""
-        ready, places = self._ready, self._places
+        ready, places = self.ready, self.places
         while True:
             if ready:
                 slot = ready.popleft()
@@ -141,7 +140,7 @@ class Host:
                 if place.start is not None:
                     self._begin(slot, place)
                 elif place.job is not None and place.job.goes_along:
-                    self._step_along(slot)
+                    self._rounds.go(slot)
                 elif place.job is not None:
                     self._step(slot, place, place.job)
             elif self._group is not None and self._group.can_go:
@@ -157,7 +156,7 @@ class Host:
 
     def close(self) -> None:
         """Let go of every environment."""
-        for place in self._places:
+        for place in self.places:
             if place.job is not None:
                 place.job.abandon()
                 place.job = None
@@ -165,7 +164,7 @@ class Host:
         if self._group is not None:
             self._group.close()
             self._group = None
-        self._ready.clear()
+        self.ready.clear()
         self.residents.close()
 
     # What both kinds of environments need ------------------------------------------------------------------------
@@ -205,7 +204,7 @@ class Host:
             self.emit(Fatal(f"the record of trial {finished.trial.key} cannot be written: {explain(problem)}"))
             return
         recording = time.monotonic() - began
-        turns, self._turns = self._turns, recording * len(self._ready)
+        turns, self._turns = self._turns, recording * len(self.ready)
         self.emit(Done(slot, result, Spent(job.seconds, recording, turns)))
 
     def invalid(self, slot: int, job: Job) -> None:
@@ -223,19 +222,28 @@ class Host:
         if job is not None:
             job.abandon()
         self._release(slot)
-        self._discard(self._places[slot])
+        self._discard(self.places[slot])
         self.emit(Fault(slot, outcome, error))
 
     def overdue(self, job: Job, elapsed: float, limit: float | None) -> str | None:
         """Add the seconds of one call, and say which limit they break."""
         job.seconds += elapsed
-        self._turns += elapsed * len(self._ready)
+        self._turns += elapsed * len(self.ready)
         if limit is not None and elapsed > limit:
             return f"one call into the environment took {elapsed:.3g} s; the limit is {limit:g} s"
         total = self.cfg.limits.trial_s
         if total is not None and job.seconds > total:
             return f"the trial spent {job.seconds:.3g} s in its environment; the limit is {total:g} s"
         return None
+
+    def in_time(self, slot: int, job: Job, elapsed: float) -> bool:
+        """Add the seconds of a step; where they break a limit, end the attempt."""
+        if elapsed > self._step_limit or job.seconds + elapsed > self._trial_limit:
+            self.fault(slot, Outcome.TIMEOUT, self.overdue(job, elapsed, self.cfg.limits.step_s) or "")
+            return False
+        job.seconds += elapsed
+        self._turns += elapsed * len(self.ready)
+        return True
 
     # One world per slot -------------------------------------------------------------------------------------------
 
@@ -260,7 +268,7 @@ class Host:
         if late:
             self.fault(slot, Outcome.TIMEOUT, late)
         else:
-            self._go_on(slot, job)
+            self.go_on(slot, job)
 
     def _step(self, slot: int, place: Place, job: Job) -> None:
         action = job.next_action()
@@ -281,70 +289,15 @@ class Host:
             self.pulse.end()
             self.fault(slot, Outcome.ENV_ERROR, explain(problem))
             return
-        elapsed = self.pulse.end()
-        if elapsed > self._step_limit or job.seconds + elapsed > self._trial_limit:
-            self.fault(slot, Outcome.TIMEOUT, self.overdue(job, elapsed, self.cfg.limits.step_s) or "")
-            return
-        job.seconds += elapsed
-        self._turns += elapsed * len(self._ready)
-        if job.end is None and job.actions is None and job.waits == 0:
-            self.ask(slot, job)
-        else:
-            self._go_on(slot, job)
+        if self.in_time(slot, job, self.pulse.end()):
+            self.go_on(slot, job)
 
-    def _step_along(self, first: int) -> None:
-        """Step a slot and those behind it that go along, for a while, and then look at what came of it. A simulator
-        drives all else out of the processor's caches, so what the steps need of us is done in one go."""
-        stepped: list[tuple[int, Job, Step | BaseException, float]] = []
-        slot, ready, places, until = first, self._ready, self._places, time.monotonic() + ROUND_S
-        while True:
-            job, env = places[slot].job, places[slot].env
-            assert job is not None
-            assert env is not None
-            action = job.next_action()
-            if action is None:
-                self.invalid(slot, job)
-            else:
-                self.pulse.begin(STEPPING, slot)
-                try:
-                    step = env.step(action)
-                except BREAKS as problem:
-                    step = problem
-                stepped.append((slot, job, step, self.pulse.end()))
-            if not ready or time.monotonic() >= until:
-                break
-            following = places[ready[0]]
-            if following.start is not None or following.job is None or not following.job.goes_along:
-                break
-            slot = ready.popleft()
-        for slot, job, step, elapsed in stepped:
-            self._took(slot, job, step, elapsed)
-        if not ready:
-            self.residents.answer()
-
-    def _took(self, slot: int, job: Job, step: Step | BaseException, elapsed: float) -> None:
-        if elapsed > self._step_limit or job.seconds + elapsed > self._trial_limit:
-            self.fault(slot, Outcome.TIMEOUT, self.overdue(job, elapsed, self.cfg.limits.step_s) or "")
-            return
-        job.seconds += elapsed
-        self._turns += elapsed * len(self._ready)
-        try:
-            if isinstance(step, BaseException):
-                raise step
-            job.took_step(step)
-        except BREAKS as problem:
-            self.fault(slot, Outcome.ENV_ERROR, explain(problem))
-            return
-        if job.end is None and job.actions is None and job.waits == 0:
-            self.ask(slot, job)
-        else:
-            self._go_on(slot, job)
-
-    def _go_on(self, slot: int, job: Job) -> None:
+    def go_on(self, slot: int, job: Job) -> None:
+        """With the next step of a trial, the next question, or its end."""
         if job.end is not None:
             self.finish(slot, job)
         elif job.has_action:
-            self._ready.append(slot)
+            self.ready.append(slot)
         else:
             self.ask(slot, job)
 
@@ -370,30 +323,30 @@ class Host:
     def _job(self, slot: int) -> Job | None:
         if self._group is not None and slot in self._group.jobs:
             return self._group.jobs[slot]
-        return self._places[slot].job
+        return self.places[slot].job
 
     def _release(self, slot: int) -> None:
         job = self._job(slot)
         if job is not None:
             job.wish = None
-        self._places[slot].job = None
+        self.places[slot].job = None
         if self._group is not None:
             self._group.release(slot)
 
     def _batch_for(self, task: str) -> BatchGroup:
         if self._group is None or self._group.task != task:
-            for place in self._places:
+            for place in self.places:
                 self._discard(place)
             if self._group is not None:
                 self._group.close()
-            self._group = BatchGroup(self, task, len(self._places))
+            self._group = BatchGroup(self, task, len(self.places))
         return self._group
 
     def _probe(self, name: str) -> None:
         task, render = self.cfg.tasks[name], self.cfg.record.level == "video"
         self.pulse.begin(RESETTING, 0)
         try:
-            env = suites.make_env(task, render=render, worlds=len(self._places))
+            env = suites.make_env(task, render=render, worlds=len(self.places))
             runtime = TaskRuntime(self.cfg, task, env)
             worlds = env.num_worlds if isinstance(env, BatchEnv) else None
             own = env.max_steps or DEFAULT_MAX_STEPS
@@ -405,7 +358,7 @@ class Host:
         finally:
             self.pulse.end()
         self.emit(info)
-        place = self._places[0]
+        place = self.places[0]
         if isinstance(env, Env) and place.env is None:
             place.env, place.task, place.renders = env, task, render
         else:

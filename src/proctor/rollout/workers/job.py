@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ from proctor.config.models import LimitsCfg, RecordCfg, TaskCfg
 from proctor.plan.trial import Trial
 from proctor.record.builder import EpisodeBuilder
 from proctor.record.episode import Outcome
+from proctor.record.sheet import Sheet
 from proctor.record.video import VideoWriter
 from proctor.rollout.actions import ActionChecker
 from proctor.rollout.forward import TaskEntry
 from proctor.rollout.layout import Layout, layout_of
 from proctor.rollout.messages import Start
 from proctor.rollout.workers.recorder import Finished
-from proctor.suites.protocol import BatchEnv, Env, Step
+from proctor.suites.protocol import BatchEnv, Env, SheetEnv, Step
 
 DEFAULT_MAX_STEPS = 1000
 
@@ -63,6 +64,8 @@ class TaskRuntime:
         self.labels = tuple(leaf.label for leaf in self.layout.leaves) if keep and self.layout else ()
         self.dummy = env.dummy_action() if task.wait_steps else None
         self.video = cfg.record.video
+        self.sheet: Sheet | None = env.sheet if isinstance(env, SheetEnv) and self.layout is not None else None
+        """Of rows that its environments write."""
         self.skips = isinstance(env, Env) and env.skips_observations and not self.labels
 
     def leaves(self, observation: Any) -> Any:
@@ -127,6 +130,7 @@ class Job:
 
     @property
     def goes_along(self) -> bool:
+        """Whether nobody waits for a look at its next step alone."""
         return self.wish is not None and self.video is None and not self.runtime.skips
 
     @property
@@ -162,6 +166,24 @@ class Job:
         if not math.isfinite(reward):
             raise ValueError(f"the environment gave reward {reward}")
         n_steps = self.builder.add(self.action, reward, success, signals)
+        self._made(n_steps, bool(terminated), bool(truncated), success)
+
+    def took_row(self, row: np.ndarray, head: Sequence[float], leaves: list[np.ndarray]) -> None:
+        """The same of a step that was written to a row; `head` is its beginning, `leaves` its observation."""
+        reward, terminated, truncated, success = head
+        self.observation = leaves
+        if self.waits > 0:
+            self._waited(bool(terminated or truncated))
+            return
+        if not math.isfinite(reward):
+            raise ValueError(f"the environment gave reward {reward}")
+        assert self.runtime.sheet is not None
+        n_steps = self.builder.add_row(self.action, reward, bool(success), self.runtime.sheet, row)
+        self._made(n_steps, bool(terminated), bool(truncated), bool(success))
+
+    def _made(self, n_steps: int, terminated: bool, truncated: bool, success: bool) -> None:
+        """A step has been recorded, the last of so many."""
+        runtime = self.runtime
         if runtime.labels:
             self.builder.observe(self.observation)
         if self.clipped is not None and self.clipped[self.cursor]:
@@ -170,7 +192,7 @@ class Job:
         if self.cursor >= len(self.actions):
             self.actions = None
         if terminated or truncated or n_steps >= runtime.max_steps or (success and runtime.stop_on_success):
-            self.end = (bool(terminated), bool(truncated) or (n_steps >= runtime.max_steps and not terminated))
+            self.end = (terminated, truncated or (n_steps >= runtime.max_steps and not terminated))
 
     def _waited(self, ended: bool) -> None:
         if ended:

@@ -1,0 +1,129 @@
+"""Slots that are stepped one after the other, and only then looked at.
+
+A simulator drives all else out of the processor's caches: what follows a step then takes several times as long as it
+would by itself. So where nobody waits for what a step gave (the policy lives in the worker, and is asked for many
+trials at once), the environments of a round have the processor to themselves, and what they gave is digested in one go.
+Worlds that write rows of numbers (`SheetEnv`) are looked at as columns.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from proctor.record.episode import Outcome
+from proctor.record.sheet import HEAD
+from proctor.rollout.workers.faults import BREAKS, explain
+from proctor.rollout.workers.job import Job, TaskRuntime
+from proctor.rollout.workers.pulse import STEPPING
+from proctor.suites.protocol import Env, SheetEnv, Step
+
+if TYPE_CHECKING:
+    from proctor.rollout.workers.host import Host
+
+ROUND_S = 0.02
+"""How long a round may last: commands are not looked at meanwhile."""
+
+
+class Turn(NamedTuple):
+    """A slot's step within a round: what it gave, or what it raised; None: it is in a row of its task's page."""
+
+    slot: int
+    job: Job
+    given: Step | BaseException | None
+    elapsed: float
+    row: int = 0
+
+
+class Page:
+    """The rows of one task in a round."""
+
+    def __init__(self, runtime: TaskRuntime, rows: int):
+        assert runtime.sheet is not None
+        self.runtime, self.rows, self.count = runtime, runtime.sheet.rows(rows), 0
+        self.heads: list[list[float]] = []
+        self.leaves: list[np.ndarray] = []
+
+    def look(self) -> None:
+        """Take heads and observations of all rows."""
+        sheet, layout, rows = self.runtime.sheet, self.runtime.layout, self.rows[: self.count]
+        assert sheet is not None
+        assert layout is not None
+        self.heads = rows[:, :HEAD].tolist()
+        self.leaves = sheet.leaves(rows, [leaf.path for leaf in layout.leaves])
+
+
+class Rounds:
+    """Of one host."""
+
+    def __init__(self, host: Host):
+        self._host = host
+
+    def go(self, first: int) -> None:
+        """Step a slot, and those behind it that go along, as long as a round may last."""
+        host, turns, until = self._host, list[Turn](), time.monotonic() + ROUND_S
+        pages: dict[TaskRuntime, Page] = {}
+        slot: int | None = first
+        while slot is not None:
+            place = host.places[slot]
+            assert place.job is not None
+            assert place.env is not None
+            turn = self._step(slot, place.job, place.env, pages)
+            if turn is None:
+                host.invalid(slot, place.job)
+            else:
+                turns.append(turn)
+            slot = self._next() if time.monotonic() < until else None
+        for page in pages.values():
+            page.look()
+        for turn in turns:
+            if host.in_time(turn.slot, turn.job, turn.elapsed):
+                self._digest(turn, pages)
+        if not host.ready:
+            host.residents.answer()
+
+    def _next(self) -> int | None:
+        ready, places = self._host.ready, self._host.places
+        if not ready or places[ready[0]].start is not None:
+            return None
+        job = places[ready[0]].job
+        return ready.popleft() if job is not None and job.goes_along else None
+
+    def _step(self, slot: int, job: Job, env: Env, pages: dict[TaskRuntime, Page]) -> Turn | None:
+        """None: its action is not valid."""
+        action, runtime, pulse, row = job.next_action(), job.runtime, self._host.pulse, 0
+        if action is None:
+            return None
+        given: Step | BaseException | None = None
+        pulse.begin(STEPPING, slot)
+        try:
+            if runtime.sheet is None:
+                given = env.step(action)
+            else:
+                page = pages.get(runtime)
+                if page is None:
+                    page = pages[runtime] = Page(runtime, len(self._host.places))
+                row = page.count
+                assert isinstance(env, SheetEnv)
+                env.write(action, page.rows[row])
+                page.count += 1
+        except BREAKS as problem:
+            given = problem
+        return Turn(slot, job, given, pulse.end(), row)
+
+    def _digest(self, turn: Turn, pages: dict[TaskRuntime, Page]) -> None:
+        slot, job, given, _, row = turn
+        try:
+            if given is None:
+                page = pages[job.runtime]
+                job.took_row(page.rows[row], page.heads[row], [leaf[row] for leaf in page.leaves])
+            elif isinstance(given, BaseException):
+                raise given
+            else:
+                job.took_step(given)
+        except BREAKS as problem:
+            self._host.fault(slot, Outcome.ENV_ERROR, explain(problem))
+            return
+        self._host.go_on(slot, job)
