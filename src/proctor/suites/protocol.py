@@ -116,6 +116,9 @@ class SheetEnv(Env):
     def observed(self, rows: np.ndarray) -> Any:
         """The observation in the first row."""
         found: dict[Any, Any] = {}
+        whole = self.sheet.observation.get(())
+        if whole is not None:
+            return whole.column(rows)[0]
         for (*groups, name), cells in self.sheet.observation.items():
             into = found
             for group in groups:

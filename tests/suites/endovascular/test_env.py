@@ -12,8 +12,9 @@ from proctor.errors import InputError
 from proctor.metrics import METRICS
 from proctor.policies.protocol import SpaceInfo
 from proctor.suites.endovascular.agents import Navigator
-from proctor.suites.endovascular.env import RECORDED_POINTS, EndovascularEnv
+from proctor.suites.endovascular.env import RECORDED_POINTS, RECORDED_SHARES, EndovascularEnv
 from proctor.suites.endovascular.options import EndovascularOptions
+from proctor.suites.endovascular.paths import Route
 from proctor.suites.endovascular.spline import sample
 from proctor.suites.endovascular.tools import TOOLS, Tool, find_tool
 from proctor.suites.endovascular.wire import SimulationDiverged
@@ -50,6 +51,44 @@ def test_signals_are_what_the_metrics_read() -> None:
     assert signals["wire_pos3d"][0] == pytest.approx(signals["tip_pos3d"], abs=1e-4)
     assert signals["inserted_length"] == pytest.approx(10 + 3 * 30 / 7.5, abs=0.01)
     assert signals["avg_translation_speed"] == pytest.approx(30.0, rel=1e-3)
+
+
+def test_what_is_seen_and_recorded_is_what_the_wire_and_the_vessel_say() -> None:
+    """The compiled view against plain formulas."""
+    env = make(privileged=True, tool="angled_stiff", anatomy={"target_branches": ["rsa"]})
+    env.reset(3, 0)
+    start = env.wire.tip.copy()
+    before = push(env, 60, 28.0, 0.6)
+    step = push(env, 1, 28.0, 0.6)
+    wire, route, signals = env.wire, Route(env.tree, "rsa"), step.signals
+    where = wire.rod.spacing * np.arange(wire.free + 1)
+    nodes = wire._state.x[: wire.free + 1]
+
+    def along(behind: Any) -> np.ndarray:
+        return env.carm.track(np.stack([np.interp(behind, where, nodes[:, i]) for i in range(3)], axis=-1))
+
+    tip = env.carm.track(wire.tip)
+    assert signals["tip_pos3d"] == pytest.approx(tip)
+    assert signals["tip_vel3d"] == pytest.approx((tip - before.signals["tip_pos3d"]) * 7.5)
+    assert signals["wire_pos3d"] == pytest.approx(along(wire.inserted_mm * RECORDED_SHARES), rel=1e-5)
+    assert signals["path_ratio"] == pytest.approx(1 - route.remaining_mm(wire.tip) / route.remaining_mm(start))
+    forces, normal = wire._state.mean[: wire.free, :3], wire._state.mean[: wire.free, 3]
+    assert np.count_nonzero(normal) > 1
+    assert signals["wall_lcp_sum_abs"] == pytest.approx(normal.sum())
+    assert signals["wall_lcp_max_abs"] == pytest.approx(normal.max())
+    assert signals["wall_contact_count"] == np.count_nonzero(normal)
+    assert signals["wall_wire_force_norm"] == pytest.approx(np.linalg.norm(forces))
+    assert signals["wall_collision_force_norm"] == pytest.approx(np.linalg.norm(forces.sum(axis=0)))
+    assert signals["wall_force_pos3d"] == pytest.approx(env.carm.track(wire.points[normal.argmax()]))
+    seen = step.observation
+    assert seen["tracking"] == pytest.approx(along(4.0 * np.arange(5))[:, ::2], rel=1e-5)
+    assert seen["rotation"] == pytest.approx([np.cos(wire.angle_rad), np.sin(wire.angle_rad)], rel=1e-5)
+    assert seen["last_action"] == pytest.approx([28.0, 0.6])
+    told = seen["privileged"]
+    assert told["heading"] == pytest.approx(env.carm.track(wire.heading), rel=1e-5)
+    assert told["shaft_pos"] == pytest.approx(along([16.0])[0], rel=1e-5)
+    assert told["ahead"] == pytest.approx(env.carm.track(route.ahead(wire.tip, 14.0)), rel=1e-5)
+    assert told["remaining"] == pytest.approx([route.remaining_mm(wire.tip)], rel=1e-5)
 
 
 def test_the_first_velocity_is_zero_and_the_next_a_difference() -> None:

@@ -111,6 +111,8 @@ class Rounds:
                 page.count += 1
         except BREAKS as problem:
             given = problem
+            if runtime in pages:
+                pages[runtime].rows[row] = 0.0  # somebody else's next
         return Turn(slot, job, given, pulse.end(), row)
 
     def _digest(self, turn: Turn, pages: dict[TaskRuntime, Page]) -> None:
