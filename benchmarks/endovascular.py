@@ -35,7 +35,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "endovascular.yml"
 SEEDS = (0, 1, 2)
 """Of the anatomies of `reach`."""
 EPISODE_STEPS = 120
-SLOTS = {"engine": 16, "worker": 8}
+SLOTS = {"engine": 32, "worker": 8}
 """Of two workers: others are stepped while the engine is asked; a policy in the worker keeps nobody waiting."""
 COMMAND = (18.0, 0.4)
 OPTIONS: dict[str, Any] = {"anatomy": {"arch_type": "I", "seed": 1, "target_branches": ["lcca"]}}

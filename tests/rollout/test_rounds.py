@@ -68,12 +68,14 @@ def test_as_one_trial_at_a_time(examine: Callable[..., RunDir], together: list[i
 )
 def test_however_the_policy_is_placed(examine: Callable[..., RunDir], together: list[int], options: Any) -> None:
     keys = {"tasks": [rows(**options)], "n_trials": N, "record": {"level": "series", "observations": True}}
-    there = examine(agents=everyone("engine"), num_parallel=3, **keys)
-    assert not together, "each is looked at as soon as it has been stepped"
+    alone = examine(agents=everyone("engine"), num_parallel=1, **keys)
+    assert set(together) == {1}
+    there = examine(agents=everyone("engine"), num_parallel=6, **keys)
+    assert max(together) == 3, "the other half is stepped while the engine answers"
     here = examine(agents=everyone("worker"), num_parallel=6, **keys)
-    assert max(together) > 1
-    assert digests(here) == digests(there)
-    assert [r.trace for r in here.results()] == [r.trace for r in there.results()]
+    assert max(together) == 6
+    assert digests(here) == digests(there) == digests(alone)
+    assert [r.trace for r in here.results()] == [r.trace for r in alone.results()]
 
 
 @pytest.mark.parametrize("workers", ["inline", 2])

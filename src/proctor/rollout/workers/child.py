@@ -60,7 +60,7 @@ def serve(host: Host, link: Link) -> None:
                 link.flush()
                 return
         host.work(0.0)
-        link.flush_if_due(host.backlog)
+        link.flush_if_due(host.backlog, host.made)
 
 
 class Link:
@@ -72,8 +72,9 @@ class Link:
         self.host: Host | None = None
         self._outbox: list[Event | int] = []
         self._since = self._asked_at = 0.0
-        self._step_s = 0.0
+        self._step_s = self._round_s = 0.0
         self._stepped_at = self._looked_at = 0.0
+        self._made = 0
         self._views: list[tuple[Any, Any]] = [(None, None)] * slots
 
     def emit(self, event: Event) -> None:
@@ -97,16 +98,17 @@ class Link:
             self._asked_at = time.monotonic()
             self.channel.send(outbox)
 
-    def flush_if_due(self, backlog: int) -> None:
-        """`backlog`: how many slots can be stepped. The next look comes after one more step, so what counts is how much
-        will be left to step then. While an answer is on its way, more is asked for only when nothing is left: two
-        messages where one would do cost the engine, which shares the machine's cores, twice."""
+    def flush_if_due(self, backlog: int, made: int) -> None:
+        """`backlog`: how many slots can be stepped; `made`: steps so far. The next look comes after one more round, so
+        what counts is how much will be left to step then. While an answer is on its way, more is asked for only when
+        nothing is left: two messages where one would do cost the engine, which shares the machine's cores, twice."""
         now = time.monotonic()
-        self._step_s, self._stepped_at = 0.8 * self._step_s + 0.2 * (now - self._stepped_at), now
-        step_s = self._step_s
-        left_s = (backlog - 1) * step_s if step_s > QUICK_S else backlog
+        round_s, steps = now - self._stepped_at, max(made - self._made, 1)
+        self._step_s, self._round_s = 0.8 * self._step_s + 0.2 * round_s / steps, 0.8 * self._round_s + 0.2 * round_s
+        self._stepped_at, self._made = now, made
+        left_s = backlog * self._step_s - self._round_s if self._step_s > QUICK_S else backlog
         awaited = backlog > 0 and now - self._asked_at < PATIENCE_S
-        if self._outbox and ((left_s < ANSWER_S and not awaited) or now + step_s - self._since > GATHER_S):
+        if self._outbox and ((left_s < ANSWER_S and not awaited) or now + self._round_s - self._since > GATHER_S):
             self.flush()
 
     def _share(self, event: Ready) -> Ready | int:

@@ -77,6 +77,8 @@ class Host:
         self._trial_limit = math.inf if limits.trial_s is None else limits.trial_s
         self.residents = Residents(self)
         self._rounds = Rounds(self)
+        self.made = 0
+        """Steps of environments so far."""
         self._recorder = Recorder(cfg.folder, cfg.record.level != "summary", cfg.metrics)
 
     @property
@@ -140,7 +142,7 @@ class Host:
                 if place.start is not None:
                     self._begin(slot, place)
                 elif place.job is not None and place.job.goes_along:
-                    self._rounds.go(slot)
+                    self._rounds.go(slot, asked=place.job.wish is None)
                 elif place.job is not None:
                     self._step(slot, place, place.job)
             elif self._group is not None and self._group.can_go:
@@ -289,6 +291,7 @@ class Host:
             self.pulse.end()
             self.fault(slot, Outcome.ENV_ERROR, explain(problem))
             return
+        self.made += 1
         if self.in_time(slot, job, self.pulse.end()):
             self.go_on(slot, job)
 

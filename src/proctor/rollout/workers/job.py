@@ -130,8 +130,8 @@ class Job:
 
     @property
     def goes_along(self) -> bool:
-        """Whether nobody waits for a look at its next step alone."""
-        return self.wish is not None and self.video is None and not self.runtime.skips
+        """Whether its next step can be one of a round."""
+        return self.video is None and not self.runtime.skips
 
     @property
     def has_action(self) -> bool:

@@ -1,9 +1,10 @@
 """Slots that are stepped one after the other, and only then looked at.
 
 A simulator drives all else out of the processor's caches: what follows a step then takes several times as long as it
-would by itself. So where nobody waits for what a step gave (the policy lives in the worker, and is asked for many
-trials at once), the environments of a round have the processor to themselves, and what they gave is digested in one go.
-Worlds that write rows of numbers (`SheetEnv`) are looked at as columns.
+would by itself. So the environments of a round have the processor to themselves, and what they gave is digested in one
+go. Where the policy lives in the worker, everyone who can goes along, as all are asked together anyway; where the
+engine is asked, half of the slots at most: the others are stepped while it answers. Worlds that write rows of numbers
+(`SheetEnv`) are looked at as columns.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from proctor.suites.protocol import Env, SheetEnv, Step
 if TYPE_CHECKING:
     from proctor.rollout.workers.host import Host
 
-ROUND_S = 0.02
-"""How long a round may last: commands are not looked at meanwhile."""
+ROUND_S, ASKED_ROUND_S = 0.02, 0.005
+"""How long a round may last: commands are not looked at meanwhile, nor is the engine asked."""
 
 
 class Turn(NamedTuple):
@@ -61,13 +62,15 @@ class Rounds:
     def __init__(self, host: Host):
         self._host = host
 
-    def go(self, first: int) -> None:
-        """Step a slot, and those behind it that go along, as long as a round may last."""
-        host, turns, until = self._host, list[Turn](), time.monotonic() + ROUND_S
-        pages: dict[TaskRuntime, Page] = {}
+    def go(self, first: int, asked: bool) -> None:
+        """Step a slot, and those behind it that go along, as long as a round may last. `asked`: the engine is, for
+        their actions."""
+        host, turns, pages = self._host, list[Turn](), dict[TaskRuntime, Page]()
+        until = time.monotonic() + (ASKED_ROUND_S if asked else ROUND_S)
+        left = max(len(host.places) // 2, 1) if asked else len(host.places)
         slot: int | None = first
         while slot is not None:
-            place = host.places[slot]
+            place, left = host.places[slot], left - 1
             assert place.job is not None
             assert place.env is not None
             turn = self._step(slot, place.job, place.env, pages)
@@ -75,21 +78,23 @@ class Rounds:
                 host.invalid(slot, place.job)
             else:
                 turns.append(turn)
-            slot = self._next() if time.monotonic() < until else None
+            slot = self._next(asked) if left and time.monotonic() < until else None
+        host.made += len(turns)
         for page in pages.values():
             page.look()
         for turn in turns:
             if host.in_time(turn.slot, turn.job, turn.elapsed):
                 self._digest(turn, pages)
-        if not host.ready:
+        if not (asked or host.ready):
             host.residents.answer()
 
-    def _next(self) -> int | None:
+    def _next(self, asked: bool) -> int | None:
         ready, places = self._host.ready, self._host.places
         if not ready or places[ready[0]].start is not None:
             return None
         job = places[ready[0]].job
-        return ready.popleft() if job is not None and job.goes_along else None
+        fits = job is not None and job.goes_along and (job.wish is None) == asked
+        return ready.popleft() if fits else None
 
     def _step(self, slot: int, job: Job, env: Env, pages: dict[TaskRuntime, Page]) -> Turn | None:
         """None: its action is not valid."""
