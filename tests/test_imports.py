@@ -66,7 +66,7 @@ anything."""
 ENTRANCES = {"cli", "view", "__init__", "__main__"}
 
 ONLY_CONTRACT = {
-    ("suites", "record"): {"proctor.record.episode"},
+    ("suites", "record"): {"proctor.record.episode", "proctor.record.sheet"},
     ("metrics", "record"): {"proctor.record.episode"},
     ("plan", "config"): {"proctor.config.models"},
     ("policies", "config"): {"proctor.config.models"},
