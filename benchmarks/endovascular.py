@@ -1,14 +1,15 @@
 """The embedded endovascular simulator: `python -m benchmarks endovascular`.
 
     python -m benchmarks.endovascular steps STEPS      one process, scripted navigation: control steps per second
-    python -m benchmarks.endovascular bare EPISODES    two bare processes
-    python -m benchmarks.endovascular proctor EPISODES PLACEMENT  two workers of Proctor
+    python -m benchmarks.endovascular bare             two bare processes, on and on
+    python -m benchmarks.endovascular proctor PLACEMENT   two workers of Proctor, as good as on and on
     python -m benchmarks.endovascular agents TRIALS    the example's agents and tools: steps per CPU second
     python -m benchmarks.endovascular reach TRIALS     how often the navigator gets where, in three arches each
     python -m benchmarks.endovascular jam STEPS        pushed on for so many steps: snaps and forces
     python -m benchmarks.endovascular soak STEPS [PROCESSES]   random commands for so many steps; the worst of them
 
-Each prints one JSON line. The soak of the docs is a million control steps: three quarters of an hour of one core.
+`python -m benchmarks endovascular` lets `bare` and `proctor` take turns; each of the others prints one JSON line. The
+soak of the docs is a million control steps: half an hour of one core.
 """
 
 from __future__ import annotations
@@ -26,10 +27,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from benchmarks import two_processes
-from benchmarks.policies import TrivialPolicy
-from benchmarks.proctor_side import measure
-from proctor.policies.protocol import Actions, Batch, SpaceInfo
+from benchmarks.folders import run_folder
+from benchmarks.turns import Counter
+from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "endovascular.yml"
 SEEDS = (0, 1, 2)
@@ -37,14 +37,21 @@ SEEDS = (0, 1, 2)
 EPISODE_STEPS = 120
 SLOTS = {"engine": 32, "worker": 8}
 """Of two workers: others are stepped while the engine is asked; a policy in the worker keeps nobody waiting."""
+ENOUGH_TRIALS = 20_000
+"""More than are ever run."""
 COMMAND = (18.0, 0.4)
 OPTIONS: dict[str, Any] = {"anatomy": {"arch_type": "I", "seed": 1, "target_branches": ["lcca"]}}
 
 
-class WirePolicy(TrivialPolicy):
+class WirePolicy(Policy):
     """The command of `play`."""
 
-    def answer(self, batch: Batch) -> np.ndarray:
+    def __init__(self) -> None:
+        self._counter = Counter()
+
+    def act(self, batch: Batch) -> np.ndarray:
+        first = batch.trials[0]
+        self._counter.add(len(batch) + 1 - sum([trial is first for trial in batch.trials]))  # without what pads it
         return np.full((len(batch), 2), COMMAND, np.float32)
 
 
@@ -55,12 +62,14 @@ def make(options: dict[str, Any] = OPTIONS) -> Any:
     return EndovascularEnv(EndovascularOptions.model_validate(options))
 
 
-def play(env: Any, seed: int) -> None:
+def play(env: Any, seed: int, counter: Counter | None = None) -> None:
     """One episode of pushing with a slow turn: out of the sheath, up the aorta and into a branch, always
     `EPISODE_STEPS` long."""
     env.reset(seed, 0)
     for _ in range(EPISODE_STEPS):
         env.step(np.array(COMMAND, np.float32))
+        if counter is not None:
+            counter.add(1)
 
 
 def steps(count: str) -> dict[str, float]:
@@ -73,24 +82,37 @@ def steps(count: str) -> dict[str, float]:
     return {"steps": episodes * EPISODE_STEPS / (time.perf_counter() - started)}
 
 
-def bare(episodes: str) -> dict[str, float]:
-    return two_processes.episode_rates(make, play, int(episodes), EPISODE_STEPS)
+def bare() -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=play_on) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
 
 
-def proctor(episodes: str, placement: str) -> dict[str, float]:
+def play_on() -> None:
+    env, counter = make(), Counter()
+    for seed in itertools.count():
+        play(env, seed, counter)
+
+
+def proctor(placement: str) -> None:
+    from proctor import config_from_dict, run_evaluation
+
     raw = {
         "agents": [
             {"name": "push", "policy": "benchmarks.endovascular:WirePolicy", "options": {"placement": placement}}
         ],
         "tasks": [{"suite": "endovascular", "options": OPTIONS}],
-        "n_trials": 2 * int(episodes),
+        "n_trials": ENOUGH_TRIALS,
         "max_episode_steps": EPISODE_STEPS,
         "num_parallel": SLOTS[placement],
         "workers": 2,
         "scoring": "success",
     }
-    play(make(), 0)
-    return measure(raw, 2 * int(episodes) * EPISODE_STEPS)
+    with run_folder() as folder:
+        run_evaluation(config_from_dict({**raw, "output_root": folder}))
 
 
 def played(raw: dict[str, Any]) -> list[Any]:
@@ -213,7 +235,15 @@ def driven_at_random(seed: int, count: int) -> dict[str, float]:
     raise AssertionError("a cycle ends")
 
 
-PARTS = {"steps": steps, "bare": bare, "proctor": proctor, "agents": agents, "reach": reach, "jam": jam, "soak": soak}
+PARTS: dict[str, Any] = {
+    "steps": steps,
+    "bare": bare,
+    "proctor": proctor,
+    "agents": agents,
+    "reach": reach,
+    "jam": jam,
+    "soak": soak,
+}
 
 if __name__ == "__main__":
     print(json.dumps(PARTS[sys.argv[1]](*sys.argv[2:])))

@@ -89,3 +89,55 @@ def test_the_serial_loop_makes_no_more_plans_than_its_sleep_allows() -> None:
     assert done.returncode == 0, done.stderr
     measured = json.loads(done.stdout.splitlines()[-1])
     assert 0 < measured["share"] <= 1
+
+
+COUNTING = """
+import subprocess, sys, time
+from benchmarks.turns import Counter
+
+if sys.argv[1] == "child":
+    counter = Counter()
+    while True:
+        counter.add(1)
+        time.sleep(0.002)
+subprocess.run([sys.executable, "-c", sys.argv[2], "child"], start_new_session=True)
+"""
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    import benchmarks.turns
+
+    monkeypatch.setattr(benchmarks.turns, "WARM", 5)
+    monkeypatch.setattr(benchmarks.turns, "TURN_S", 0.1)
+    return benchmarks.turns
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found under /proc")
+def test_commands_take_turns_with_all_their_processes(turns: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["-c", COUNTING, "parent", COUNTING]
+    runners: list[Any] = []
+    turn = turns.Runner.turn
+
+    def alone(self: Any) -> float:
+        runners.extend({self} - set(runners))
+        others = {other: other.count() for other in runners if other is not self}
+        found = turn(self)
+        assert all(other.count() == count for other, count in others.items()), "the others stand still"
+        return found
+
+    monkeypatch.setattr(turns.Runner, "turn", alone)
+    found = turns.rates({"one": command, "other": command}, 4)
+    assert {name: len(values) for name, values in found.items()} == {"one": 4, "other": 4}
+    assert (found["one"] > 0).all()
+    ratio, error = turns.ratio(found["one"], found["one"])
+    assert (ratio, error) == (1.0, 0.0)
+    assert [runner.end() for runner in runners] == [-9, -9], "they have been ended"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found under /proc")
+def test_a_command_that_ends_is_no_measurement(turns: Any) -> None:
+    with pytest.raises(RuntimeError, match="no such benchmark"):
+        turns.rates({"one": ["-c", "raise SystemExit('no such benchmark')"]}, 1)
