@@ -11,6 +11,7 @@ from examining import TOYS, by_key, digests, examination, policy, task
 from row_worlds import RowOptions, RowToy
 
 from proctor import Outcome, RunDir, config_from_dict
+from proctor.errors import InputError
 from proctor.evaluation import Hooks, start
 from proctor.rollout.progress import Progress
 from proctor.rollout.workers.rounds import Page
@@ -120,6 +121,11 @@ def test_a_step_over_the_limit_costs_its_trial(examine: Callable[..., RunDir]) -
     keys = {"agents": everyone("worker", ("Linear",)), "n_trials": 4, "num_parallel": 4}
     run = examine(tasks=[rows(nap_s=0.01)], limits={"step_s": 0.001, "retries": 0}, **keys)
     assert {r.outcome for r in run.results()} == {Outcome.TIMEOUT}
+
+
+def test_rows_that_are_not_what_is_observed_are_refused_before_the_first_trial(examine: Callable[..., RunDir]) -> None:
+    with pytest.raises(InputError, match=r"sheet has int16 \(\) for told.age; the observation space uint8 \(\)"):
+        examine(tasks=[rows(nested=True, trouble="sheet")])
 
 
 COUNTED = """

@@ -21,6 +21,7 @@ class RowOptions(SuiteOptions):
     signals: bool = False
     seeds: tuple[int, ...] = ()
     trouble: str = ""
+    """As of the toy; or `sheet`: its rows are not what it observes."""
     nap_s: float = 0.0
 
 
@@ -34,7 +35,8 @@ class RowToy(SheetEnv):
         state, age = Box(-np.inf, np.inf, (6,), np.float32), Box(0, 255, (), np.uint8)
         self.observation_space = Dict({"state": state, "told": Dict({"age": age})}) if options.nested else state
         self.action_space = Box(-1.0, 1.0, (2,), np.float32)
-        seen: dict[Any, Any] = {("state",): ((6,), np.float32), ("told", "age"): ((), np.uint8)}
+        told = np.int16 if options.trouble == "sheet" else np.uint8
+        seen: dict[Any, Any] = {("state",): ((6,), np.float32), ("told", "age"): ((), told)}
         said: dict[str, Any] = {"age": ((), np.int64), "x": ((6,), np.float64), "half": ((2, 3), np.float32)}
         self.sheet = Sheet(seen if options.nested else {(): ((6,), np.float32)}, said if options.signals else {})
 

@@ -64,13 +64,24 @@ class TaskRuntime:
         self.labels = tuple(leaf.label for leaf in self.layout.leaves) if keep and self.layout else ()
         self.dummy = env.dummy_action() if task.wait_steps else None
         self.video = cfg.record.video
-        self.sheet: Sheet | None = env.sheet if isinstance(env, SheetEnv) and self.layout is not None else None
+        self.sheet = _checked_sheet(env, self.layout) if isinstance(env, SheetEnv) and self.layout else None
         """Of rows that its environments write."""
         self.skips = isinstance(env, Env) and env.skips_observations and not self.labels
 
     def leaves(self, observation: Any) -> Any:
         """The observation as it is handed on: its leaves, or the object itself."""
         return observation if self.layout is None else self.layout.split(observation)
+
+
+def _checked_sheet(env: SheetEnv, layout: Layout) -> Sheet:
+    """Raises ValueError where its rows do not hold what its observation space says."""
+    for leaf in layout.leaves:
+        cells = env.sheet.observation.get(leaf.path)
+        found = None if cells is None else (cells.shape, cells.dtype)
+        if found != (leaf.shape, leaf.dtype):
+            has = "nothing" if found is None else f"{found[1]} {found[0]}"
+            raise ValueError(f"the sheet has {has} for {leaf.label}; the observation space {leaf.dtype} {leaf.shape}")
+    return env.sheet
 
 
 class Job:

@@ -83,8 +83,7 @@ class Rounds:
         for page in pages.values():
             page.look()
         for turn in turns:
-            if host.in_time(turn.slot, turn.job, turn.elapsed):
-                self._digest(turn, pages)
+            self._digest(turn, pages)
         if not (asked or host.ready):
             host.residents.answer()
 
@@ -121,7 +120,7 @@ class Rounds:
         return Turn(slot, job, given, pulse.end(), row)
 
     def _digest(self, turn: Turn, pages: dict[TaskRuntime, Page]) -> None:
-        slot, job, given, _, row = turn
+        slot, job, given, elapsed, row = turn
         try:
             if given is None:
                 page = pages[job.runtime]
@@ -133,4 +132,5 @@ class Rounds:
         except BREAKS as problem:
             self._host.fault(slot, Outcome.ENV_ERROR, explain(problem))
             return
-        self._host.go_on(slot, job)
+        if self._host.in_time(slot, job, elapsed):
+            self._host.go_on(slot, job)
