@@ -9,7 +9,7 @@
     python -m benchmarks.endovascular soak STEPS [PROCESSES]   random commands for so many steps; the worst of them
 
 `python -m benchmarks endovascular` lets `bare` and `proctor` take turns; each of the others prints one JSON line. The
-soak of the docs is a million control steps: half an hour of one core.
+soak of the docs is a million control steps.
 """
 
 from __future__ import annotations
