@@ -56,7 +56,7 @@ def _units(vectors: np.ndarray) -> np.ndarray:
 
 def pairwise(made: Case) -> dict[str, Any]:
     """Every pairwise metric: accuracy, discriminability, consistency, robustness, variance."""
-    from proctor.metrics.goals.pairwise import group_means, mean_pairwise, own_cosines, task_variance
+    from proctor.suites.goals.metrics.pairwise import group_means, mean_pairwise, own_cosines, task_variance
 
     return {
         "accuracy": group_means(own_cosines(made.goals, made.visuals, made.offsets), made.offsets),
@@ -80,7 +80,7 @@ def bare_products(made: Case) -> list[np.ndarray]:
 
 def bare_scores(made: Case) -> None:
     """Cosines of all goals with all visuals, in the blocks of the retrieval, and nothing else."""
-    from proctor.metrics.goals.retrieval import COLUMNS, ROWS
+    from proctor.suites.goals.metrics.retrieval import COLUMNS, ROWS
 
     out = np.empty((min(ROWS, len(made.goals)), COLUMNS), np.float32)
     for row in range(0, len(made.goals), ROWS):
@@ -103,7 +103,7 @@ def naive(made: Case, pairs: int) -> float:
 
 def goals(repeats: int, tasks: int = 1000, visuals: int = 100, dim: int = 512) -> list[Row]:
     """Goal metrics of 1,000 tasks x 100 visuals x 512 against the bare matrix products and a loop over pairs."""
-    from proctor.metrics.goals.retrieval import nearest
+    from proctor.suites.goals.metrics.retrieval import nearest
 
     made = case(tasks, visuals, dim)
     ours, bare = _in_turn(repeats, lambda: pairwise(made), lambda: bare_products(made))
@@ -149,7 +149,7 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 def memory(queries: int = 10_000, visuals: int = 100_000, dim: int = 512) -> Row:
     """The largest memory that a retrieval takes beside its input, as numpy reports it."""
-    from proctor.metrics.goals.retrieval import nearest
+    from proctor.suites.goals.metrics.retrieval import nearest
 
     rng = np.random.default_rng(0)
     goals, pictures = (_units(rng.standard_normal((n, dim), dtype=np.float32)) for n in (queries, visuals))

@@ -12,9 +12,9 @@ from gymnasium.spaces import Box, Dict
 
 from proctor.plan.trial import Trial
 from proctor.policies.protocol import Batch
-from proctor.policies.waypoint_flow.cfg import NetCfg, TrunkCfg
-from proctor.policies.waypoint_flow.policy import Habits, Senses, WaypointFlowPolicy
 from proctor.policies.waypoints import Leg, Plan
+from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg, TrunkCfg
+from proctor.suites.metaworld.waypoint_flow.policy import Habits, Senses, WaypointFlowPolicy
 
 EPISODE_STEPS = 256
 STEP_S = 0.005
@@ -91,7 +91,7 @@ class LargePolicy(WaypointFlowPolicy):
     def __init__(self, size: str, rows: int, device: str = "cpu"):
         import torch
 
-        from proctor.policies.waypoint_flow.nets import Nets
+        from proctor.suites.metaworld.waypoint_flow.nets import Nets
 
         torch.manual_seed(0)
         with torch.device(device):

@@ -114,7 +114,7 @@ def measure(run: Path) -> dict[str, float]:
 def write(run: Path) -> None:
     import resource
 
-    from proctor.evaluation import write_report
+    from proctor.runs.evaluation import write_report
 
     started = time.perf_counter()
     write_report(RunDir.open(run))

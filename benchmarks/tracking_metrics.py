@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.table import Row, machine, markdown
-from proctor.metrics.tracking import Track, evaluate_tracks
+from proctor.suites.tracking.metrics import Track, evaluate_tracks
 
 JOINTS, BODIES = 29, 24
 GOALS = {1: 10.0, 2: 18.0}

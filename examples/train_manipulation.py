@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.policies.waypoint_flow.cfg import NetCfg
-from proctor.policies.waypoint_flow.demos import Demos, read_demos
+from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg
+from proctor.suites.metaworld.waypoint_flow.demos import Demos, read_demos
 
 TASKS = (
     "reach-v3",
@@ -140,8 +140,8 @@ def gathered(shows: list[tuple[int, Show]], instructions: list[str]) -> Demos:
 def train(demos: Demos, arguments: argparse.Namespace) -> None:
     import torch
 
-    from proctor.policies.waypoint_flow.checkpoint import save_nets
-    from proctor.policies.waypoint_flow.learning import LearningCfg, fit
+    from proctor.suites.metaworld.waypoint_flow.checkpoint import save_nets
+    from proctor.suites.metaworld.waypoint_flow.learning import LearningCfg, fit
 
     cfg = LearningCfg(steps=arguments.steps, batch=arguments.batch, seed=arguments.seed)
     about: dict[str, Any] = {

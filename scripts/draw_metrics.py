@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from proctor.metrics.tracking import Track, tracking_metrics
+from proctor.suites.tracking.metrics import Track, tracking_metrics
 
 GREY, BLUE, RED, SOFT = "#66727e", "#0b5fa5", "#c44e00", "#dde3e9"
 FOLDER = Path(__file__).parents[1] / "docs" / "images"

@@ -162,14 +162,14 @@ def test_every_page_is_reachable_from_the_index() -> None:
 def keys_by_page() -> dict[str, set[str]]:
     """What each page must name: keys of the config models, options, columns, registered parts."""
     from proctor.config import models
-    from proctor.goals.config import AblationCfg, BandsCfg, GoalsCfg, SelectionCfg
     from proctor.metrics import METRICS
     from proctor.policies import POLICIES
     from proctor.policies.options import ActionScaleCfg, NormalizeCfg
     from proctor.record.episode import Outcome
-    from proctor.report.tables import FIXED
+    from proctor.report.formats.tables import FIXED
     from proctor.scoring import SCORINGS
     from proctor.suites.crafter.options import CrafterOptions
+    from proctor.suites.goals.config import AblationCfg, BandsCfg, GoalsCfg, SelectionCfg
     from proctor.suites.gymnasium.options import GymnasiumOptions, SuccessCfg, VectorCfg
     from proctor.suites.tracking.options import TerminateCfg, TrackingOptions
     from proctor.suites.tracking.randomise import NoiseCfg, PushCfg, RandomiseCfg

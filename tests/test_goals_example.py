@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("crafter")
 pytest.importorskip("safetensors")
 
-from proctor.goals.collect import collect
-from proctor.goals.config import load_goals
-from proctor.goals.evaluate import evaluate
-from proctor.report.goals_model import GoalsReport, PriorReport
 from proctor.stats import Interval
+from proctor.suites.goals.collect import collect
+from proctor.suites.goals.config import load_goals
+from proctor.suites.goals.evaluate import evaluate
+from proctor.suites.goals.report.model import GoalsReport, PriorReport
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "goals.yml"
 BAD = ("untrained", "constant", "shuffled")

@@ -18,10 +18,20 @@ ROOT = Path(__file__).parents[1] / "src" / "proctor"
 GROUND = {"errors", "images", "kernels", "registry", "rendering", "spaces", "texts", "unpickle"}
 """Modules that everybody may import; they import nothing but each other."""
 
-EXAMINATION = {
-    "config", "plan", "policies", "suites", "rollout", "record", "metrics", "scoring", "stats", "report", "stopping"
-}  # fmt: skip
-"""The whole path: for the modules that put it together."""
+ROOMS = {
+    "config",
+    "plan",
+    "policies",
+    "suites",
+    "rollout",
+    "record",
+    "metrics",
+    "scoring",
+    "stats",
+    "report",
+    "verdict",
+}
+"""The whole path: for the folders that put it together."""
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -34,31 +44,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "unpickle": set(),
     "config": {"policies", "suites", "scoring"},
     "plan": {"config"},
-    "policies": {"config", "plan", "remote"},
-    "remote": set(),
-    "suites": {"config", "record"},
+    "policies": {"config", "plan", "network"},
+    "network": {"config", "plan", "policies", "rollout", "suites"},
+    "suites": {"config", "record", "metrics", "scoring", "stats", "report", "verdict", "runs", "plan", "policies"},
     "record": {"config", "plan"},
     "metrics": {"record"},
     "scoring": {"config", "record", "metrics"},
     "stats": set(),
-    "stopping": {"config", "stats"},
-    "rollout": {"config", "plan", "policies", "suites", "record", "metrics", "stopping"},
-    "report": {"comparison", "leaderboard", "config", "plan", "record", "metrics", "scoring", "stats", "stopping"},
-    "evaluation": EXAMINATION,
-    "check": EXAMINATION,
-    "serving": {"config", "plan", "policies", "remote", "rollout", "suites"},
-    "tune": {"config", "plan", "policies", "rollout", "serving", "suites"},
-    "comparison": {"config", "plan", "record", "scoring", "stats"},
-    "compare": {"comparison", "record"},
-    "leaderboard": {"comparison", "config", "record", "scoring", "stats"},
-    "sizes": {"compare", "comparison", "stats"},
-    "outcomes": {"comparison", "config", "evaluation", "plan", "record"},
-    "merge": EXAMINATION | {"evaluation"},
-    "replay": EXAMINATION | {"evaluation"},
+    "verdict": {"config", "plan", "record", "scoring", "stats"},
+    "rollout": {"config", "plan", "policies", "suites", "record", "metrics", "verdict"},
+    "report": {"config", "plan", "record", "metrics", "scoring", "stats", "verdict"},
+    "runs": ROOMS | {"network"},
     "testing": {"config", "plan", "policies", "suites", "record", "metrics"},
-    "curriculum": {"config", "record", "metrics", "stats"},
-    "training": EXAMINATION | {"curriculum", "evaluation"},
-    "goals": EXAMINATION | {"comparison", "evaluation"},
+    "training": ROOMS | {"runs"},
 }
 """Folder (or module) -> what of Proctor it may import. `cli`, `view` and the package itself may import
 anything."""
@@ -239,7 +237,7 @@ def test_the_front_door_is_light(module):
     assert run_python(f"import sys, {module}; print(*(set({heavy}) & set(sys.modules)))") == ""
 
 
-NETWORKS = tuple(f"proctor.policies.waypoint_flow.{name}" for name in ("nets", "graphs", "learning"))
+NETWORKS = tuple(f"proctor.suites.metaworld.waypoint_flow.{name}" for name in ("nets", "graphs", "learning"))
 """Modules that are written in torch, for those who have it."""
 
 

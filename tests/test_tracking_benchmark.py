@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from proctor.metrics.tracking import evaluate_tracks
+from proctor.suites.tracking.metrics import evaluate_tracks
 
 ROOT = Path(__file__).parent.parent
 

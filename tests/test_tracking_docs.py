@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from proctor.metrics import describe
-from proctor.metrics.tracking import TrackingOptions
-from proctor.metrics.tracking.evaluate import NAMES
-from proctor.scoring.tracking import TrackingV1Options
+from proctor.suites.tracking.metrics import TrackingOptions
+from proctor.suites.tracking.metrics.evaluate import NAMES
+from proctor.suites.tracking.scoring import TrackingV1Options
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "tracking-metrics.md").read_text()

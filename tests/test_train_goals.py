@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proctor.goals.contrastive import ContrastiveGoals, nets
-from proctor.goals.contrastive.checkpoint import Checkpoint, write_checkpoint
 from proctor.registry import import_file
 from proctor.suites.crafter.tasks import INSTRUCTIONS, TASKS
+from proctor.suites.goals.contrastive import ContrastiveGoals, nets
+from proctor.suites.goals.contrastive.checkpoint import Checkpoint, write_checkpoint
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SMALL = nets.Architecture(

@@ -18,7 +18,6 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from proctor.config import ConfigError, EvalConfig, config_from_dict, load_config
     from proctor.errors import InputError, ProctorError, RunError
-    from proctor.evaluation import run_evaluation
     from proctor.metrics import Metric
     from proctor.plan.trial import Trial
     from proctor.policies.padding import LeftPad
@@ -40,12 +39,13 @@ if TYPE_CHECKING:
     from proctor.record.result import TrialResult
     from proctor.record.rundir import RunDir
     from proctor.rollout.progress import CancelToken, Progress
+    from proctor.runs.evaluation import run_evaluation
     from proctor.scoring import Score, Scoring
 
 _HOME = {
     "proctor.config": ("ConfigError", "EvalConfig", "config_from_dict", "load_config"),
     "proctor.errors": ("InputError", "ProctorError", "RunError"),
-    "proctor.evaluation": ("run_evaluation",),
+    "proctor.runs.evaluation": ("run_evaluation",),
     "proctor.policies.protocol": (
         "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "Policy", "SpaceInfo", "Stage", "StageOutput",
         "StagedPolicy", "Unavailable",

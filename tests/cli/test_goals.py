@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from proctor.cli import app
 from proctor.errors import InputError
-from proctor.goals.visuals import read_visuals
+from proctor.suites.goals.visuals import read_visuals
 
 ROOMS = {"tasks": [room_task("north-east"), room_task("south-west")], "n_trials": 2}
 WORDS = {"north-east": "go north east", "south-west": {"instruction": "go south west", "paraphrases": ["south, west"]}}

@@ -14,7 +14,7 @@ from telling import Said, Tell
 
 import proctor
 from proctor import CancelToken, RunDir, config_from_dict
-from proctor.evaluation import Hooks, start
+from proctor.runs.evaluation import Hooks, start
 
 Write = Callable[..., Path]
 
@@ -264,7 +264,9 @@ def test_check_of_bad_input(tell: Tell, write: Write) -> None:
 # Interrupted -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("verb", "where"), [("check", "proctor.check.check"), ("run", "proctor.evaluation.start")])
+@pytest.mark.parametrize(
+    ("verb", "where"), [("check", "proctor.runs.check.check"), ("run", "proctor.runs.evaluation.start")]
+)
 def test_an_interrupt_is_code_130(
     tell: Tell, write: Write, monkeypatch: pytest.MonkeyPatch, verb: str, where: str
 ) -> None:

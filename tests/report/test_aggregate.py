@@ -11,7 +11,7 @@ from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.report import ReportContext, build_report
-from proctor.report.jsonfile import to_json
+from proctor.report.formats.json_file import to_json
 from proctor.report.model import Report
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from proctor.report import build_report, write_reports
 from proctor.report.console import ranked_table
-from proctor.report.files import replacing
-from proctor.report.html import to_html
-from proctor.report.markdown import escape, to_markdown
-from proctor.report.palette import DARK, LIGHT, STEPS, _between, _parse, contrast, heat_rules
+from proctor.report.draw.palette import DARK, LIGHT, STEPS, _between, _parse, contrast, heat_rules
+from proctor.report.formats.files import replacing
+from proctor.report.formats.html import to_html
+from proctor.report.formats.markdown import escape, to_markdown
 
 FILES = ("summary.csv", "trials.parquet", "report.json", "report.csv", "report.md", "report.html")
 NASTY = ["<script>alert('x')</script>", 'α | `b` & "c"; d', "a_b*c[d](e)"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from proctor.leaderboard import Gap
-from proctor.leaderboard.gaps import EXACT
-from proctor.report.leaderboard_words import gap_words, signed, value_words
+from proctor.report.leaderboard.words import gap_words, signed, value_words
 from proctor.stats import Interval
+from proctor.verdict.leaderboard import Gap
+from proctor.verdict.leaderboard.gaps import EXACT
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 
 from proctor.config.models import ScoringCfg
 from proctor.report import build_report
-from proctor.report.html import to_html
-from proctor.report.jsonfile import to_json
-from proctor.report.judgement import p_value
-from proctor.report.markdown import to_markdown
-from proctor.report.rivals import trainings
-from proctor.report.sections import letters_of
+from proctor.report.build.judgement import p_value
+from proctor.report.build.rivals import trainings
+from proctor.report.formats.html import to_html
+from proctor.report.formats.json_file import to_json
+from proctor.report.formats.markdown import to_markdown
+from proctor.report.sections.results import letters_of
 
 
 def report_of(run):

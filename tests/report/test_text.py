@@ -1,8 +1,8 @@
 import pytest
 
 from proctor.report import text
+from proctor.report.draw.svg import axis_for
 from proctor.report.model import MeanEstimate
-from proctor.report.svg import axis_for
 from proctor.stats import Interval
 
 

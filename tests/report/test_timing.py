@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proctor.report import timing
+from proctor.report.sections import timing
 
 SPENT = {"environment": 6.0, "inference": 3.0, "transfer": 0.0, "waiting": 0.02, "recording": 0.98}
 BATCH = {

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proctor import config_from_dict, run_evaluation
-from proctor.evaluation import resume
 from proctor.rollout.account import PLACES, TimeAccount
-from proctor.rollout.batching import LaneStats
+from proctor.rollout.ask.lanes import LaneStats
 from proctor.rollout.messages import Spent
+from proctor.runs.evaluation import resume
 
 SECONDS = st.floats(0, 100)
 

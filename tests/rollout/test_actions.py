@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from proctor.rollout.actions import ActionChecker
+from proctor.rollout.ask.actions import ActionChecker
 
 BOX = spaces.Box(np.array([-1, 0], np.float32), np.array([1, 5], np.float32))
 numbers = st.floats(-8, 8, width=32) | st.sampled_from([np.nan, np.inf, -np.inf])

@@ -14,9 +14,9 @@ from gymnasium.spaces import Box
 
 from proctor import Batch, Policy, Stage
 from proctor.plan.trial import Trial
-from proctor.rollout.actions import ActionChecker
-from proctor.rollout.batching import MAX_WAIT_S, Lane, Moment
-from proctor.rollout.forward import Answer, PolicyRunner, Request, TaskEntry
+from proctor.rollout.ask.actions import ActionChecker
+from proctor.rollout.ask.lanes import MAX_WAIT_S, Lane, Moment
+from proctor.rollout.ask.runner import Answer, PolicyRunner, Request, TaskEntry
 from proctor.rollout.layout import layout_of
 
 

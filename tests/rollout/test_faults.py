@@ -11,10 +11,10 @@ import pytest
 from examining import by_key, digests, examination, policy, task
 
 from proctor import InputError, RunDir, RunError, config_from_dict
-from proctor.evaluation import Finished, Hooks, resume, start
 from proctor.record.episode import Outcome
 from proctor.rollout.progress import CancelToken, Progress
-from proctor.rollout.workers import recorder
+from proctor.rollout.worker import recorder
+from proctor.runs.evaluation import Finished, Hooks, resume, start
 
 N = 16
 BAD = 123 + 7

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from proctor import Actions, Batch, Execute, Fail, Goto, Policy, Stage, StagedPolicy, StageOutput
 from proctor.plan.trial import Trial
-from proctor.rollout.actions import ActionChecker
-from proctor.rollout.forward import PolicyRunner, Request, Stream, TaskEntry
+from proctor.rollout.ask.actions import ActionChecker
+from proctor.rollout.ask.runner import PolicyRunner, Request, Stream, TaskEntry
 from proctor.rollout.layout import layout_of
 
 CHECKER = ActionChecker(Box(-np.inf, np.inf, (1,), np.float64), clip=False)

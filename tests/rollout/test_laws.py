@@ -22,9 +22,9 @@ from examining import TOYS, by_key, digests, policy, task
 from onnx import TensorProto, helper, numpy_helper
 
 from proctor import RunDir, config_from_dict
-from proctor.evaluation import Hooks, resume, start
 from proctor.registry import import_object
 from proctor.rollout.progress import Progress
+from proctor.runs.evaluation import Hooks, resume, start
 
 N = 6
 

@@ -9,7 +9,7 @@ import numpy as np
 from proctor.plan.trial import Trial
 from proctor.record.episode import Episode, Outcome
 from proctor.record.result import TrialResult
-from proctor.rollout.workers.recorder import Finished, Recorder
+from proctor.rollout.worker.recorder import Finished, Recorder
 
 
 def recorded(folder: Path, ends: bytes = b"first last", **constants: np.ndarray) -> TrialResult:

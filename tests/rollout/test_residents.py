@@ -10,8 +10,8 @@ import pytest
 from examining import digests, examination, policy, task
 
 from proctor import Outcome, RunDir, RunError, config_from_dict
-from proctor.evaluation import Hooks, start
 from proctor.rollout.progress import Progress
+from proctor.runs.evaluation import Hooks, start
 
 PLACES = """
 import os

@@ -12,9 +12,9 @@ from row_worlds import RowOptions, RowToy
 
 from proctor import Outcome, RunDir, config_from_dict
 from proctor.errors import InputError
-from proctor.evaluation import Hooks, start
 from proctor.rollout.progress import Progress
-from proctor.rollout.workers.rounds import Page
+from proctor.rollout.worker.rounds import Page
+from proctor.runs.evaluation import Hooks, start
 from proctor.testing import EnvConformance
 
 SUPPORT = Path(__file__).parents[1] / "support"

@@ -16,8 +16,8 @@ from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import Stage
 from proctor.policies.rows import pick_rows, sample_batch
 from proctor.policies.stages import stages_of
-from proctor.rollout.actions import ActionChecker
-from proctor.rollout.forward import PolicyRunner, Request, TaskEntry
+from proctor.rollout.ask.actions import ActionChecker
+from proctor.rollout.ask.runner import PolicyRunner, Request, TaskEntry
 from proctor.rollout.layout import layout_of
 
 N = 5

@@ -15,8 +15,8 @@ import yaml
 from examining import by_key, examination, policy, task, timeless
 
 from proctor import CancelToken, InputError, RunDir, config_from_dict
-from proctor.evaluation import Finished, Hooks, resume, start
 from proctor.rollout import engine
+from proctor.runs.evaluation import Finished, Hooks, resume, start
 
 Examine = Callable[..., RunDir]
 PAIR = {"agents": [policy("Upward"), {"name": "idle", "policy": "zero"}], "n_trials": 80}

@@ -11,7 +11,7 @@ import pytest
 from column_worlds import ColumnOptions, ColumnToys
 from examining import digests, policy, task
 
-import proctor.rollout.workers.batch as batch_module
+import proctor.rollout.worker.batch as batch_module
 from proctor import Outcome, RunDir
 from proctor.record.builder import EpisodeBuilder
 from proctor.testing import BatchEnvConformance

@@ -18,7 +18,7 @@ from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import score_batch
-from proctor.scoring.weighted import DefaultV1
+from proctor.suites.endovascular.scoring import DefaultV1
 
 NAMES = ("wall_wire_force_norm_max", "wall_collision_force_norm_max", "wall_lcp_max_abs_max", "tip_speed_max_mm_s",
          "tip_jerk_p95_mm_s3", "emd")  # fmt: skip

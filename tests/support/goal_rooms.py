@@ -15,7 +15,7 @@ import yaml
 from gymnasium.spaces import Box
 
 from proctor import Batch, Policy
-from proctor.goals import GoalModel
+from proctor.suites.goals import GoalModel
 
 HERE = Path(__file__)
 CORNERS = {"north-east": (1, 1), "north-west": (-1, 1), "south-east": (1, -1), "south-west": (-1, -1)}

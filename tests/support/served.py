@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from proctor import config_from_dict
-from proctor.remote.front import FrontCfg
-from proctor.remote.wire import decode, encode
-from proctor.serving import Offer, ServeCfg
+from proctor.network.front import FrontCfg
+from proctor.network.offer import Offer, ServeCfg
+from proctor.network.wire import decode, encode
 
 Serve = Callable[[asyncio.Event, Callable[[str], None]], Any]
 

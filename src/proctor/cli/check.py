@@ -19,9 +19,9 @@ def check_command(
 
     Exit code 2 if a run would fail or its numbers would mean nothing.
     """
-    from proctor.check import check
     from proctor.cli.progress import duration
     from proctor.config import load_config
+    from proctor.runs.check import check
 
     cfg = load_config(config, sets or [])
     found = check(cfg)

@@ -13,9 +13,9 @@ import typer
 from proctor.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
-    from proctor.compare import Compared
-    from proctor.comparison import Gate
-    from proctor.report.compare_page import CompareReport
+    from proctor.report.compare.page import CompareReport
+    from proctor.verdict.compare import Compared
+    from proctor.verdict.comparison import Gate
 
 WORSE = 3
 
@@ -52,8 +52,8 @@ def compare_command(
     Within one run, or between runs of one protocol. Writes compare.json, compare.md and compare.html. Exit codes: 0
     compared, 2 bad input or different protocols, 3 worse (with --fail-if-worse).
     """
-    from proctor.compare import Options, compare, gates
     from proctor.errors import InputError
+    from proctor.verdict.compare import Options, compare, gates
 
     if on not in ("success", "score"):
         raise InputError(f'--on {on}: expected "success" or "score"')
@@ -69,7 +69,7 @@ def compare_command(
 
 
 def _report(found: Compared, paths: list[str], rulings: list[Gate], failed: bool | None) -> CompareReport:
-    from proctor.report.compare_page import CompareReport
+    from proctor.report.compare.page import CompareReport
 
     runs = {
         run.label: f"{run.cfg.name}: {len(run.cfg.agents)} agents, {len(run.cfg.tasks)} tasks, scoring "
@@ -90,7 +90,7 @@ def _report(found: Compared, paths: list[str], rulings: list[Gate], failed: bool
 
 def _write(report: CompareReport, folder: Path) -> Path:
     from proctor.errors import InputError
-    from proctor.report.compare_page import write_comparison
+    from proctor.report.compare.page import write_comparison
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -101,8 +101,8 @@ def _write(report: CompareReport, folder: Path) -> Path:
 
 
 def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
-    from proctor.report.compare_page import to_json
-    from proctor.report.judgement import gate_sentence
+    from proctor.report.build.judgement import gate_sentence
+    from proctor.report.compare.page import to_json
 
     if as_json:
         typer.echo(json.dumps(to_json(report), allow_nan=False))
@@ -110,7 +110,7 @@ def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) ->
     if not quiet:
         from rich.console import Console
 
-        from proctor.report.compare_console import pairs_table, standings_table
+        from proctor.report.compare.console import pairs_table, standings_table
 
         console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
         console.print(standings_table(report.comparison))

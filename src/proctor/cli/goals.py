@@ -13,8 +13,8 @@ from proctor.cli.options import Json, Quiet, RunPath, Sets, stop_signals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from proctor.evaluation import Hooks
-    from proctor.report.goals_model import GoalsReport
+    from proctor.runs.evaluation import Hooks
+    from proctor.suites.goals.report.model import GoalsReport
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file with a section `goals`.")]
 
@@ -33,8 +33,8 @@ def collect_command(config: Config, sets: Sets = None, as_json: Json = False, qu
 
     Goes on where it was stopped: only what is missing is run and encoded. Exit code 1 where a task has no success.
     """
-    from proctor.goals.collect import collect
-    from proctor.goals.config import load_goals
+    from proctor.suites.goals.collect import collect
+    from proctor.suites.goals.config import load_goals
 
     cfg, goals = load_goals(config, sets or [])
     done = _followed(lambda hooks: collect(cfg, goals, hooks), as_json, quiet)
@@ -66,8 +66,8 @@ def evaluate_command(
 
     Writes goals.json, goals.csv, goals.md and goals.html into a run folder.
     """
-    from proctor.goals.config import load_goals
-    from proctor.goals.evaluate import evaluate
+    from proctor.suites.goals.config import load_goals
+    from proctor.suites.goals.evaluate import evaluate
 
     cfg, goals = load_goals(config, sets or [])
     done = _followed(lambda hooks: evaluate(cfg, goals, hooks, run), as_json, quiet)
@@ -80,7 +80,7 @@ def evaluate_command(
 @goals_app.command("report")
 def report_command(run: RunPath, as_json: Json = False, quiet: Quiet = False) -> None:
     """Compute every number of an evaluation again from its records: no model, no simulator."""
-    from proctor.goals.evaluate import report
+    from proctor.suites.goals.evaluate import report
 
     _show(report(run), Path(run), as_json=as_json, quiet=quiet)
 
@@ -93,8 +93,8 @@ def import_command(
 ) -> None:
     """Make success visuals of an older grouped pickle. Nothing in it is run."""
     from proctor.errors import InputError
-    from proctor.goals.legacy import read_grouped_pickle
-    from proctor.goals.visuals import INDEX, write_visuals
+    from proctor.suites.goals.legacy import read_grouped_pickle
+    from proctor.suites.goals.visuals import INDEX, write_visuals
 
     if (folder / INDEX).exists():
         raise InputError(f"{folder} has success visuals already; name another folder")
@@ -106,8 +106,8 @@ def import_command(
 
 def _followed(work: Callable[[Hooks], T], as_json: bool, quiet: bool) -> T:
     from proctor.cli.progress import make_display
-    from proctor.evaluation import Hooks
     from proctor.rollout.progress import CancelToken
+    from proctor.runs.evaluation import Hooks
 
     cancel = CancelToken()
     display = make_display(as_json, quiet)
@@ -116,9 +116,9 @@ def _followed(work: Callable[[Hooks], T], as_json: bool, quiet: bool) -> T:
 
 
 def _show(report: GoalsReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
-    from proctor.report.goals_files import to_json
-    from proctor.report.goals_findings import findings, number_words, verdict
-    from proctor.report.goals_model import DIMENSIONS
+    from proctor.suites.goals.report.files import to_json
+    from proctor.suites.goals.report.findings import findings, number_words, verdict
+    from proctor.suites.goals.report.model import DIMENSIONS
 
     if as_json:
         typer.echo(json.dumps(to_json(report), allow_nan=False))

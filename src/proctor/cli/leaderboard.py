@@ -14,7 +14,7 @@ from proctor.cli.options import Json, Quiet
 from proctor.cli.score import numbers_by_name
 
 if TYPE_CHECKING:
-    from proctor.leaderboard import Leaderboard
+    from proctor.verdict.leaderboard import Leaderboard
 
 
 def leaderboard_command(
@@ -36,14 +36,14 @@ def leaderboard_command(
     Of one run, or of several whose protocol, seeds and versions are the same. Writes leaderboard.json, .csv, .md and
     .html. Exit codes: 0 ranked, 2 bad input or runs that differ.
     """
-    from proctor.leaderboard import Options, leaderboard
+    from proctor.verdict.leaderboard import Options, leaderboard
 
     weights = numbers_by_name("--weight", "TASK", weight or [])
     board = leaderboard(runs, Options(weights=weights, level=level))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     folder = _write(board, out or Path(runs[-1]), now)
     if as_json:
-        from proctor.report.leaderboard import to_json
+        from proctor.report.leaderboard.files import to_json
 
         typer.echo(json.dumps(to_json(board, now), allow_nan=False))
         return
@@ -52,7 +52,7 @@ def leaderboard_command(
 
 def _write(board: Leaderboard, folder: Path, now: str) -> Path:
     from proctor.errors import InputError
-    from proctor.report.leaderboard import write_leaderboard
+    from proctor.report.leaderboard.files import write_leaderboard
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,12 +63,12 @@ def _write(board: Leaderboard, folder: Path, now: str) -> Path:
 
 
 def _show(board: Leaderboard, folder: Path, *, quiet: bool) -> None:
-    from proctor.report.leaderboard_words import advice_words, verdict
+    from proctor.report.leaderboard.words import advice_words, verdict
 
     if not quiet:
         from rich.console import Console
 
-        from proctor.report.leaderboard_console import ranked_table
+        from proctor.report.leaderboard.console import ranked_table
 
         Console(highlight=False, width=None if sys.stdout.isatty() else 140).print(ranked_table(board))
         for entry in board.entries:

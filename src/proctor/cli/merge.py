@@ -11,7 +11,7 @@ def merge_command(
     runs: Annotated[list[str], typer.Argument(metavar="RUN RUN ...", help="Run folders made with run --shard.")],
 ) -> None:
     """Join the folders of a sharded run into a new one and write its reports."""
-    from proctor.merge import merge
+    from proctor.runs.merge import merge
 
     merged = merge(runs)
     with merged.ledger() as ledger:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from proctor.evaluation import Finished, Hooks
     from proctor.rollout.progress import CancelToken
+    from proctor.runs.evaluation import Finished, Hooks
 
 Sets = Annotated[
     list[str] | None,
@@ -28,8 +28,8 @@ RunPath = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
 def follow(work: Callable[[Hooks], Finished], *, as_json: bool, quiet: bool) -> NoReturn:
     """Run a session with a progress display, show its result, and exit with its code."""
     from proctor.cli.progress import make_display
-    from proctor.evaluation import Hooks
     from proctor.rollout.progress import CancelToken
+    from proctor.runs.evaluation import Hooks
 
     cancel = CancelToken()
     display = make_display(as_json, quiet)

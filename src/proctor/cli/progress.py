@@ -12,8 +12,8 @@ from proctor.rollout.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from proctor.evaluation import Finished
     from proctor.report import ReportContext
+    from proctor.runs.evaluation import Finished
 
 PLAIN_EVERY_S = 5.0
 MAX_AGENTS_SHOWN = 12
@@ -146,7 +146,7 @@ def _note(p: Progress) -> str:
 
 
 def _where_time_went(context: ReportContext) -> Iterator[str]:
-    from proctor.report.timing import batch_words, time_words
+    from proctor.report.sections.timing import batch_words, time_words
 
     if words := time_words(context.spent):
         yield f"time of slots: {words}"

@@ -19,7 +19,7 @@ def replay_command(
 
     Exit code 1 if it does not: the environment or the policy is not reproducible, or something was changed since.
     """
-    from proctor.replay import replay
+    from proctor.runs.replay import replay
 
     done = replay(run, trial, video)
     if not done.equal:

@@ -28,8 +28,8 @@ def run_command(
     """
     from proctor.cli.trust import confirmed
     from proctor.config import load_config
-    from proctor.evaluation import start
     from proctor.plan.plan import Shard
+    from proctor.runs.evaluation import start
 
     if (config is None) == (config_option is None):
         raise InputError("name one config file: proctor run CONFIG")

@@ -26,8 +26,8 @@ def score_command(run: RunPath, sets: Sets = None, weights: Weights = None, as_j
     weights of terms: --weights goal_scored=5 --weights offside=-1.
     """
     from proctor.cli.report import show
-    from proctor.evaluation import score
     from proctor.record.rundir import RunDir
+    from proctor.runs.evaluation import score
 
     show(RunDir.open(run), score(run, sets or [], numbers_by_name("--weights", "TERM", weights or [])), as_json)
 

@@ -28,8 +28,8 @@ def serve_command(
     `policy: remote` examines it from another process or machine, with the bytes that it has here.
     """
     from proctor.config import load_config
-    from proctor.remote.front import FrontCfg
-    from proctor.serving import ServeCfg, choose_agent, serve_agent
+    from proctor.network.front import FrontCfg
+    from proctor.network.offer import ServeCfg, choose_agent, serve_agent
 
     cfg = load_config(config, sets or [])
     name = choose_agent(cfg, agent).name

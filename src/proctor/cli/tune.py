@@ -13,7 +13,7 @@ from proctor.cli.options import Json, Sets
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from proctor.tune import Tuning
+    from proctor.runs.tune import Tuning
 
 
 def tune_command(
@@ -31,7 +31,7 @@ def tune_command(
     and no result depends on these settings.
     """
     from proctor.config import load_config
-    from proctor.tune import TuneCfg, tune, yaml_lines
+    from proctor.runs.tune import TuneCfg, tune, yaml_lines
 
     cfg = load_config(config, sets or [])
     found = tune(cfg, TuneCfg(seconds, most_parallel), lambda what: print(what, file=sys.stderr))

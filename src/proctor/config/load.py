@@ -17,10 +17,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from proctor.config.agents import resolve_agents
-from proctor.config.benchmark import translate_benchmark
 from proctor.config.models import EvalConfig, ScoringCfg
 from proctor.config.overrides import override
-from proctor.config.parallel import is_parallel_form, translate_parallel
 from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.plain import plain
 from proctor.config.problems import Problems, did_you_mean, shown
@@ -31,6 +29,8 @@ from proctor.config.tools import check_tools
 from proctor.config.validate import validate
 from proctor.config.yaml_source import parse
 from proctor.errors import InputError
+from proctor.suites.endovascular.forms import translate_benchmark
+from proctor.suites.libero.forms import is_parallel_form, translate_parallel
 
 _AGENT_STANDIN = {"name": "agent", "policy": "random"}
 _TASK_STANDIN = {"name": "task", "suite": "gymnasium"}

@@ -144,7 +144,7 @@ class LimitsCfg(Frozen):
 
 
 class StopCfg(Frozen):
-    """When trials may end before all are run (`proctor.stopping`): by `compare` or by `interval_width`."""
+    """When trials may end before all are run (`proctor.verdict.stopping`): by `compare` or by `interval_width`."""
 
     compare: tuple[str, str] | None = None
     """Two agents: stop as soon as it is settled which of them succeeds more often."""

@@ -15,8 +15,8 @@ from proctor.metrics.terms import PAID, last_terms, term_of
 from proctor.record.episode import Episode
 from proctor.registry import Registry, import_object
 
-_MOTION, _SAFETY = "proctor.metrics.motion", "proctor.metrics.safety"
-_TRACKING = "proctor.metrics.tracking.recorded"
+_MOTION, _SAFETY = "proctor.metrics.motion", "proctor.suites.endovascular.metrics.safety"
+_TRACKING = "proctor.suites.tracking.metrics.recorded"
 
 METRICS = Registry(
     "metric",

@@ -21,6 +21,9 @@ from pydantic import Field, field_validator, model_validator
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
+from proctor.network import fields
+from proctor.network.client import Client, ClientCfg, Reply, ServerError, ServerLost
+from proctor.network.wire import WireError, encode
 from proctor.plan.trial import Trial
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
@@ -39,9 +42,6 @@ from proctor.policies.protocol import (
 )
 from proctor.policies.stages import ACT
 from proctor.registry import nearest
-from proctor.remote import fields
-from proctor.remote.client import Client, ClientCfg, Reply, ServerError, ServerLost
-from proctor.remote.wire import WireError, encode
 
 PIPELINE = ("normalize", "observation_order", "action_scale")
 

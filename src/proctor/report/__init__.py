@@ -1,6 +1,6 @@
 """Reports: from finished trials to files that people and programs read."""
 
-from proctor.report.aggregate import build_report
+from proctor.report.build.aggregate import build_report
 from proctor.report.model import Report, ReportContext
 from proctor.report.write import write_batches, write_reports
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from proctor.report import text
 from proctor.report.model import Report
-from proctor.report.sections import letters_of
+from proctor.report.sections.results import letters_of
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from proctor.comparison import Comparison
 from proctor.metrics import MetricInfo
-from proctor.report.vessel_model import Passage
 from proctor.stats import Interval, Profile
-from proctor.stopping import Stop
+from proctor.suites.endovascular.report.model import Passage
+from proctor.verdict.comparison import Comparison
+from proctor.verdict.stopping import Stop
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ReportContext:
     duration_s: float | None = None
     batch: Mapping[str, Any] | None = None
     spent: Mapping[str, float] | None = None
-    """Slot-seconds by place (`proctor.report.timing`)."""
+    """Slot-seconds by place (`proctor.report.sections.timing`)."""
     notes: tuple[str, ...] = ()
     base: Path | None = None
     level: float = 0.95

@@ -9,18 +9,18 @@ from pathlib import Path
 from proctor.config.models import EvalConfig
 from proctor.record.batch import TrialBatch, batched
 from proctor.record.result import TrialResult
-from proctor.report.accumulate import Columns
-from proctor.report.aggregate import report_of
-from proctor.report.files import write_text
-from proctor.report.html import to_html
-from proctor.report.joint_errors import read_joint_errors
-from proctor.report.jsonfile import write_json
-from proctor.report.markdown import to_markdown
+from proctor.report.build.accumulate import Columns
+from proctor.report.build.aggregate import report_of
+from proctor.report.formats.files import write_text
+from proctor.report.formats.html import to_html
+from proctor.report.formats.json_file import write_json
+from proctor.report.formats.markdown import to_markdown
+from proctor.report.formats.tables import TrialTable, write_agents, write_trials
 from proctor.report.model import Report, ReportContext
-from proctor.report.tables import TrialTable, write_agents, write_trials
-from proctor.report.vessel_png import write_pictures
-from proctor.report.vessel_records import read_passages
 from proctor.scoring import make_scoring
+from proctor.suites.endovascular.report.png import write_pictures
+from proctor.suites.endovascular.report.records import read_passages
+from proctor.suites.tracking.report.joint_errors import read_joint_errors
 
 
 def write_reports(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from proctor.rollout.batching import LaneStats
+from proctor.rollout.ask.lanes import LaneStats
 from proctor.rollout.messages import Spent
 
 PLACES = ("environment", "inference", "transfer", "waiting", "recording")

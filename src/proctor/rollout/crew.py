@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from proctor.config.models import EvalConfig
 from proctor.errors import RunError
+from proctor.rollout.backends.base import Lost, Worker
+from proctor.rollout.backends.inline import InlineWorker
+from proctor.rollout.backends.process import ProcessWorker
 from proctor.rollout.layout import Layout
 from proctor.rollout.messages import Close, Event
 from proctor.rollout.slots import Slot
-from proctor.rollout.workers.base import Lost, Worker
-from proctor.rollout.workers.inline import InlineWorker
-from proctor.rollout.workers.job import HostCfg
-from proctor.rollout.workers.process import ProcessWorker
+from proctor.rollout.worker.trial import HostCfg
 
 MAX_FRUITLESS_DEATHS = 5
 

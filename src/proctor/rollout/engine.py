@@ -28,12 +28,13 @@ from proctor.record.episode import Outcome
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.rollout.account import TimeAccount
-from proctor.rollout.actions import ActionChecker
-from proctor.rollout.agents import AgentRuntime
-from proctor.rollout.batching import Lane, LaneStats, Moment
+from proctor.rollout.ask.actions import ActionChecker
+from proctor.rollout.ask.agents import AgentRuntime
+from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
+from proctor.rollout.ask.runner import MAX_HOPS, Answer, TaskEntry, endless, setback
+from proctor.rollout.backends.base import Lost
 from proctor.rollout.collecting import collecting_seldom
 from proctor.rollout.crew import Crew, Member
-from proctor.rollout.forward import MAX_HOPS, Answer, TaskEntry, endless, setback
 from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.layout import layout_of
 from proctor.rollout.messages import (
@@ -57,9 +58,8 @@ from proctor.rollout.slots import Slot, SlotState
 from proctor.rollout.stopper import Stopper
 from proctor.rollout.supervisor import Supervisor
 from proctor.rollout.wake import Waker
-from proctor.rollout.workers.base import Lost
-from proctor.rollout.workers.job import HostCfg
-from proctor.rollout.workers.pulse import ALL_SLOTS
+from proctor.rollout.worker.pulse import ALL_SLOTS
+from proctor.rollout.worker.trial import HostCfg
 
 WATCH_S = 0.05
 OBSERVE_S = 0.2

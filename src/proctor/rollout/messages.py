@@ -14,7 +14,7 @@ from proctor.plan.trial import Trial
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
-from proctor.rollout.batching import LaneStats
+from proctor.rollout.ask.lanes import LaneStats
 
 
 class Probe(NamedTuple):

@@ -13,10 +13,10 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from proctor.plan.trial import Trial
-from proctor.rollout.forward import Request, TaskEntry
+from proctor.rollout.ask.runner import Request, TaskEntry
 
 if TYPE_CHECKING:
-    from proctor.rollout.agents import AgentRuntime
+    from proctor.rollout.ask.agents import AgentRuntime
     from proctor.rollout.crew import Member
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from proctor.config.models import EvalConfig
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
-from proctor.stopping import Stop, Stopping
+from proctor.verdict.stopping import Stop, Stopping
 
 Key = tuple[str, str, int]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from proctor.scoring.plain import ReturnScoring, SuccessScoring
 from proctor.scoring.protocol import Scoring
-from proctor.scoring.weighted import DefaultV1, RankingV1
+from proctor.suites.endovascular.scoring import DefaultV1, RankingV1
 
 FORCES = ("wall_wire_force_norm_max", "wall_collision_force_norm_max")
 LCP, SPEED, JERK = "wall_lcp_max_abs_max", "tip_speed_max_mm_s", "tip_jerk_p95_mm_s3"

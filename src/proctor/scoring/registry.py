@@ -14,12 +14,12 @@ SCORINGS = Registry(
     "scoring",
     "proctor.scorings",
     {
-        "default_v1": "proctor.scoring.weighted:DefaultV1",
-        "ranking_v1": "proctor.scoring.weighted:RankingV1",
+        "default_v1": "proctor.suites.endovascular.scoring:DefaultV1",
+        "ranking_v1": "proctor.suites.endovascular.scoring:RankingV1",
         "success": "proctor.scoring.plain:SuccessScoring",
         "return": "proctor.scoring.plain:ReturnScoring",
-        "tracking_v1": "proctor.scoring.tracking:TrackingV1",
-        "terminal": "proctor.scoring.terminal:TerminalScoring",
+        "tracking_v1": "proctor.suites.tracking.scoring:TrackingV1",
+        "terminal": "proctor.suites.soccer.scoring.terminal:TerminalScoring",
     },
 )
 

@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from proctor.curriculum import Curriculum, CurriculumUpdate, SamplesMotions, SamplesTrajectories
 from proctor.errors import InputError
+from proctor.training.curriculum import Curriculum, CurriculumUpdate, SamplesMotions, SamplesTrajectories
 from proctor.training.loggers.base import Logger
 from proctor.training.schedule import EveryNSteps
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from proctor.metrics.tracking import Track
+from proctor.suites.tracking.metrics import Track
 from proctor.suites.tracking.rendering import SimulatorOrder, TrackingRenderer, qpos_from
 from proctor.suites.tracking.robot import Robot
 from proctor.training.lent import MotionSource

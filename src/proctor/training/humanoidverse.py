@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError, MissingExtra
-from proctor.metrics.tracking import Track
 from proctor.suites.tracking import frames
+from proctor.suites.tracking.metrics import Track
 from proctor.training.lent import QuaternionOrder, Starts, WorldState
 
 BackwardObservation = Callable[[Any, int], Mapping[str, Any]]

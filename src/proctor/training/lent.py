@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.metrics.tracking import Track
+from proctor.suites.tracking.metrics import Track
 
 QuaternionOrder = Literal["wxyz", "xyzw"]
 

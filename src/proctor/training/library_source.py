@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.metrics.tracking import Track
+from proctor.suites.tracking.metrics import Track
 from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.observations import reference_observations
 from proctor.suites.tracking.robot import Robot

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from proctor.metrics.tracking.evaluate import NAMES
 from proctor.registry import nearest
+from proctor.suites.tracking.metrics.evaluate import NAMES
 from proctor.suites.tracking.options import DEFAULT_GROUPS, Group, TrackingOptions
 
 

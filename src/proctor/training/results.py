@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from proctor.metrics.tracking import Track, summarize
-from proctor.metrics.tracking.recorded import TrackingMetric
+from proctor.suites.tracking.metrics import Track, summarize
+from proctor.suites.tracking.metrics.recorded import TrackingMetric
 
 
 @dataclass(frozen=True)

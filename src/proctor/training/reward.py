@@ -21,8 +21,8 @@ import numpy as np
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from proctor.errors import InputError
-from proctor.metrics.tracking import summarize
 from proctor.policies.arrays import beside, no_gradients
+from proctor.suites.tracking.metrics import summarize
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.tasks import DEFAULT_TASKS, Limbs, PostureReader, TaskReward, parse_task, task_rewards
 from proctor.training.callback import Metrics, log_keys

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from proctor.metrics.tracking import Track
+from proctor.suites.tracking.metrics import Track
 from proctor.training.lent import Fit, LentEnvironment, MotionSource, Starts
 from proctor.training.tape import Tape, episode_track
 

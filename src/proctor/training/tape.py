@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from proctor.metrics.tracking import Track
 from proctor.policies.arrays import beside, to_host, zero_rows
+from proctor.suites.tracking.metrics import Track
 from proctor.training.lent import Fit, WorldState
 
 

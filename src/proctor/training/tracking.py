@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.metrics.tracking import Track, evaluate_tracks, summarize
 from proctor.policies.protocol import SpaceInfo
+from proctor.suites.tracking.metrics import Track, evaluate_tracks, summarize
 from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import driver_for, extract_model
 from proctor.training.keeping import undisturbed

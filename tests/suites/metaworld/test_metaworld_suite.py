@@ -16,9 +16,9 @@ from metaworld.env_dict import ALL_V3_ENVIRONMENTS, MT10_V3
 
 from proctor import InputError, RunDir, config_from_dict, run_evaluation
 from proctor.config import ConfigError
-from proctor.evaluation import resume
 from proctor.plan.trial import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
+from proctor.runs.evaluation import resume
 from proctor.suites import make_env
 from proctor.suites.metaworld.agents import Expert
 from proctor.suites.metaworld.env import MetaworldEnv

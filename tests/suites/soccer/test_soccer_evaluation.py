@@ -14,9 +14,9 @@ from examining import examination
 from official_soccer import official, own_function
 
 from proctor import ConfigError, config_from_dict, run_evaluation
-from proctor.check import check
 from proctor.errors import InputError
-from proctor.evaluation import resume, score
+from proctor.runs.check import check
+from proctor.runs.evaluation import resume, score
 from proctor.suites.soccer.env import SoccerEnv
 from proctor.suites.soccer.evaluating import Evaluation
 from proctor.suites.soccer.options import EvaluationCfg, SoccerOptions

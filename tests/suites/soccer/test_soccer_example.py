@@ -9,7 +9,7 @@ from official_soccer import official
 
 from proctor import load_config, run_evaluation
 from proctor.registry import import_file
-from proctor.scoring.terminal import TerminalScoring
+from proctor.suites.soccer.scoring.terminal import TerminalScoring
 from proctor.suites.soccer.seeds import match_seed
 from proctor.suites.soccer.tasks import TASKS
 

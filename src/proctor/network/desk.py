@@ -1,0 +1,171 @@
+"""Answers to requests: of our own client, trial by trial, and of any other, where a connection is one long episode."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from proctor.network import fields
+from proctor.network.front import Refusal
+from proctor.network.pump import Pump
+from proctor.network.seats import Seat, Seats
+from proctor.plan.trial import Trial
+from proctor.policies.protocol import Execute, Fail, Goto, Unavailable
+from proctor.rollout.ask.runner import Answer, TaskEntry
+
+MAX_HOPS = 64
+"""Stages that a policy may ask for one after the other without an action."""
+
+
+Tasks = Mapping[str, tuple[TaskEntry, Any]]
+"""What forwards need of a task, and its observation space."""
+
+
+class AgentDesk:
+    """One agent for all callers. `tasks` are those that it knows; a caller that does not say which means the first."""
+
+    def __init__(self, pump: Pump, tasks: Tasks, metadata: dict[str, Any], most_trials: int):
+        self.pump, self.tasks, self.metadata = pump, tasks, metadata
+        self.seats = Seats(most_trials)
+        self._streams: dict[int, Seat] = {}
+        self._base_seed = int(metadata["base_seed"])
+
+    async def answer(self, caller: int, message: dict[Any, Any]) -> dict[str, Any]:
+        return await (self._trial if fields.TRIAL in message else self._stream)(caller, message)
+
+    def left(self, caller: int) -> None:
+        self._streams.pop(caller, None)
+        self.seats.hung_up(caller)
+        self.pump.forget(caller)
+
+    # Proctor's own client -----------------------------------------------------------------------------------------
+
+    async def _trial(self, caller: int, message: dict[Any, Any]) -> dict[str, Any]:
+        session, trial, asked = _identity(message)
+        (task, space), stage = self._task(trial.task), self._stage(message.get(fields.STAGE))
+        leaves = leaves_of_message(task, space, message)
+        self.seats.called(session, caller)
+        if asked == 0:
+            seat = Seat(trial, task, stage)
+            self.seats.take(session, trial, seat)
+        else:
+            found = self.seats.find(session, trial)
+            if found is None or found.asked != asked:
+                return {fields.RESTART: f"the server does not know trial {trial.key} as one that asked {asked} times"}
+            seat = found
+        seat.asked += 1
+        answer = await self.pump.ask(seat, stage, leaves, caller)
+        reply = _reply(answer)
+        if fields.ACTIONS not in reply and fields.GOTO not in reply:
+            self.seats.leave(session, trial)
+        return reply
+
+    def _task(self, name: str) -> tuple[TaskEntry, Any]:
+        if name not in self.tasks:
+            raise Refusal(f'unknown task "{name}"; this server knows {", ".join(self.tasks)}')
+        return self.tasks[name]
+
+    def _stage(self, name: Any) -> str:
+        lanes = self.pump.runtime.lanes
+        if name not in lanes:
+            raise Refusal(f"unknown stage {name!r}; the policy's stages are {', '.join(lanes)}")
+        return name
+
+    # Any other client ---------------------------------------------------------------------------------------------
+
+    async def _stream(self, caller: int, message: dict[Any, Any]) -> dict[str, Any]:
+        seat = self._streams.get(caller)
+        if seat is None:
+            name, (task, _) = next(iter(self.tasks.items()))
+            trial = Trial(self.metadata["agent"], name, caller, self._base_seed + caller)
+            seat = self._streams[caller] = Seat(trial, task, self.pump.runtime.first_stage)
+        began = time.monotonic()
+        leaves = leaves_of_message(*self.tasks[seat.wish.trial.task], message)
+        for _ in range(MAX_HOPS):
+            answer = await self.pump.ask(seat, seat.stage, leaves, caller)
+            match answer.decision:
+                case Execute(actions, then):
+                    seat.stage = then
+                    timing = {"infer_ms": 1000.0 * (time.monotonic() - began)}
+                    return {fields.ACTIONS: np.ascontiguousarray(actions), "server_timing": timing}
+                case Goto(stage):
+                    seat.stage = stage
+                case Fail(reason) | Unavailable(reason):
+                    raise Refusal(reason)
+                case _:
+                    raise Refusal(answer.error or "the policy gave no answer")
+        raise Refusal(f"the policy went through {MAX_HOPS} stages without an action; last {seat.stage}")
+
+
+def _reply(answer: Answer) -> dict[str, Any]:
+    match answer.decision:
+        case Execute(actions, then):
+            return {fields.ACTIONS: np.ascontiguousarray(actions), fields.THEN: then}
+        case Goto(stage):
+            return {fields.GOTO: stage}
+        case Fail(reason):
+            return {fields.FAIL: reason}
+        case Unavailable(reason):
+            return {fields.RESTART: reason}
+        case _:
+            return {fields.ERROR: answer.error or "the policy gave no answer"}
+
+
+def _identity(message: dict[Any, Any]) -> tuple[str, Trial, int]:
+    """Session, trial and how often it has asked. Raises Refusal where something is missing or of another kind."""
+    told, seed = message[fields.TRIAL], message.get(fields.SEED)
+    kinds = {"session": str, "agent": str, "task": str, "index": int, "asked": int}
+    if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
+        raise Refusal(f"found {fields.TRIAL} {told!r}; expected a map with {', '.join(kinds)}")
+    if type(seed) is not int or min(seed, told["index"], told["asked"]) < 0:
+        raise Refusal(f"found {fields.SEED} {seed!r} and {fields.TRIAL} {told!r}; expected whole numbers from 0 on")
+    return told["session"], Trial(told["agent"], told["task"], told["index"], seed), told["asked"]
+
+
+def leaves_of_message(task: TaskEntry, space: Any, message: dict[Any, Any]) -> Any:
+    """The observation of a request as a forward wants it. Raises Refusal where an entry is missing or does not fit."""
+    if task.layout is None:
+        return _object(space, message, ())
+    return [
+        _array(message, leaf.path, leaf.shape, leaf.dtype).astype(leaf.dtype, copy=False) for leaf in task.layout.leaves
+    ]
+
+
+def _object(space: Any, message: dict[Any, Any], path: fields.EntryPath) -> Any:
+    """An observation that has text in it, put together again."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Dict):
+        return {name: _object(part, message, (*path, name)) for name, part in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_object(part, message, (*path, i)) for i, part in enumerate(space.spaces))
+    if not isinstance(space, spaces.Text):
+        return _array(message, path, tuple(space.shape or ()), np.dtype(space.dtype))[()]
+    text = _value(message, path)
+    if not isinstance(text, str):
+        raise Refusal(f"{fields.key_of(path)} is a {type(text).__name__}; expected text")
+    return text
+
+
+def _value(message: dict[Any, Any], path: fields.EntryPath) -> Any:
+    key = fields.key_of(path)
+    if key not in message:
+        sent = ", ".join(sorted(str(k) for k in message if not str(k).startswith("proctor/"))) or "nothing"
+        raise Refusal(f'the observation has no "{key}"; found {sent}')
+    return message[key]
+
+
+def _array(message: dict[Any, Any], path: fields.EntryPath, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    key = fields.key_of(path)
+    try:
+        array = np.asarray(_value(message, path))
+    except ValueError as problem:
+        raise Refusal(f"{key}: {problem}") from None
+    if array.shape != shape:
+        raise Refusal(f"{key} has shape {array.shape}; expected {shape}")
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise Refusal(f"{key} has dtype {array.dtype}; expected {dtype}")
+    return array

@@ -1,0 +1,160 @@
+"""What it takes to serve an agent: its tasks' spaces, its policy, a greeting, and a front."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+from proctor import suites
+from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
+from proctor.errors import InputError
+from proctor.network import fields
+from proctor.network.desk import AgentDesk
+from proctor.network.front import FrontCfg, serve
+from proctor.network.pump import Pump
+from proctor.policies import fingerprint, load_policy, options_for
+from proctor.policies.protocol import Execute, SpaceInfo
+from proctor.registry import nearest
+from proctor.rollout.ask.actions import ActionChecker
+from proctor.rollout.ask.runner import PolicyRunner, Request, TaskEntry
+from proctor.rollout.layout import layout_of
+
+
+@dataclass(frozen=True)
+class ServeCfg:
+    """Which agent (None: the only one), where, and how its forwards are batched (None: as its options say)."""
+
+    agent: str | None = None
+    front: FrontCfg = field(default_factory=FrontCfg)
+    max_batch: int | None = None
+    max_wait_s: float | None = None
+    most_trials: int = 1024
+    """Trials that are remembered at once."""
+
+
+def serve_agent(cfg: EvalConfig, serving: ServeCfg, ready: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` gets the address. Raises InputError for what the user can mend."""
+    offer = Offer(cfg, serving)
+
+    async def until_told() -> None:
+        import signal
+
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        await offer.serve(stop, ready)
+
+    try:
+        asyncio.run(until_told())
+    finally:
+        offer.close()
+
+
+class Offer:
+    """A loaded agent, ready to be served. Close it at the end."""
+
+    def __init__(self, cfg: EvalConfig, serving: ServeCfg):
+        self.serving = serving
+        agent = choose_agent(cfg, serving.agent)
+        self.spaces, entries = tasks_of(cfg, agent)
+        wanted = {"max_batch": serving.max_batch, "max_wait_s": serving.max_wait_s}
+        options = options_for(agent).model_copy(update={k: v for k, v in wanted.items() if v is not None})
+        self.pump = Pump(agent.name, partial(load_policy, agent, self.spaces), options, cfg.limits.act_s)
+        runner = self.pump.runtime.runner
+        chunks = [_first_chunk(runner, entry, self.spaces.observation[entry.name]) for entry in entries.values()]
+        metadata = {
+            fields.ANNOUNCED: fields.VERSION,
+            "agent": agent.name,
+            "fingerprint": sorted(fingerprint(agent).values()),
+            "pad_to": options.pad_to,
+            "base_seed": cfg.base_seed,
+            "stages": [stage.name for stage in runner.stages],
+            "chunk": next((chunk for chunk in chunks if chunk is not None), None),
+            "tasks": {name: _described(self.spaces, name) for name in entries},
+        }
+        tasks = {name: (entry, self.spaces.observation[name]) for name, entry in entries.items()}
+        self.desk = AgentDesk(self.pump, tasks, metadata, serving.most_trials)
+
+    async def serve(self, stop: asyncio.Event, ready: Callable[[str], None]) -> None:
+        """Until `stop` is set."""
+        watch = asyncio.create_task(self.pump.watch())
+        try:
+            await serve(self.desk, self.serving.front, stop, ready)
+        finally:
+            watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await watch
+
+    def close(self) -> None:
+        self.pump.close()
+
+
+def choose_agent(cfg: EvalConfig, name: str | None) -> AgentCfg:
+    """The agent of this name, or the only one."""
+    names = [agent.name for agent in cfg.agents]
+    if name is None:
+        if len(names) > 1:
+            raise InputError(f"the config has {len(names)} agents ({', '.join(names)}); say which with --agent NAME")
+        return cfg.agents[0]
+    if name not in names:
+        hint = nearest(name, names)
+        raise InputError(
+            f'no agent "{name}" in the config'
+            + (f'; did you mean "{hint}"?' if hint else "")
+            + f" (it has {', '.join(names)})"
+        )
+    return cfg.agent(name)
+
+
+def tasks_of(cfg: EvalConfig, agent: AgentCfg) -> tuple[SpaceInfo, dict[str, TaskEntry]]:
+    """What the agent is told of its tasks, and what forwards need of them. Each environment is made once and closed."""
+    entries: dict[str, TaskEntry] = {}
+    spaces = SpaceInfo(briefing={task.name: cache(partial(suites.briefing, task)) for task in cfg.tasks})
+    for task in cfg.tasks:
+        env = _make(task.with_tool(agent.tool))
+        try:
+            checker = ActionChecker(env.action_space, clip=task.out_of_range == "clip")
+            layout = layout_of(env.observation_space)
+            entries[task.name] = TaskEntry(task.name, layout, checker, env.dummy_action())
+            spaces.observation[task.name], spaces.action[task.name] = env.observation_space, env.action_space
+        finally:
+            env.close()
+    return spaces, entries
+
+
+def _make(task: TaskCfg) -> Any:
+    try:
+        return suites.make_env(task, render=False, worlds=1)
+    except InputError:
+        raise
+    except Exception as problem:
+        why = f"{type(problem).__name__}: {problem}"
+        raise InputError(
+            f'the environment of task "{task.name}" cannot be made, which is needed once, for its spaces: {why}'
+        ) from problem
+
+
+def _described(spaces: SpaceInfo, task: str) -> dict[str, Any]:
+    entries = fields.entries_of(spaces.observation[task])
+    return {
+        "observation": {fields.key_of(path): fields.kind_of(space) for path, space in entries},
+        "action": fields.kind_of(spaces.action[task]),
+    }
+
+
+def _first_chunk(runner: PolicyRunner, entry: TaskEntry, space: Any) -> int | None:
+    """How many actions the policy gives at once for an observation drawn from the space; None where it first asks
+    another stage, or cannot make anything of it. Also warms it up."""
+    from proctor.plan.trial import Trial
+
+    if entry.layout is None:
+        return None
+    space.seed(0)
+    request = Request(None, Trial("warm-up", entry.name, 0, 0), entry)
+    request.leaves = entry.layout.split(space.sample())
+    decision = runner.run(runner.first_stage, [request])[0].decision
+    return len(decision.actions) if isinstance(decision, Execute) else None

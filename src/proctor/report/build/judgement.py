@@ -1,0 +1,170 @@
+"""Which agent is better, how sure, and how many more trials would settle it, in sentences."""
+
+from __future__ import annotations
+
+from proctor.verdict.comparison import Comparison, Difference, Gate, Measure, Pair, Ruling, needed_trials
+from proctor.report import text
+from proctor.stats import Interval
+
+POWER = 0.8
+
+
+def verdict(found: Comparison) -> str:
+    """Two or three sentences about the first-ranked agent and those that come near it."""
+    if not found.pairs:
+        return "No comparison: fewer than two agents have scored trials."
+    best = found.pairs[0].a
+    rivals = [pair for pair in found.pairs if pair.a == best and not found.different(pair)]
+    if not rivals:
+        return _settled(found, best)
+    return _open(found, rivals)
+
+
+def _settled(found: Comparison, best: str) -> str:
+    others = [pair.b for pair in found.pairs if pair.a == best]
+    next_ = found.pairs[0]
+    beaten = text.listed(others, most=3) if len(others) <= 3 else f"all {len(others)} others"
+    against = "" if len(others) == 1 else f" for {next_.b}, the next"
+    return (
+        f"{best} is better than {beaten}: {_values(found, next_)}{against}, {_difference(found, next_)}."
+        f"{_other_measure(found, next_)}"
+    )
+
+
+def _open(found: Comparison, rivals: list[Pair]) -> str:
+    first = rivals[0]
+    names = text.listed([pair.b for pair in rivals], most=3)
+    equal = [pair for pair in rivals if pair.of(found.by).value == 0]
+    if equal:
+        same = text.listed([pair.b for pair in equal], most=3)
+        return f"{first.a} and {same} have exactly the same {_name(found.by)} on {_trials(equal[0])}: no winner."
+    standing = found.agents[0]
+    value = _value(found.by, standing.score if found.by == "score" else standing.rate)
+    nearest = "" if len(rivals) == 1 else f"to {first.b}, "
+    return (
+        f"No winner yet. {first.a} ranks first ({_name(found.by)} {value}), but {_trials(first)} do not tell it from "
+        f"{names}: {nearest}{_difference(found, first, counted=False)}.{_beaten(found, first.a)} "
+        f"{more_trials(found, first)}"
+    )
+
+
+def _beaten(found: Comparison, best: str) -> str:
+    """Whom the first agent is better than all the same."""
+    names = [pair.b for pair in found.pairs if pair.a == best and found.different(pair)]
+    return f" It is better than {text.listed(names, most=3)}." if names else ""
+
+
+def more_trials(found: Comparison, pair: Pair, measure: Measure | None = None) -> str:
+    """How many trials would settle a pair that is open."""
+    needed = needed_trials(found, pair, measure, POWER)
+    n = min(pair.n_a, pair.n_b)
+    if needed is None:
+        return "No number of trials settles a difference of 0; proctor power says how many show one that matters."
+    if needed.n is None:
+        return "A million trials would not settle a difference as small as this."
+    total = _rounded(max(needed.n, n + 1), n)
+    return (
+        f"If that is the true difference, about {total:,} trials each would settle it with {text.percent(POWER)} "
+        f"probability: {total - n:,} more."
+    )
+
+
+def _rounded(total: int, n: int) -> int:
+    """Two digits are all that such a number is worth; never as few as there are already."""
+    unit = 10 ** max(0, len(str(total)) - 2)
+    return max(-(-total // unit) * unit, n + 1)
+
+
+def gate_sentence(gate: Gate) -> str:
+    """What a gate decided, and by what."""
+    level = text.percent(gate.level)
+    if gate.interval is None:
+        return f"{gate.new} against {gate.base}: not settled, there is no interval ({gate.reason})."
+    span = f"{_name(gate.measure)} differs by {_signed(gate.measure, gate.difference, gate.interval)} "
+    span += f"({level} interval {_range(gate.measure, gate.interval)}, n {gate.n:,})"
+    limit = _signed(gate.measure, -gate.margin, gate.interval)
+    words = {
+        Ruling.WORSE: f"worse: the whole interval lies below {limit}",
+        Ruling.NOT_WORSE: f"shown to be no worse: the whole interval lies above {limit}",
+        Ruling.OPEN: f"not settled: the interval does not lie on one side of {limit}",
+    }[gate.ruling]
+    if gate.ruling is Ruling.OPEN and gate.worst_low != gate.interval.low and gate.interval.low >= -gate.margin:
+        words = "not settled: unscored trials could hide a loss"
+    return f"{gate.new} against {gate.base}: {span}: {words}."
+
+
+def p_value(p: float | None) -> str:
+    if p is None:
+        return text.NONE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
+
+
+def difference_words(found: Difference) -> tuple[str, str]:
+    """A difference and its interval; percent points for success."""
+    if found.value is None:
+        return text.NONE, text.NONE
+    interval = text.NONE if found.interval is None else _range(found.measure, found.interval)
+    return _signed(found.measure, found.value, found.interval), interval
+
+
+def _name(measure: Measure) -> str:
+    return "score" if measure == "score" else "success rate"
+
+
+def _value(measure: Measure, value: float | None) -> str:
+    return text.number(value) if measure == "score" else text.percent(value)
+
+
+def _values(found: Comparison, pair: Pair) -> str:
+    own = pair.of(found.by)
+    return f"{_name(found.by)} {_value(found.by, own.value_a)} against {_value(found.by, own.value_b)}"
+
+
+def _other_measure(found: Comparison, pair: Pair) -> str:
+    if found.by == "success" or pair.success.value_a is None:
+        return ""
+    won, other = text.percent(pair.success.value_a), text.percent(pair.success.value_b)
+    return f" It succeeded in {won} against {other} of trials."
+
+
+def _difference(found: Comparison, pair: Pair, counted: bool = True) -> str:
+    own = pair.of(found.by)
+    level = text.percent(found.level)
+    signed = _signed(found.by, own.value, own.interval)
+    span = f"{level} interval {_range(found.by, own.interval)}" if own.interval else "no interval"
+    p = "" if own.p_adjusted is None else f", p {_equals(own.p_adjusted)}"
+    trials = f", {_trials(pair)}" if counted else ""
+    return f"difference {signed} ({span}{trials}{p})"
+
+
+def _equals(p: float) -> str:
+    words = p_value(p)
+    return words if words.startswith("<") else f"= {words}"
+
+
+def _trials(pair: Pair) -> str:
+    if pair.paired:
+        return text.count(pair.n_a, "pair") + " of trials"
+    return f"{pair.n_a:,} and {text.count(pair.n_b, 'trial')}"
+
+
+def _signed(measure: Measure, value: float | None, interval: Interval | None) -> str:
+    if value is None:
+        return text.NONE
+    if measure == "success":
+        return _points(value)
+    words = text.fixed(value, interval)
+    return (words.removeprefix("-") if not float(words.replace(",", "")) else words).replace("-", "−")
+
+
+def _points(value: float) -> str:
+    digits = 0 if round(1000 * value) % 10 == 0 or abs(value) >= 0.095 else 1
+    rounded = f"{100 * value:.{digits}f}".replace("-", "−")
+    return ("0" if float(rounded.replace("−", "-")) == 0 else rounded) + " points"
+
+
+def _range(measure: Measure, interval: Interval) -> str:
+    if measure == "success":
+        low, high = (_points(end).removesuffix(" points") for end in interval)
+        return f"{low} to {high}"
+    return f"{text.fixed(interval.low, interval)} to {text.fixed(interval.high, interval)}".replace("-", "−")

@@ -1,0 +1,91 @@
+"""What a report knows of its agents against each other: the comparison, score profiles, and curves over checkpoints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from proctor.verdict.comparison import AgentTrials, Comparison, Settings, TaskTrials, judge
+from proctor.verdict.comparison.pairs import LARGE
+from proctor.verdict.comparison.reading import pairs_of
+from proctor.config.models import EvalConfig
+from proctor.report.build.accumulate import CellColumns, Columns
+from proctor.report.model import AgentProfile, ReportContext, Training
+from proctor.report.draw.svg import axis_for
+from proctor.stats import Profile, Resampling, performance_profile
+
+THRESHOLDS, PROFILED, PROFILE_RESAMPLES = 61, 10, 1000
+CHECKPOINTS = 3
+"""Agents that differ in a number only, from which on they are taken for checkpoints of one training."""
+
+
+def compare_agents(columns: Columns, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
+    """The agents of a run, paired by seed; None with fewer than two that have scored trials."""
+    pairs = pairs_of(cfg)
+    agents = [
+        AgentTrials(agent.name, {task.name: _trials(columns.cells[agent.name, task.name]) for task in cfg.tasks}, pairs)
+        for agent in cfg.agents
+    ]
+    if sum(agent.n > 0 for agent in agents) < 2:
+        return None
+    return judge(agents, Settings(context.level, context.n_resamples, cfg.base_seed))
+
+
+def _trials(cell: CellColumns) -> TaskTrials:
+    return TaskTrials(
+        index=np.array(cell.indices, dtype=np.int64),
+        success=np.array(cell.won, dtype=bool),
+        score=np.array(cell.score, dtype=np.float64),
+        prints=np.array(cell.prints, dtype=np.uint64),
+        unscored=np.array(cell.unscored, dtype=np.int64),
+    )
+
+
+def score_profiles(
+    columns: Columns, cfg: EvalConfig, ranked: Sequence[str], context: ReportContext
+) -> tuple[AgentProfile, ...]:
+    """Of the first agents, on common thresholds; none where scores are all 0 or 1, or missing."""
+    by_agent = {name: [np.array(columns.cells[name, task.name].score) for task in cfg.tasks] for name in ranked}
+    known = {name: strata for name, strata in by_agent.items() if _whole(strata)}
+    if not known:
+        return ()
+    pooled = np.concatenate([values for strata in known.values() for values in strata])
+    if np.isin(pooled, (0.0, 1.0)).all() or np.ptp(pooled) == 0:
+        return ()
+    axis = axis_for([float(pooled.min()), float(pooled.max())])
+    at = np.linspace(axis.low, axis.high, THRESHOLDS)
+    chosen = list(known.items())[:PROFILED]
+    return tuple(AgentProfile(name, _profile(strata, at, cfg.base_seed, context.level)) for name, strata in chosen)
+
+
+def _whole(strata: Sequence[np.ndarray]) -> bool:
+    pooled = np.concatenate(strata)
+    return len(pooled) > 0 and not np.isnan(pooled).any()
+
+
+def _profile(strata: Sequence[np.ndarray], at: np.ndarray, seed: int, level: float) -> Profile:
+    """With a band where that is not thinner than a line."""
+    n = sum(map(len, strata))
+    if n <= LARGE:
+        return performance_profile(strata, at, level, Resampling(PROFILE_RESAMPLES, seed))
+    shares = 1 - np.searchsorted(np.sort(np.concatenate(strata)), at, side="right") / n
+    return Profile(at, shares, n, None, None)
+
+
+def trainings(names: Sequence[str]) -> tuple[Training, ...]:
+    """Groups of at least three names that differ in one number only (`ppo/ckpt_100`, `ppo/ckpt_200`, ...), in the order
+    of that number. A name is in the largest group that has it."""
+    groups: dict[tuple[str, str], dict[int, str]] = {}
+    for name in names:
+        for found in re.finditer(r"\d+", name):
+            groups.setdefault((name[: found.start()], name[found.end() :]), {})[int(found[0])] = name
+    taken: set[str] = set()
+    chosen = []
+    for (before, after), members in sorted(groups.items(), key=lambda item: -len(item[1])):
+        if len(members) >= CHECKPOINTS and taken.isdisjoint(members.values()):
+            taken |= set(members.values())
+            steps = sorted(members)
+            chosen.append(Training(f"{before}…{after}", tuple(steps), tuple(members[step] for step in steps)))
+    return tuple(chosen)

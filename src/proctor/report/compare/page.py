@@ -1,0 +1,189 @@
+"""The files of `proctor compare`: `compare.json`, `compare.md`, `compare.html`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from proctor.report import text
+from proctor.report.build import judgement
+from proctor.report.draw.markup import definitions, lead, number, spread, table
+from proctor.report.draw.page import Page, render
+from proctor.report.draw.svg import esc
+from proctor.report.formats.comparison_json import comparison_keys, gate_keys
+from proctor.report.formats.files import write_text
+from proctor.report.formats.json_file import plain
+from proctor.report.formats.markdown import escape
+from proctor.report.formats.markdown import table as pipe_table
+from proctor.report.sections.differences import difference_bounds, differences
+from proctor.verdict.comparison import Comparison, Gate, Standing
+
+MAX_AGENTS, MAX_PAIRS, MAX_TASKS = 20, 15, 12
+
+
+@dataclass(frozen=True)
+class CompareReport:
+    """What the files show. `runs`: label -> what is to be said of it. `failed`: the gate's decision, None without."""
+
+    name: str
+    comparison: Comparison
+    runs: Mapping[str, str]
+    cautions: Sequence[str]
+    gates: Sequence[Gate]
+    failed: bool | None
+    generated_at: str
+
+    @property
+    def verdict(self) -> str:
+        return judgement.verdict(self.comparison)
+
+
+def write_comparison(folder: Path, report: CompareReport) -> None:
+    """The three files, each whole or not at all."""
+    keys = json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_text(folder / "compare.json", keys)
+    write_text(folder / "compare.md", to_markdown(report))
+    write_text(folder / "compare.html", to_html(report))
+
+
+def to_json(report: CompareReport) -> dict[str, Any]:
+    return plain(
+        {
+            "name": report.name,
+            "generated_at": report.generated_at,
+            "verdict": report.verdict,
+            "cautions": list(report.cautions),
+            "runs": dict(report.runs),
+            "gate": None
+            if report.failed is None
+            else {"failed": report.failed, "rulings": [gate_keys(gate) for gate in report.gates]},
+            **comparison_keys(report.comparison),
+        }
+    )
+
+
+# HTML -----------------------------------------------------------------------------------------------------------------
+
+
+def to_html(report: CompareReport) -> str:
+    found = report.comparison
+    facts = [
+        ("Agents", f"{len(found.agents):,}"),
+        ("Tasks", f"{len(found.tasks):,}"),
+        ("Trials scored", f"{sum(agent.n for agent in found.agents):,}"),
+        ("Ranked by", found.by),
+    ]
+    if report.failed is not None:
+        facts.append(("Gate", '<a href="#gate">failed</a>' if report.failed else '<a href="#gate">passed</a>'))
+    sections = [
+        ("gate", "Gate", _listed([judgement.gate_sentence(gate) for gate in report.gates], report.failed)),
+        ("ranking", "Ranking", _ranking(found)),
+        ("cautions", "Before you use the numbers", _listed(report.cautions, True)),
+        ("differences", "Differences", differences(found)),
+        ("how", "What was compared", definitions(report.runs)),
+    ]
+    footer = f"Generated {esc(report.generated_at)} by Proctor. The same numbers for programs are in compare.json."
+    page = Page("Comparison", report.name, report.verdict, facts, sections, footer, ("comparison.css",))
+    return render(page)
+
+
+def _listed(words: Sequence[str], serious: bool | None) -> str:
+    kind, tag = ("caution", "Caution") if serious else ("note", "Note")
+    items = "".join(f'<li class="{kind}"><span class="tag">{tag}</span><span>{esc(w)}</span></li>' for w in words)
+    return f'<ul class="findings">{items}</ul>' if items else ""
+
+
+def _ranking(found: Comparison) -> str:
+    words = (
+        f"By mean {'score' if found.by == 'score' else 'success'} over the tasks that all agents have. Small numbers "
+        f"are {text.percent(found.level)} intervals. Agents that share a letter are not told apart by these trials."
+    )
+    header = ["Agent", "n", "Success", "Letters", "Score", "Letters", "Unscored"]
+    return lead(words) + table("Agents in rank order", header, [_row(agent) for agent in found.agents], "ranking")
+
+
+def _row(agent: Standing) -> list[str]:
+    rank = text.NONE if agent.rank is None else str(agent.rank)
+    return [
+        f'<span class="rank">{rank}</span>{esc(agent.agent)}',
+        f"{agent.n:,}",
+        spread(text.percent(agent.rate), text.percent_range(agent.rate_interval)),
+        esc(agent.letters.get("success") or text.NONE),
+        esc(text.number(agent.score)),
+        esc(agent.letters.get("score") or text.NONE),
+        number(agent.n_unscored),
+    ]
+
+
+# Markdown -------------------------------------------------------------------------------------------------------------
+
+
+def to_markdown(report: CompareReport) -> str:
+    """Small enough for a pull-request comment: long lists are cut, and say so."""
+    found = report.comparison
+    blocks = [f"# {escape(report.name)}", f"**{escape(report.verdict)}**"]
+    if report.gates:
+        title = "failed" if report.failed else "passed"
+        blocks.append(
+            f"**Gate {title}.**\n\n" + "\n".join(f"- {escape(judgement.gate_sentence(g))}" for g in report.gates)
+        )
+    if report.cautions:
+        blocks.append("\n".join(f"- **Caution.** {escape(caution)}" for caution in report.cautions))
+    blocks += [ranking_markdown(found), differences_markdown(found)]
+    runs = "\n".join(f"- {escape(label)}: {escape(words)}" for label, words in report.runs.items())
+    blocks.append(f"## What was compared\n\n{runs}\n\n<sub>{escape(report.generated_at)}</sub>")
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def ranking_markdown(found: Comparison) -> str:
+    header = ["rank", "agent", "n", "success", f"{text.percent(found.level)} interval", "", "score", "", "unscored"]
+    rows = [
+        [
+            text.NONE if agent.rank is None else str(agent.rank),
+            escape(agent.agent),
+            f"{agent.n:,}",
+            text.percent(agent.rate),
+            text.percent_range(agent.rate_interval),
+            agent.letters.get("success") or "",
+            text.number(agent.score),
+            agent.letters.get("score") or "",
+            f"{agent.n_unscored:,}",
+        ]
+        for agent in found.agents[:MAX_AGENTS]
+    ]
+    more = _more(len(found.agents) - MAX_AGENTS, "agents")
+    return "## Ranking\n\n" + pipe_table(header, rows, left=2) + more
+
+
+def differences_markdown(found: Comparison) -> str:
+    """The first pairs, as a section; "" without any."""
+    if not found.pairs:
+        return ""
+    level = text.percent(found.level)
+    header = ["difference", "n", "success", f"{level} interval", "p", "score", f"{level} interval", "p"]
+    rows = []
+    for pair in found.pairs[:MAX_PAIRS]:
+        success, score = (judgement.difference_words(own) for own in (pair.success, pair.score))
+        bounds = f" (bounds {difference_bounds(pair.success)})" if pair.success.bounds else ""
+        rows.append(
+            [
+                f"{escape(pair.a)} − {escape(pair.b)}",
+                f"{pair.n_a:,} pairs" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}",
+                success[0],
+                success[1] + bounds,
+                judgement.p_value(pair.success.p_adjusted).replace("<", "&lt;"),
+                score[0],
+                score[1],
+                judgement.p_value(pair.score.p_adjusted).replace("<", "&lt;"),
+            ]
+        )
+    more = _more(len(found.pairs) - MAX_PAIRS, "pairs")
+    words = "p is Holm's over all pairs. Agents that share a letter in the ranking are not told apart."
+    return f"## Differences\n\n{words}\n\n" + pipe_table(header, rows) + more
+
+
+def _more(hidden: int, what: str) -> str:
+    return f"\n\n… and {hidden} more {what} in the HTML file." if hidden > 0 else ""

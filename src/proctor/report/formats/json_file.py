@@ -1,0 +1,255 @@
+"""`report.json`: the report for programs. Valid JSON: null where there is no number, never NaN."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from proctor.report.build.stops import stop_keys
+from proctor.report.formats.comparison_json import comparison_keys
+from proctor.report.formats.files import write_text
+from proctor.report.formats.tables import agent_keys
+from proctor.report.model import (
+    AgentReport,
+    CaseTable,
+    JointErrors,
+    MeanEstimate,
+    MetricEstimate,
+    RateEstimate,
+    Report,
+    Summary,
+    TaskReport,
+)
+from proctor.report.sections import timing
+from proctor.stats import Interval
+from proctor.suites.endovascular.report.model import Passage
+
+
+def write_json(path: Path, report: Report) -> None:
+    write_text(path, json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The report as plain data, with the keys that other programs know first."""
+    context = report.context
+    data = {
+        "name": report.name,
+        "generated_at": context.generated_at,
+        "scoring": {
+            "name": report.scoring.name,
+            "version": report.scoring.version,
+            "components": list(report.scoring.components),
+            "effective_floor": report.scoring.floor,
+            "unit": report.scoring.unit,
+            **report.scoring.settings,
+        },
+        "n_trials": report.n_trials,
+        "agents": [_agent(agent) for agent in report.agents],
+        "summary_csv": "summary.csv",
+        "trials_dir": "trials",
+        "verdict": report.verdict,
+        "findings": [{"level": finding.level, "text": finding.text} for finding in report.findings],
+        "trials": {"planned": report.planned, "finished": report.finished, "scored": report.scored},
+        "tasks": [_task(task) for task in report.tasks],
+        "metrics": [info._asdict() for info in report.metrics],
+        "causes": [
+            {
+                "agent": c.agent,
+                "outcome": c.outcome,
+                "message": c.message,
+                "count": c.count,
+                "example": c.example,
+            }
+            for c in report.causes
+        ],
+        "intervals": {
+            "level": context.level,
+            "success_rate": "wilson",
+            "score": f"BCa bootstrap, stratified by task, {context.n_resamples} resamples",
+            "other_means": "student_t",
+            "std": "sample (n - 1)",
+        },
+        "seconds": context.duration_s,
+        "batch": timing.batch_keys(context.batch),
+        "time": timing.time_keys(context.spent),
+        "environment": context.environment,
+        "config": report.config,
+        **case_keys(report),
+        **_rival_keys(report),
+        **stop_keys(report),
+    }
+    return plain(data)
+
+
+def _agent(agent: AgentReport) -> dict[str, Any]:
+    return {
+        **agent_keys(agent),
+        "policy": agent.policy,
+        "rank": agent.rank,
+        **_summary(agent.overall),
+        "tasks": [{"task": cell.task, **_summary(cell.summary)} for cell in agent.cells],
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    return {
+        "planned": summary.planned,
+        "finished": summary.n_trials,
+        "n": summary.n,
+        "n_unscored": summary.n_unscored,
+        "success": _rate(summary.success),
+        "score": _mean(summary.score),
+        "components": {name: _mean(estimate) for name, estimate in summary.components.items()},
+        "steps_total": _mean(summary.steps_total),
+        "steps_to_success": _mean(summary.steps_to_success),
+        "wall_time_s": _mean(summary.wall_time_s),
+        "metrics": {name: metric_keys(estimate) for name, estimate in summary.metrics.items()},
+        "outcomes": summary.outcomes,
+        "clipped_steps": summary.clipped_steps,
+        "clipped_trials": summary.clipped_trials,
+        "retried_trials": summary.retried_trials,
+        "n_recorded": summary.n_recorded,
+        "n_distinct": summary.n_distinct,
+    }
+
+
+def _task(task: TaskReport) -> dict[str, Any]:
+    return {
+        "task": task.task,
+        "suite": task.suite,
+        "success_rule": task.success_rule,
+        "max_steps": task.max_steps,
+        "n_trials": task.n_trials,
+        "n": task.n,
+        "success": _rate(task.success),
+    }
+
+
+def _rate(rate: RateEstimate) -> dict[str, Any]:
+    return {
+        "successes": rate.successes,
+        "n": rate.n,
+        "rate": rate.rate,
+        "interval": _interval(rate.interval),
+        "bounds": _interval(rate.bounds),
+    }
+
+
+def _rival_keys(report: Report) -> dict[str, Any]:
+    """The comparison, profiles and curves of runs that have them."""
+    keys: dict[str, Any] = {
+        "comparison": None if report.comparison is None else comparison_keys(report.comparison),
+        "profiles": [
+            {
+                "agent": p.agent,
+                "n": p.profile.n,
+                "thresholds": p.profile.thresholds.tolist(),
+                "shares": p.profile.shares.tolist(),
+                "low": None if p.profile.low is None else p.profile.low.tolist(),
+                "high": None if p.profile.high is None else p.profile.high.tolist(),
+            }
+            for p in report.profiles
+        ],
+        "trainings": [asdict(training) for training in report.trainings],
+        "extremes": [asdict(trial) for trial in report.extremes],
+    }
+    return {key: value for key, value in keys.items() if value}
+
+
+def case_keys(report: Report) -> dict[str, Any]:
+    """Targets, cases and what was read from records, for runs that have them; no keys for others."""
+    keys = {
+        "targets": [{**asdict(result), "interval": _interval(result.interval)} for result in report.targets],
+        "cases": [_cases(table) for table in report.cases],
+        "joint_errors": [_joint_errors(errors) for errors in report.joint_errors],
+        "passages": [_passage(passage) for passage in report.passages],
+    }
+    return {key: value for key, value in keys.items() if value}
+
+
+def _cases(table: CaseTable) -> dict[str, Any]:
+    cases = [
+        {
+            "case": case.case,
+            "n": case.n,
+            "successes": case.successes,
+            "score": metric_keys(case.score),
+            "metrics": {name: metric_keys(estimate) for name, estimate in case.metrics.items()},
+            "npz": case.npz,
+        }
+        for case in table.cases
+    ]
+    return {"agent": table.agent, "task": table.task, "worst_first_by": table.order, "cases": cases}
+
+
+def _joint_errors(errors: JointErrors) -> dict[str, Any]:
+    """Mean and largest error of every joint, the worst first."""
+    means, tops = errors.errors.mean(axis=1).tolist(), errors.errors.max(axis=1).tolist()
+    joints = sorted(zip(errors.joints, means, tops, strict=True), key=lambda joint: (-joint[1], joint[0]))
+    return {
+        "agent": errors.agent,
+        "task": errors.task,
+        "case": errors.case,
+        "npz": errors.npz,
+        "first_fall": errors.first_fall,
+        "duration": errors.duration,
+        "unit": errors.unit,
+        "joints": [{"joint": name, "mean_rad": mean, "max_bin_rad": top} for name, mean, top in joints],
+    }
+
+
+def _passage(passage: Passage) -> dict[str, Any]:
+    peak = passage.peak
+    return {
+        "agent": passage.agent,
+        "task": passage.task,
+        "trial": passage.index,
+        "seed": passage.seed,
+        "outcome": passage.outcome,
+        "duration": passage.duration,
+        "unit": passage.time_unit,
+        "force_max": None if peak is None else peak.force,
+        "force_max_at": None if peak is None else peak.time,
+        "force_unit": passage.force_unit,
+        "npz": passage.npz,
+        "picture": passage.picture,
+        "video": passage.video,
+    }
+
+
+def _mean(estimate: MeanEstimate) -> dict[str, Any]:
+    return {
+        "mean": estimate.mean,
+        "n": estimate.n,
+        "n_missing": estimate.n_missing,
+        "std": estimate.std,
+        "interval": _interval(estimate.interval),
+        "degenerate": estimate.degenerate,
+        "method": estimate.method,
+    }
+
+
+def metric_keys(estimate: MetricEstimate) -> dict[str, Any]:
+    return {"value": estimate.value, "n": estimate.n, "interval": _interval(estimate.interval)}
+
+
+def _interval(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]
+
+
+def plain(value: Any) -> Any:
+    """JSON-ready data: mappings and sequences rebuilt, non-finite numbers as null, anything else as its
+    text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)

@@ -1,0 +1,187 @@
+"""The files of `proctor leaderboard`: `leaderboard.json`, `.csv`, `.md` and `.html`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from proctor.report import text
+from proctor.report.formats.files import write_text
+from proctor.report.formats.json_file import plain
+from proctor.report.formats.markdown import escape
+from proctor.report.formats.markdown import table as pipe_table
+from proctor.report.formats.tables import write_csv
+from proctor.report.leaderboard.page import to_html, weights_words
+from proctor.report.leaderboard.words import advice_words, episodes_words, signed, span_words, value_words, verdict
+from proctor.stats import Interval
+from proctor.verdict.leaderboard import Advice, Entry, Gap, Leaderboard, TaskResult
+
+MAX_AGENTS = 20
+
+
+def write_leaderboard(folder: Path, board: Leaderboard, generated_at: str) -> None:
+    """The four files, each whole or not at all."""
+    keys = json.dumps(to_json(board, generated_at), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_text(folder / "leaderboard.json", keys)
+    rows = csv_rows(board)
+    write_csv(folder / "leaderboard.csv", rows[0], [[_cell(value) for value in row.values()] for row in rows])
+    write_text(folder / "leaderboard.md", to_markdown(board, generated_at))
+    write_text(folder / "leaderboard.html", to_html(board, generated_at))
+
+
+def to_json(board: Leaderboard, generated_at: str) -> dict[str, Any]:
+    """Plain data, null where there is no number."""
+    return plain(
+        {
+            "name": board.name,
+            "generated_at": generated_at,
+            "verdict": verdict(board),
+            "scoring": board.scoring,
+            "unit": board.unit,
+            "level": board.level,
+            "tasks": list(board.tasks),
+            "weights": dict(board.weights),
+            "cautions": list(board.cautions),
+            "notes": list(board.notes),
+            "runs": dict(board.runs),
+            "agents": [_entry(entry) for entry in board.entries],
+            "gaps": [_gap(gap) for gap in board.gaps],
+        }
+    )
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        "agent": entry.agent,
+        "rank": entry.rank,
+        "letters": entry.letters,
+        "score": entry.score,
+        "interval": _interval(entry.interval),
+        "no_interval_because": entry.reason,
+        "held_fixed": list(entry.fixed),
+        "n": entry.n,
+        "n_distinct": entry.n_distinct,
+        "n_unscored": entry.n_unscored,
+        "tasks": [_task(task) for task in entry.tasks],
+        "terms": dict(entry.terms),
+        "advice": [_advice(advice) for advice in entry.advice],
+    }
+
+
+def _task(result: TaskResult) -> dict[str, Any]:
+    found = {**asdict(result), "interval": _interval(result.interval), "no_interval_because": result.reason}
+    del found["reason"]
+    return found
+
+
+def _advice(advice: Advice) -> dict[str, Any]:
+    return {**asdict(advice), "text": advice_words(advice)}
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
+    found = {**asdict(gap), "interval": _interval(gap.interval), "no_interval_because": gap.reason}
+    del found["reason"]
+    return found
+
+
+def _interval(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]
+
+
+def csv_rows(board: Leaderboard) -> list[dict[str, Any]]:
+    """A row for every agent: the score, then task by task, then what each term contributed."""
+    return [_csv_row(entry, board) for entry in board.entries]
+
+
+def _csv_row(entry: Entry, board: Leaderboard) -> dict[str, Any]:
+    low, high = entry.interval or (None, None)
+    row: dict[str, Any] = {
+        "rank": entry.rank,
+        "agent": entry.agent,
+        "letters": entry.letters,
+        "score": entry.score,
+        "score_low": low,
+        "score_high": high,
+        "n": entry.n,
+        "n_distinct": entry.n_distinct,
+        "n_unscored": entry.n_unscored,
+    }
+    for task in entry.tasks:
+        low, high = task.interval or (None, None)
+        values = (task.score, low, high, task.n, task.n_distinct)
+        names = ("score", "score_low", "score_high", "n", "n_distinct")
+        row |= {f"{name} {task.task}": value for name, value in zip(names, values, strict=True)}
+    row |= {f"term {term}": entry.terms.get(term) for term in board.terms}
+    row["advice"] = advice_words(entry.advice[0]) if entry.advice else None
+    return row
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+# Markdown -------------------------------------------------------------------------------------------------------------
+
+
+def to_markdown(board: Leaderboard, generated_at: str) -> str:
+    """Small enough for a pull-request comment: long lists are cut, and say so."""
+    said = [f"- **Caution.** {escape(words)}" for words in board.cautions] + [f"- {escape(w)}" for w in board.notes]
+    runs = "\n".join(f"- {escape(label)}: {escape(words)}" for label, words in board.runs.items())
+    blocks = [
+        f"# {escape(board.name)}",
+        f"**{escape(verdict(board))}**",
+        "\n".join(said),
+        _ranking(board),
+        _terms(board),
+        _advices(board),
+        f"## What was ranked\n\n{runs}" if runs else "",
+        f"<sub>{escape(generated_at)}</sub>",
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _ranking(board: Leaderboard) -> str:
+    level = text.percent(board.level)
+    header = ["rank", "agent", "score", f"{level} interval", "", *map(escape, board.tasks), "episodes"]
+    rows = [
+        [
+            text.NONE if entry.rank is None else str(entry.rank),
+            escape(entry.agent),
+            value_words(entry.score, entry.interval),
+            span_words(entry.interval),
+            entry.letters or "",
+            *(value_words(task.score, task.interval) for task in entry.tasks),
+            episodes_words(entry.n, entry.n_distinct),
+        ]
+        for entry in board.entries[:MAX_AGENTS]
+    ]
+    words = f"{escape(weights_words(board))} Agents that share a letter are not told apart."
+    return f"## Ranking\n\n{words}\n\n" + pipe_table(header, rows, left=2) + _more(board)
+
+
+def _terms(board: Leaderboard) -> str:
+    if not board.terms:
+        return ""
+    header = ["agent", *map(escape, board.terms)]
+    rows = [
+        [escape(entry.agent), *(signed(entry.terms.get(term, 0.0)) for term in board.terms)]
+        for entry in board.entries[:MAX_AGENTS]
+        if entry.score is not None
+    ]
+    return "## What each term contributed\n\n" + pipe_table(header, rows)
+
+
+def _advices(board: Leaderboard) -> str:
+    lines = [
+        f"- **{escape(entry.agent)}**: {escape('; '.join(map(advice_words, entry.advice)))}"
+        for entry in board.entries[:MAX_AGENTS]
+        if entry.advice
+    ]
+    return "## What would raise a score\n\n" + "\n".join(lines) if lines else ""
+
+
+def _more(board: Leaderboard) -> str:
+    hidden = len(board.entries) - MAX_AGENTS
+    return f"\n\n… and {hidden} more agents in the HTML file." if hidden > 0 else ""

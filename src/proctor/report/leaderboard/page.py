@@ -1,0 +1,189 @@
+"""`leaderboard.html`: one file, no network, no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proctor.report import text
+from proctor.report.draw import svg
+from proctor.report.draw.markup import NONE, definitions, lead, number, small, spread, table
+from proctor.report.draw.page import Page, render
+from proctor.report.draw.svg import axis_for, esc, interval_row
+from proctor.report.leaderboard.term_bars import term_bars, term_legend
+from proctor.report.leaderboard.words import (
+    advice_words,
+    episodes_words,
+    gap_words,
+    signed,
+    span_words,
+    tick_words,
+    value_words,
+    verdict,
+)
+from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
+
+GAPS_SHOWN = 60
+
+
+def to_html(board: Leaderboard, generated_at: str) -> str:
+    """The whole page. Everything that comes from a config or a result is escaped."""
+    facts = [
+        ("Agents", f"{len(board.entries):,}"),
+        ("Tasks", f"{len(board.tasks):,}"),
+        ("Episodes", esc(episodes_words(*_episodes(board)))),
+        ("Scoring", esc(board.scoring)),
+    ]
+    sections = [
+        ("ranking", "Ranking", _ranking(board)),
+        ("cautions", "Before you use the numbers", _listed(board)),
+        ("intervals", "Scores and intervals", _intervals(board)),
+        ("terms", "What each term contributed", _terms(board)),
+        ("advice", "What would raise a score", _advice(board)),
+        ("gaps", "Differences", _gaps(board)),
+        ("how", "What was ranked", definitions(board.runs)),
+    ]
+    footer = f"Generated {esc(generated_at)} by Proctor. The same numbers for programs are in leaderboard.json."
+    styles = ("comparison.css", "leaderboard.css")
+    return render(Page("Leaderboard", board.name, verdict(board), facts, sections, footer, styles))
+
+
+def _episodes(board: Leaderboard) -> tuple[int, int]:
+    return sum(entry.n for entry in board.entries), sum(entry.n_distinct for entry in board.entries)
+
+
+def _ranking(board: Leaderboard) -> str:
+    words = (
+        f"{weights_words(board)} Small numbers are {text.percent(board.level)} intervals, in which each "
+        "different episode counts once, and numbers of episodes. A rank counts the agents that these trials show to be "
+        "better; agents that share a letter are not told apart."
+    )
+    header = ["Agent", "Score", "Letters", *(esc(task) for task in board.tasks), "Episodes", "Unscored"]
+    return lead(words) + table(
+        "Agents in the order of their scores", header, map(_ranking_row, board.entries), "ranking"
+    )
+
+
+def weights_words(board: Leaderboard) -> str:
+    """How tasks were made into one score."""
+    if len(board.tasks) == 1:
+        return "The score is the mean over episodes."
+    shares = ", ".join(f"{task} {text.percent(share)}" for task, share in board.weights.items())
+    equal = len({round(share, 12) for share in board.weights.values()}) == 1
+    return "The score is the mean over tasks of their means over episodes" + (
+        "." if equal else f", each with its weight: {shares}."
+    )
+
+
+def _ranking_row(entry: Entry) -> list[str]:
+    rank = text.NONE if entry.rank is None else str(entry.rank)
+    return [
+        f'<span class="rank">{rank}</span>{esc(entry.agent)}',
+        spread(value_words(entry.score, entry.interval), span_words(entry.interval)),
+        esc(entry.letters or text.NONE),
+        *map(_task_cell, entry.tasks),
+        _count(entry.n, entry.n_distinct),
+        number(entry.n_unscored),
+    ]
+
+
+def _count(n: int, n_distinct: int) -> str:
+    return f"{n:,}" if n == n_distinct else f"{n:,} {small(f'{n_distinct:,} different')}"
+
+
+def _listed(board: Leaderboard) -> str:
+    said = [("caution", "Caution", words) for words in board.cautions] + [("note", "Note", w) for w in board.notes]
+    items = "".join(
+        f'<li class="{kind}"><span class="tag">{tag}</span><span>{esc(w)}</span></li>' for kind, tag, w in said
+    )
+    return f'<ul class="findings">{items}</ul>' if items else ""
+
+
+def _intervals(board: Leaderboard) -> str:
+    """Scores with their intervals, agent by agent."""
+    known = [entry for entry in board.entries if entry.score is not None]
+    if not known:
+        return ""
+    ends = [end for entry in known for end in (entry.interval or ())] + [entry.score or 0.0 for entry in known]
+    axis = axis_for(ends)
+    rows = "".join(
+        f'<div class="row"><span class="name">{esc(e.agent)}</span>{interval_row(axis, e.score, e.interval)}'
+        f'<span class="value">{esc(value_words(e.score, e.interval))}</span></div>\n'
+        for e in known
+    )
+    ticks = svg.axis_row(axis, [tick_words(tick) for tick in axis.ticks])
+    last = f'<div class="row axis"><span class="name"></span>{ticks}<span class="value"></span></div>'
+    spoken = "; ".join(f"{entry.agent} {value_words(entry.score)}" for entry in known)
+    reasons = dict.fromkeys(e.reason for e in known if e.interval is None and e.reason)
+    note = lead(f"An open dot has no interval: {'; '.join(reasons)}.") if reasons else ""
+    caption = f"<figcaption>Score, with its {text.percent(board.level)} interval</figcaption>"
+    return (
+        f'{note}<figure>{caption}<div role="img" aria-label="{esc(f"Scores: {spoken}.")}">{rows}{last}</div></figure>'
+    )
+
+
+def _terms(board: Leaderboard) -> str:
+    """Stacked bars of all tasks together, then task by task, and the numbers."""
+    terms = board.terms
+    if not terms:
+        return ""
+    known = [entry for entry in board.entries if entry.score is not None]
+    whole = {entry.agent: {term: entry.terms.get(term, 0.0) for term in terms} for entry in known}
+    figures = [term_bars(_of_task(known, task, terms), task) for task in board.tasks]
+    if len(board.tasks) > 1:
+        figures.insert(0, term_bars(whole, "All tasks, by their weights"))
+    words = (
+        "The mean over episodes of value times weight. Costs reach to the left of zero, gains to the right; the "
+        "upright line is the score, their sum."
+    )
+    rows = [[esc(term), *(esc(signed(parts[term])) for parts in whole.values())] for term in terms]
+    rows.append(["score", *(esc(value_words(entry.score, entry.interval)) for entry in known)])
+    numbers = table("What each term contributed to the score", ["Term", *map(esc, whole)], rows, "boards")
+    return lead(words) + term_legend(terms) + "".join(figures) + numbers
+
+
+def _of_task(entries: Sequence[Entry], task: str, terms: Sequence[str]) -> dict[str, dict[str, float]]:
+    found = {entry.agent: next(t for t in entry.tasks if t.task == task).terms for entry in entries}
+    return {agent: {term: parts.get(term, 0.0) for term in terms} for agent, parts in found.items()}
+
+
+def _advice(board: Leaderboard) -> str:
+    if not any(entry.advice for entry in board.entries):
+        return ""
+    words = (
+        "From the recorded terms, what an agent has most to gain by: a cost that it could avoid, something paid that "
+        "it did not do, or a term that pays another agent more. Numbers are in points of the score."
+    )
+    header = ["Agent", "First", "Second", "Third"]
+    rows = [
+        [esc(entry.agent), *([esc(advice_words(a)) for a in entry.advice] + [NONE] * 3)[:3]] for entry in board.entries
+    ]
+    return lead(words) + table("What would raise each agent's score", header, rows, "advice")
+
+
+def _task_cell(result: TaskResult) -> str:
+    if result.score is None:
+        return NONE
+    span = "" if result.interval is None else small(span_words(result.interval))
+    episodes = f"n {episodes_words(result.n, result.n_distinct)}"
+    return f"{esc(value_words(result.score, result.interval))} {span}{small(episodes)}"
+
+
+def _gaps(board: Leaderboard) -> str:
+    if not board.gaps:
+        return ""
+    words = (
+        "Weighted means on the same seeds, the better one first. p is Holm's over all pairs: below "
+        f"{1 - board.level:.2g} the two are told apart."
+    )
+    shown = board.gaps[:GAPS_SHOWN]
+    rows = [
+        [
+            f"{esc(gap.a)} − {esc(gap.b)}",
+            esc(gap_words(gap, board.level)),
+            "told apart" if gap.apart else "not told apart",
+        ]
+        for gap in shown
+    ]
+    hidden = len(board.gaps) - len(shown)
+    more = lead(f"{hidden:,} more pairs are in leaderboard.json.") if hidden > 0 else ""
+    return lead(words) + table("Pairs of agents", ["Pair", "Difference", ""], rows, "plain") + more

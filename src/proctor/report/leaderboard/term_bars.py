@@ -1,0 +1,83 @@
+"""What each term contributed, as stacked bars: costs to the left of zero, gains to the right, the total as a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from proctor.report.draw.svg import Axis, axis_row, esc, round_axis
+from proctor.report.leaderboard.words import signed, tick_words, value_words
+
+COLOURS = 8
+
+
+def term_bars(rows: Mapping[str, Mapping[str, float]], title: str) -> str:
+    """A figure with a bar for every name; "" where nothing was contributed. Terms keep their colours between figures
+    that list the same terms in the same order."""
+    terms = list(dict.fromkeys(term for parts in rows.values() for term in parts))
+    if not terms:
+        return ""
+    axis = _axis(list(rows.values()))
+    drawn = "".join(_row(name, parts, terms, axis) for name, parts in rows.items())
+    spoken = "; ".join(
+        f"{name} {', '.join(f'{term} {signed(value)}' for term, value in parts.items())}"
+        for name, parts in rows.items()
+    )
+    ticks = axis_row(axis, [tick_words(tick) for tick in axis.ticks])
+    last = f'<div class="row axis"><span class="name"></span>{ticks}<span class="value"></span></div>'
+    return (
+        f'<figure class="terms"><figcaption>{esc(title)}</figcaption>'
+        f'<div role="img" aria-label="{esc(f"{title}: {spoken}.")}">{drawn}{last}</div></figure>'
+    )
+
+
+def term_legend(terms: Sequence[str]) -> str:
+    items = "".join(
+        f'<li><svg aria-hidden="true" width="14" height="14"><rect class="{_style(i)}" width="14" height="14"/></svg>'
+        f"{esc(term)}</li>"
+        for i, term in enumerate(terms)
+    )
+    return f'<ul class="legend">{items}</ul>'
+
+
+def _axis(rows: Sequence[Mapping[str, float]]) -> Axis:
+    low = min((sum(v for v in parts.values() if v < 0) for parts in rows), default=0.0)
+    high = max((sum(v for v in parts.values() if v > 0) for parts in rows), default=0.0)
+    return round_axis(min(low, 0.0), max(high, 0.0)) if low < high else round_axis(-1.0, 1.0)
+
+
+def _row(name: str, parts: Mapping[str, float], terms: Sequence[str], axis: Axis) -> str:
+    total = sum(parts.values())
+    grid = "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in map(axis.x, axis.ticks))
+    zero = f'<line class="zero" x1="{axis.x(0)}" x2="{axis.x(0)}" y1="0" y2="100%"/>'
+    mark = f'<line class="total" x1="{axis.x(total)}" x2="{axis.x(total)}" y1="-9" y2="9"/>'
+    boxes = "".join(_boxes(parts, terms, axis))
+    centred = f'<svg y="50%" overflow="visible">{boxes}{mark}</svg>'
+    track = f'<svg class="track" width="100%" height="100%">{grid}{zero}{centred}</svg>'
+    words = f'<span class="value">{esc(value_words(total))}</span>'
+    return f'<div class="row"><span class="name">{esc(name)}</span>{track}{words}</div>\n'
+
+
+def _boxes(parts: Mapping[str, float], terms: Sequence[str], axis: Axis) -> list[str]:
+    """Rectangles outwards from zero, each way in the order of the terms."""
+    ends, boxes = {True: 0.0, False: 0.0}, []
+    for number, term in enumerate(terms):
+        value = parts.get(term, 0.0)
+        if value == 0:
+            continue
+        start = ends[value > 0]
+        ends[value > 0] = start + value
+        left, right = sorted((_place(axis, start), _place(axis, start + value)))
+        boxes.append(
+            f'<rect class="{_style(number)}" x="{left:.3f}%" y="-6" width="{right - left:.3f}%" height="12">'
+            f"<title>{esc(term)}: {esc(signed(value))}</title></rect>"
+        )
+    return boxes
+
+
+def _place(axis: Axis, value: float) -> float:
+    return float(axis.x(value).removesuffix("%"))
+
+
+def _style(number: int) -> str:
+    """Colour of a term, and a lighter one of it from the ninth on."""
+    return f"t{number % COLOURS}" + (" light" if number >= COLOURS else "")

@@ -1,0 +1,88 @@
+"""A leaderboard in sentences: who leads, how sure that is, and what would raise a score."""
+
+from __future__ import annotations
+
+from proctor.report import text
+from proctor.report.build.judgement import p_value
+from proctor.stats import Interval
+from proctor.suites.soccer.scoring.presets import WORDS
+from proctor.verdict.leaderboard import Advice, Entry, Gap, Leaderboard
+from proctor.verdict.leaderboard.gaps import EXACT
+
+
+def verdict(board: Leaderboard) -> str:
+    """One or two sentences about the first agent and those that are not told from it."""
+    ranked = [entry for entry in board.entries if entry.score is not None]
+    if not ranked:
+        return "No ranking: no agent has a score on every task."
+    first = ranked[0]
+    opening = f"{first.agent} leads with {score_words(first, board.level)}"
+    if len(ranked) == 1:
+        return f"{opening}. No other agent has a score on every task." if len(board.entries) > 1 else f"{opening}."
+    ties = [gap for gap in board.gaps if gap.a == first.agent and not gap.apart]
+    if not ties:
+        return f"{opening}, and is better than {_others(ranked[1:])}: {gap_words(board.gaps[0], board.level)}."
+    names = text.listed([gap.b for gap in ties], most=3)
+    return f"{opening}, but these trials do not tell it from {names}: {gap_words(ties[0], board.level)}."
+
+
+def _others(entries: list[Entry]) -> str:
+    names = [entry.agent for entry in entries]
+    return text.listed(names) if len(names) <= 3 else f"all {len(names)} others"
+
+
+def score_words(entry: Entry, level: float) -> str:
+    span = f" ({text.percent(level)} interval {span_words(entry.interval)})" if entry.interval else ""
+    return f"{value_words(entry.score, entry.interval)}{span}"
+
+
+def gap_words(gap: Gap, level: float) -> str:
+    """`difference 1.2 to B (95 % interval 0.4 to 2.0, 30 pairs of episodes, p = 0.004)`."""
+    trials = f"{text.count(gap.n, 'pair')} of episodes" if gap.paired else text.count(gap.n, "episode")
+    opening = f"difference {value_words(gap.value, gap.interval)} to {gap.b}"
+    if gap.interval is None:
+        exact = "exact, as no seed changes an episode" if gap.reason == EXACT else f"no interval: {gap.reason}"
+        return f"{opening} ({exact})"
+    p = "" if gap.p is None else f", p {p_value(gap.p) if gap.p < 0.001 else '= ' + p_value(gap.p)}"
+    return f"{opening} ({text.percent(level)} interval {span_words(gap.interval)}, {trials}{p})"
+
+
+def value_words(value: float | None, interval: Interval | None = None) -> str:
+    """A value with the decimals that its interval justifies."""
+    words = text.fixed(value, interval)
+    rounded_away = words.startswith("-") and not words.strip("-0.,")
+    return words.removeprefix("-") if rounded_away else words.replace("-", "−")
+
+
+def tick_words(value: float) -> str:
+    return f"{value:g}".replace("-", "−")
+
+
+def span_words(interval: Interval | None) -> str:
+    """The ends of an interval; a dash without one."""
+    if interval is None:
+        return text.NONE
+    return f"{value_words(interval.low, interval)} to {value_words(interval.high, interval)}"
+
+
+def signed(value: float) -> str:
+    """A contribution with its sign: two decimals, or two digits where these would hide it."""
+    size = abs(value)
+    words = f"{size:.2f}" if size == 0 or 0.005 <= size < 100 else text.number(size, 2)
+    return words if size == 0 else f"{'+' if value > 0 else '−'}{words}"
+
+
+def advice_words(advice: Advice) -> str:
+    """`fell in 80 % of episodes: −1.20`."""
+    did = WORDS.get(advice.term, advice.term)
+    if advice.kind == "avoid":
+        return f"{did} in {text.percent(advice.share)} of episodes: {signed(advice.own)}"
+    if advice.kind == "reach":
+        return f"{did} in {text.percent(advice.share)} of episodes: up to {signed(advice.gain)}"
+    paid = f"{advice.term} adds {signed(advice.own)}, and {signed(advice.best)} for {advice.example}"
+    return f"{paid}: {signed(advice.gain)}"
+
+
+def episodes_words(n: int, n_distinct: int) -> str:
+    """`10`, or `10, 1 different`."""
+    return f"{n:,}" if n == n_distinct else f"{n:,}, {n_distinct:,} different"

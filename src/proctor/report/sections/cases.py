@@ -1,0 +1,168 @@
+"""Sections of the HTML report on targets, and on tasks whose trials name their case. Each takes the report and returns
+HTML, or "" without content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from proctor.metrics import MetricInfo
+from proctor.report import text
+from proctor.report.draw import svg
+from proctor.report.draw.markup import NONE, lead, small, table
+from proctor.report.draw.palette import heat_step
+from proctor.report.draw.svg import esc
+from proctor.report.model import Case, CaseTable, MetricEstimate, Report, TargetResult
+
+COMPARED, LISTED = 40, 200
+SHARES = frozenset({"upright_share"})
+WORDS = {"down": "at most", "up": "at least"}
+
+
+def targets(report: Report) -> str:
+    """Agent x target: met or missed, with the number behind it."""
+    if not report.targets:
+        return ""
+    level = text.percent(report.context.level)
+    words = (
+        f"Whether the mean over all scored trials reaches the target. Small numbers are its {level} interval and how "
+        "many trials have a value. An interval that reaches across the target leaves it open for other trials."
+    )
+    names = list(dict.fromkeys(result.metric for result in report.targets))
+    found = {(result.agent, result.metric): result for result in report.targets}
+    header = ["Agent", *(_target_title(found[report.agents[0].agent, name]) for name in names)]
+    rows = [[esc(a.agent), *(_target_cell(found[a.agent, name]) for name in names)] for a in report.agents]
+    return lead(words) + table("Targets by agent", header, rows, "targets")
+
+
+def target_words(result: TargetResult) -> str:
+    """`emd at most 0.75 rad`."""
+    unit = "" if result.unit == "1" else f" {result.unit}"
+    return f"{result.metric} {WORDS[result.direction]} {result.target:g}{unit}"
+
+
+def target_value(result: TargetResult) -> str:
+    """`0.34 (0.21 to 0.47), n 12`."""
+    if result.value is None:
+        return "no value"
+    span = result.interval
+    ends = "" if span is None else f" ({text.fixed(span.low, span)} to {text.fixed(span.high, span)})"
+    return f"{text.fixed(result.value, span)}{ends}, n {result.n:,}" + (
+        f" of {result.n_scored:,}" if result.n < result.n_scored else ""
+    )
+
+
+def _target_title(result: TargetResult) -> str:
+    return esc(target_words(result))
+
+
+def _target_cell(result: TargetResult) -> str:
+    verdict = "met" if result.met else "missed"
+    open_ = "" if result.clear or result.value is None else small("; the interval reaches across")
+    shape = svg.shape("success" if result.met else "failure")
+    return f'<td class="{verdict}">{shape} {verdict} {small(target_value(result))}{open_}</td>'
+
+
+def cases(report: Report) -> str:
+    """Per task: cases x agents by the measure that orders them, then each agent's cases in full."""
+    if not report.cases:
+        return ""
+    infos = {info.name: info for info in report.metrics}
+    words = "Worst first. n counts scored trials; every trial is a row of summary.csv."
+    return lead(words) + "".join(_task(task, list(tables), infos) for task, tables in _by_task(report))
+
+
+def _by_task(report: Report) -> Iterator[tuple[str, list[CaseTable]]]:
+    for task in report.tasks:
+        tables = [table for table in report.cases if table.task == task.task]
+        if tables:
+            yield task.task, tables
+
+
+def _task(task: str, tables: Sequence[CaseTable], infos: Mapping[str, MetricInfo]) -> str:
+    compared = _compared(tables, infos) if len(tables) > 1 else ""
+    alone = len(tables) == 1
+    details = "".join(_details(table, infos, opened=alone) for table in tables)
+    return f"<h3>{esc(task)}</h3>\n{compared}{details}"
+
+
+def _compared(tables: Sequence[CaseTable], infos: Mapping[str, MetricInfo]) -> str:
+    """Cases x agents as a heat map, the worst on average first."""
+    order = tables[0].order
+    values = [{case.case: _measure(case, order) for case in table.cases} for table in tables]
+    names = list(dict.fromkeys(case.case for table in tables for case in table.cases))
+    ranks = {name: _badness([column.get(name) for column in values], order) for name in names}
+    names.sort(key=lambda name: (ranks[name], name))
+    axis = svg.axis_for([e.value for column in values for e in column.values() if e.value is not None])
+    rows = [
+        [esc(name), *(_heat_cell(column.get(name), axis, lower_is_better=order != "score") for column in values)]
+        for name in names[:COMPARED]
+    ]
+    caption = f"Mean {_with_unit(order, infos)} of every case, worst first"
+    hidden = len(names) - COMPARED
+    more = lead(f"And {hidden:,} more, further down and in summary.csv.") if hidden > 0 else ""
+    return table(caption, ["Case", *(esc(table.agent) for table in tables)], rows, "heat cases") + more
+
+
+def _measure(case: Case, order: str) -> MetricEstimate:
+    return case.score if order == "score" else case.metrics[order]
+
+
+def _badness(estimates: Sequence[MetricEstimate | None], order: str) -> float:
+    """For sorting, the worst first: cases without a value, then by the mean over agents."""
+    known = [e.value for e in estimates if e is not None and e.value is not None]
+    if len(known) < sum(e is not None for e in estimates):
+        return float("-inf")
+    mean = sum(known) / len(known)
+    return mean if order == "score" else -mean
+
+
+def _heat_cell(estimate: MetricEstimate | None, axis: svg.Axis, *, lower_is_better: bool) -> str:
+    if estimate is None or estimate.value is None:
+        return f'<td class="empty">{NONE}{small(f"n {0 if estimate is None else estimate.n}")}</td>'
+    share = (estimate.value - axis.low) / (axis.high - axis.low)
+    step = heat_step(share if lower_is_better else 1 - share)
+    return f'<td class="h{step}">{text.number(estimate.value)}{small(f"n {estimate.n:,}")}</td>'
+
+
+def _details(cases: CaseTable, infos: Mapping[str, MetricInfo], *, opened: bool) -> str:
+    shown = [name for name in (cases.cases[0].metrics if cases.cases else ()) if name in infos]
+    header = ["Case", "n", "Success", "Score", *(_title(name, infos) for name in shown)]
+    rows = [_row(case, shown) for case in cases.cases[:LISTED]]
+    hidden = len(cases.cases) - LISTED
+    more = lead(f"And {hidden:,} better ones in summary.csv.") if hidden > 0 else ""
+    caption = f"{cases.agent}: cases by {_with_unit(cases.order, infos)}, worst first"
+    title = f"{cases.agent}: {text.count(len(cases.cases), 'case')}, worst first"
+    body = table(caption, header, rows, "case-details") + more
+    return f"<details{' open' if opened else ''}><summary>{esc(title)}</summary>{body}</details>\n"
+
+
+def _row(case: Case, shown: Sequence[str]) -> list[str]:
+    return [
+        esc(case.case),
+        f"{case.n:,}",
+        f"{case.successes:,}",
+        estimate(case.score),
+        *(estimate(case.metrics[name], share=name in SHARES) for name in shown),
+    ]
+
+
+def estimate(found: MetricEstimate, *, share: bool = False) -> str:
+    """The value with its interval, where there is one."""
+    if found.value is None:
+        return NONE
+    if share:
+        return text.percent(found.value)
+    span = found.interval
+    if span is None:
+        return text.number(found.value)
+    return f"{text.fixed(found.value, span)} {small(f'{text.fixed(span.low, span)} to {text.fixed(span.high, span)}')}"
+
+
+def _with_unit(name: str, infos: Mapping[str, MetricInfo]) -> str:
+    unit = infos[name].unit if name in infos else "1"
+    return name if unit == "1" else f"{name} ({unit})"
+
+
+def _title(name: str, infos: Mapping[str, MetricInfo]) -> str:
+    unit = "share" if name in SHARES else infos[name].unit
+    return f'<span title="{esc(infos[name].doc)}">{esc(name)}</span> {small("" if unit == "1" else unit)}'

@@ -1,0 +1,197 @@
+"""Differences between agents as HTML: intervals, tests, wins and losses by task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proctor.report import text
+from proctor.report.build.judgement import difference_words, p_value
+from proctor.report.draw import svg
+from proctor.report.draw.markup import NONE, lead, small, table
+from proctor.report.draw.svg import esc
+from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, TaskDifference
+from proctor.verdict.comparison.model import MEASURES
+
+MOST_ROWS, MOST_OPEN, MOST_DRAWN, MOST_TASKS = 60, 8, 15, 40
+EFFECTS = {
+    "paired_d": "d",
+    "paired_odds_ratio": "odds",
+    "odds_ratio": "odds",
+    "cohens_h": "h",
+    "cliffs_delta": "δ",
+}
+"""Effect sizes as they are shown; a difference of rates is its own."""
+
+
+def differences(found: Comparison | None) -> str:
+    """The whole section; "" without pairs."""
+    if found is None or not found.pairs:
+        return ""
+    return lead(_words(found)) + _plots(found) + _table(found) + _by_task(found)
+
+
+def _words(found: Comparison) -> str:
+    paired = all(pair.paired for pair in found.pairs)
+    how = "Each pair of trials had the same task and seed. " if paired else ""
+    which = "" if found.in_full else f"With {len(found.agents)} agents, each is compared with the first only. "
+    return (
+        f"{how}{which}A difference is clear where its {text.percent(found.level)} interval leaves out 0; whether it "
+        "counts among all pairs is for p to say, which is Holm's: the chance of any false difference stays below "
+        f"{text.percent(1 - found.level)}."
+    )
+
+
+def _plots(found: Comparison) -> str:
+    drawn = [_plot(found, measure) for measure in shown_measures(found)]
+    return f'<div class="pair">{"".join(drawn)}</div>'
+
+
+def shown_measures(found: Comparison) -> tuple[Measure, ...]:
+    """Success alone where scores say the same, pair by pair."""
+    same = all(
+        (pair.score.value, pair.score.interval) == (pair.success.value, pair.success.interval) for pair in found.pairs
+    )
+    return ("success",) if same else MEASURES
+
+
+def _plot(found: Comparison, measure: Measure) -> str:
+    pairs = [pair for pair in found.pairs if pair.of(measure).value is not None][:MOST_DRAWN]
+    if not pairs:
+        return ""
+    points = [0.0, *(end for pair in pairs for end in _ends(pair.of(measure)))]
+    low, high = min(points), max(points)
+    axis = svg.round_axis(low, high) if low < high else svg.round_axis(-0.1, 0.1)
+    rows = "".join(_row(found, pair, measure, axis) for pair in pairs)
+    labels = [f"{100 * t:.3g}" if measure == "success" else f"{t:.3g}" for t in axis.ticks]
+    ticks = svg.axis_row(axis, [label.replace("-", "−") for label in labels])
+    title = "Success, in points" if measure == "success" else "Score"
+    spoken = "; ".join(f"{p.a} minus {p.b} {difference_words(p.of(measure))[0]}" for p in pairs)
+    label = esc(f"{title}: {spoken}. The numbers are in the table below.")
+    footer = f'<div class="row axis"><span class="name"></span>{ticks}<span class="value"></span></div>'
+    return (
+        f'<figure class="versus"><figcaption>{title}: first minus second</figcaption>'
+        f'<div role="img" aria-label="{label}">{rows}{footer}</div></figure>'
+    )
+
+
+def _ends(found: Difference) -> list[float]:
+    return [found.value or 0.0, *(found.interval or ()), *(found.bounds or ())]
+
+
+def _row(found: Comparison, pair: Pair, measure: Measure, axis: svg.Axis) -> str:
+    own = pair.of(measure)
+    track = svg.interval_row(axis, own.value, own.interval, own.bounds)
+    zero = f'<line class="zero" x1="{axis.x(0)}" x2="{axis.x(0)}" y1="0" y2="100%"/>'
+    track = track.replace('height="100%">', f'height="100%">{zero}', 1)
+    kind = "row clear" if found.different(pair, measure) else "row"
+    value = difference_words(own)[0].removesuffix(" points")
+    name = f'{esc(pair.a)} <span class="less">−</span> {esc(pair.b)}'
+    return f'<div class="{kind}"><span class="name">{name}</span>{track}<span class="value">{value}</span></div>\n'
+
+
+def _table(found: Comparison) -> str:
+    scores = ["Score", "p"] if "score" in shown_measures(found) else []
+    header = ["First − second", "n", "Success", "p", "Won alone", *scores, "Effect"]
+    rows = [_cells(found, pair) for pair in found.pairs[:MOST_ROWS]]
+    hidden = len(found.pairs) - MOST_ROWS
+    more = lead(f"{hidden:,} more pairs are in the JSON file.") if hidden > 0 else ""
+    return _folded("Every pair: differences with intervals and tests", header, rows, "versus") + more + _methods(found)
+
+
+def _folded(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], kind: str) -> str:
+    """A table whose rows beyond the first are behind a fold."""
+    shown, rest = (rows, []) if len(rows) <= MOST_OPEN + 2 else (rows[:MOST_OPEN], rows[MOST_OPEN:])
+    drawn = table(caption, header, shown, kind)
+    if not rest:
+        return drawn
+    folded = table(f"{caption}, more", header, rest, kind)
+    return f"{drawn}<details><summary>{len(rest)} more pairs</summary>{folded}</details>"
+
+
+def _cells(found: Comparison, pair: Pair) -> list[str]:
+    n = f"{pair.n_a:,} {small('pairs')}" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,} {small('unpaired')}"
+    counts = pair.discordance
+    alone = NONE if counts is None else f"{counts.only_a:,} : {counts.only_b:,}"
+    return [
+        f'{esc(pair.a)} <span class="less">−</span> {esc(pair.b)}',
+        n,
+        _spread(pair.success),
+        _p(found, pair, "success"),
+        alone,
+        *([_spread(pair.score), _p(found, pair, "score")] if "score" in shown_measures(found) else []),
+        _effect(pair),
+    ]
+
+
+def _spread(own: Difference) -> str:
+    value, interval = difference_words(own)
+    if value == text.NONE:
+        return NONE
+    bounds = "" if own.bounds is None else f", bounds {difference_bounds(own)}"
+    return f"{esc(value)} {small((interval if own.interval else 'no interval') + bounds)}"
+
+
+def difference_bounds(own: Difference) -> str:
+    """Where the difference could lie, had the unscored trials been scored."""
+    if own.bounds is None:
+        return text.NONE
+    return f"{100 * own.bounds.low:.0f} to {100 * own.bounds.high:.0f}".replace("-", "−")
+
+
+def _p(found: Comparison, pair: Pair, measure: Measure) -> str:
+    words = esc(p_value(pair.of(measure).p_adjusted))
+    return f"<b>{words}</b>" if found.different(pair, measure) else words
+
+
+def _effect(pair: Pair) -> str:
+    names = ("paired_d", "cliffs_delta", "paired_odds_ratio", "odds_ratio")
+    known = {**pair.success.effects, **pair.score.effects}
+    shown = [f"{EFFECTS[name]} {_two_digits(known[name])}" for name in names if name in known]
+    return esc(", ".join(shown).replace("-", "−")) or NONE
+
+
+def _two_digits(value: float) -> str:
+    return text.number(round(value, 2), 2) if abs(value) < 1 else text.number(value, 2)
+
+
+def _methods(found: Comparison) -> str:
+    methods = sorted(
+        {
+            f"{measure}: {own.test.method}, {own.method if own.interval else 'no interval'}"
+            for pair in found.pairs
+            for measure in shown_measures(found)
+            if (own := pair.of(measure)).test is not None
+        }
+    )
+    reasons = sorted({str(own.reason) for pair in found.pairs if (own := pair.score).reason})
+    said = f"How: {'; '.join(methods)}." + (f" No score interval where {'; '.join(reasons)}." if reasons else "")
+    return lead(said)
+
+
+def _by_task(found: Comparison) -> str:
+    pairs = [pair for pair in found.pairs if pair.paired][:MOST_DRAWN]
+    if not pairs:
+        return ""
+    tasks = found.tasks[:MOST_TASKS]
+    header = ["First − second", *(esc(task) for task in tasks)]
+    rows = [
+        [f'{esc(p.a)} <span class="less">−</span> {esc(p.b)}', *(_wins(_of_task(p.tasks, task)) for task in tasks)]
+        for p in pairs
+    ]
+    return _folded("Pairs won, tied and lost by the first, by score (by success without one)", header, rows, "wins")
+
+
+def _of_task(tasks: Sequence[TaskDifference], name: str) -> TaskDifference | None:
+    return next((task for task in tasks if task.task == name), None)
+
+
+def _wins(task: TaskDifference | None) -> str:
+    if task is None or task.wins is None or not task.n:
+        return NONE
+    parts, at = [], 0.0
+    for kind, count in (("win", task.wins), ("tie", task.ties or 0), ("loss", task.losses or 0)):
+        share = 100 * count / task.n
+        parts.append(f'<rect class="{kind}" x="{at:.2f}%" width="{share:.2f}%" y="0" height="8"/>')
+        at += share
+    drawn = f'<svg class="stack" width="100%" height="8" aria-hidden="true">{"".join(parts)}</svg>'
+    return f"{task.wins} : {task.ties} : {task.losses}{drawn}"

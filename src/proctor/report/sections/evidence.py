@@ -1,0 +1,173 @@
+"""The evidence of the HTML report: every trial, how trials ended, and how the run was made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from proctor.record.episode import Outcome
+from proctor.report import text
+from proctor.report.draw import svg
+from proctor.report.draw.markup import NONE, definitions, lead, number, small, table
+from proctor.report.draw.svg import esc
+from proctor.report.formats.json_file import plain
+from proctor.report.model import AgentReport, Cell, Mark, Report
+from proctor.report.sections import timing
+
+
+def strips(report: Report) -> str:
+    """One mark per trial, in the order of the seeds, so that a column is one seed."""
+    if not report.finished:
+        return ""
+    blocks = []
+    for position, task in enumerate(report.tasks):
+        rows = "".join(_strip(agent.cells[position]) for agent in report.agents)
+        blocks.append(f'<div class="strips"><h3>{esc(task.task)}</h3>{rows}</div>')
+    words = (
+        "One mark per trial in the order of seeds, so agents can be compared mark by mark. A mark names its "
+        "seed, steps and score, and links to its recording where there is one."
+    )
+    return lead(words) + _legend(report) + f'<div class="pair">{"".join(blocks)}</div>'
+
+
+def _legend(report: Report) -> str:
+    items = "".join(f"<li>{svg.shape(name)} {_words(name)}</li>" for name in _outcomes_seen(report))
+    return f'<ul class="legend" aria-label="Outcomes">{items}</ul>'
+
+
+def _words(outcome: str) -> str:
+    return esc(outcome.replace("_", " "))
+
+
+def _outcomes_seen(report: Report) -> list[str]:
+    seen = {name for agent in report.agents for name in agent.overall.outcomes}
+    return [outcome.value for outcome in Outcome if outcome.value in seen]
+
+
+def _strip(cell: Cell) -> str:
+    marks = "".join(_mark(mark) for mark in cell.marks) or NONE
+    hidden = cell.summary.n_trials - len(cell.marks)
+    rest = small(f"and {hidden:,} more") if hidden > 0 else ""
+    counts = ", ".join(f"{n} {_words(name)}" for name, n in cell.summary.outcomes.items()) or "no trials"
+    return (
+        f'<div class="strip" role="group" aria-label="{esc(cell.agent)} on {esc(cell.task)}: {counts}">'
+        f'<span class="name">{esc(cell.agent)}</span><span class="marks">{marks}{rest}</span></div>\n'
+    )
+
+
+def _mark(mark: Mark) -> str:
+    score = "no score" if mark.score is None else f"score {text.number(mark.score)}"
+    words = f"seed {mark.seed}: {_words(mark.outcome)}, {text.count(mark.steps, 'step')}, {score}"
+    shape, target = svg.shape(mark.outcome), mark.video or mark.npz
+    if target is None:
+        return f'<span class="mark" title="{words}">{shape}</span>'
+    return f'<a class="mark" href="{quote(target)}" title="{words}" aria-label="{words}">{shape}</a>'
+
+
+def endings(report: Report) -> str:
+    """Counts of every outcome, then the messages of what broke."""
+    seen = _outcomes_seen(report)
+    if not seen:
+        return ""
+    titles = [f"{svg.shape(name)} {_words(name)}" for name in seen]
+    header = ["Agent", "Shares", *titles, "Clipped steps", "Retried"]
+    words = (
+        "Invalid action and policy error are the policy's own and count as failures; env error, timeout and "
+        "worker lost are faults of the infrastructure and enter no rate."
+    )
+    rows = [_ending_row(agent, seen) for agent in report.agents]
+    return lead(words) + table("Trials by outcome", header, rows, "endings") + _causes(report)
+
+
+def _ending_row(agent: AgentReport, seen: list[str]) -> list[str]:
+    summary = agent.overall
+    counts = {name: summary.outcomes[name] for name in seen if name in summary.outcomes}
+    return [
+        esc(agent.agent),
+        f'<td class="shares">{svg.stacked(counts) if counts else NONE}</td>',
+        *(number(counts.get(name, 0)) for name in seen),
+        number(summary.clipped_steps),
+        number(summary.retried_trials),
+    ]
+
+
+def _causes(report: Report) -> str:
+    if not report.causes:
+        return ""
+    rows = [
+        [
+            esc(cause.agent),
+            f"{svg.shape(cause.outcome)} {_words(cause.outcome)}",
+            f"<code>{esc(cause.message)}</code>",
+            f"{cause.count:,}",
+            f"<code>{esc(cause.example)}</code>",
+        ]
+        for cause in report.causes
+    ]
+    header = ["Agent", "Outcome", "Message", "Trials", "For example"]
+    return table("What broke, by message", header, rows, "causes")
+
+
+def how(report: Report) -> str:
+    """Trials, scoring, intervals, tasks, agents, environment, and the whole config."""
+    environment = {str(key): _inline(value) for key, value in report.context.environment.items()}
+    config = json.dumps(plain(report.config), indent=2, ensure_ascii=False)
+    return (
+        definitions(_facts(report))
+        + _tasks(report)
+        + _agents(report)
+        + (f"<h3>Environment</h3>{definitions(environment)}" if environment else "")
+        + '<details class="resolved"><summary>Resolved config</summary>'
+        + f'<pre tabindex="0">{esc(config)}</pre></details>\n'
+    )
+
+
+def _facts(report: Report) -> dict[str, str]:
+    context, scoring = report.context, report.scoring
+    floor = "none" if scoring.floor is None else f"{scoring.floor:g}"
+    return {
+        "Trials": f"{text.trials_each(report.config)} per agent and task, seeds from {report.config['base_seed']}; "
+        f"{report.finished:,} of {report.planned:,} finished, {report.scored:,} scored",
+        "Scoring": f"{scoring.name}, version {scoring.version}; a trial that the policy broke scores {floor}",
+        "Intervals": f"{text.percent(context.level)}; rates: Wilson; scores: BCa bootstrap within "
+        f"tasks, {context.n_resamples:,} resamples; other means: Student",
+        "Duration": text.duration(context.duration_s),
+        **({"Time of slots": words} if (words := timing.time_words(context.spent)) else {}),
+        **{f"Mean batch: {agent}": words for agent, words in timing.batch_words(context.batch)},
+    }
+
+
+def _tasks(report: Report) -> str:
+    rows = [
+        [
+            esc(task.task),
+            esc(task.suite),
+            _words(task.success_rule),
+            NONE if task.max_steps is None else f"{task.max_steps:,}",
+            f"{task.n:,} of {task.n_trials:,}",
+        ]
+        for task in report.tasks
+    ]
+    return table("Tasks", ["Task", "Suite", "Success counts", "Step limit", "Trials scored"], rows, "plain")
+
+
+def _agents(report: Report) -> str:
+    rows = [
+        [
+            esc(agent.agent),
+            f"<code>{esc(agent.policy)}</code>",
+            NONE if agent.checkpoint is None else f"<code>{esc(agent.checkpoint)}</code>",
+        ]
+        for agent in report.agents
+    ]
+    return table("Agents", ["Agent", "Policy", "Checkpoint"], rows, "plain")
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_inline(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_inline(item) for item in value)
+    return text.number(value) if isinstance(value, float) else str(value)

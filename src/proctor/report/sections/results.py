@@ -1,0 +1,229 @@
+"""The results of the HTML report, as sections. Each takes the report and returns HTML, or "" without
+content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proctor.metrics import MetricInfo
+from proctor.report import text
+from proctor.report.draw import svg
+from proctor.report.draw.markup import NONE, lead, number, small, spread, table
+from proctor.report.draw.palette import heat_step
+from proctor.report.draw.svg import esc
+from proctor.report.model import AgentReport, Finding, MeanEstimate, MetricEstimate, Report, Summary
+
+FINDINGS_SHOWN = 10
+BETTER = {"up": "higher is better", "down": "lower is better", "none": ""}
+
+
+def ranking(report: Report) -> str:
+    level = text.percent(report.context.level)
+    header = ["Agent", "n", "Success", "Score", "Steps", "Steps to success", "Wall time", "Unscored"]
+    words = (
+        f"By mean score over all tasks; n counts scored trials. Small numbers are {level} intervals. Steps "
+        "to success are of successes only, with their own n."
+    )
+    groups = letters_of(report)
+    words += " Agents that share a letter are not told apart by these trials." if groups else ""
+    rows = [_ranking_row(agent, groups.get(agent.agent, "")) for agent in report.agents]
+    return lead(words) + table("Agents in rank order", header, rows, "ranking")
+
+
+def letters_of(report: Report) -> dict[str, str]:
+    """By agent, for scores; none where they were not all tested against each other."""
+    standings = report.comparison.agents if report.comparison else ()
+    return {standing.agent: found for standing in standings if (found := standing.letters.get("score"))}
+
+
+def _ranking_row(agent: AgentReport, letters: str) -> list[str]:
+    s = agent.overall
+    rank = text.NONE if agent.rank is None else str(agent.rank)
+    group = f' <span class="letters">{letters}</span>' if letters else ""
+    return [
+        f'<span class="rank">{rank}</span>{esc(agent.agent)}{group}',
+        f"{s.n:,}",
+        spread(text.percent(s.success.rate), text.percent_range(s.success.interval)),
+        spread(text.mean(s.score), text.mean_range(s.score)),
+        spread(text.mean(s.steps_total), text.mean_range(s.steps_total)),
+        _with_n(s.steps_to_success),
+        _seconds(s.wall_time_s),
+        number(s.n_unscored),
+    ]
+
+
+def findings(report: Report) -> str:
+    """Every finding; beyond the first ones behind a fold."""
+    return finding_list(report.findings)
+
+
+def finding_list(found: Sequence[Finding]) -> str:
+    """Findings as a list; "" without any."""
+    items = [
+        f'<li class="{f.level}"><span class="tag">{"Caution" if f.level == "caution" else "Note"}</span>'
+        f"<span>{esc(f.text)}</span></li>"
+        for f in found
+    ]
+    if not items:
+        return ""
+    shown, folded = items[:FINDINGS_SHOWN], items[FINDINGS_SHOWN:]
+    rest = f'<details><summary>{len(folded)} more</summary><ul class="findings">{"".join(folded)}</ul></details>'
+    return f'<ul class="findings">{"".join(shown)}</ul>' + (rest if folded else "")
+
+
+def heat_maps(report: Report) -> str:
+    """Agent x task, once for the rate and once for the score."""
+    if not report.scored:
+        return ""
+    means = [m for a in report.agents for c in a.cells if (m := c.summary.score.mean) is not None]
+    axis = svg.axis_for(means)
+    header = ["Agent", *(esc(task.task) for task in report.tasks)]
+    rates = [[esc(a.agent), *(_rate_cell(c.summary) for c in a.cells)] for a in report.agents]
+    scores = [[esc(a.agent), *(_score_cell(c.summary, axis) for c in a.cells)] for a in report.agents]
+    return (
+        '<div class="pair">'
+        + table("Success rate, with successes of scored trials", header, rates, "heat")
+        + table("Mean score, with its interval", header, scores, "heat")
+        + "</div>"
+    )
+
+
+def _score_cell(summary: Summary, axis: svg.Axis) -> str:
+    score = summary.score
+    if score.mean is None:
+        return f'<td class="empty">{NONE}<span class="span">n {score.n}</span></td>'
+    step = heat_step((score.mean - axis.low) / (axis.high - axis.low))
+    span = text.mean_range(score) if score.interval else f"n {score.n}, no interval"
+    return f'<td class="h{step}">{esc(text.mean(score))}<span class="span">{esc(span)}</span></td>'
+
+
+def _rate_cell(summary: Summary) -> str:
+    rate = summary.success
+    if rate.rate is None:
+        return f'<td class="empty">{NONE}{small("n 0")}</td>'
+    span = text.percent_range(rate.interval)
+    share = small(f"{rate.successes} of {rate.n}")
+    return f'<td class="h{heat_step(rate.rate)}" title="{span}">{text.percent(rate.rate)}{share}</td>'
+
+
+def _with_n(estimate: MeanEstimate) -> str:
+    if estimate.mean is None:
+        return NONE
+    span = f"{text.mean_range(estimate)}, " if estimate.interval else ""
+    return f"{text.mean(estimate)} {small(f'{span}n {estimate.n:,}')}"
+
+
+def _seconds(estimate: MeanEstimate) -> str:
+    return NONE if estimate.mean is None else f"{text.number(estimate.mean, 2)} s"
+
+
+def intervals(report: Report) -> str:
+    """Two interval plots: success rate and score."""
+    if not report.scored:
+        return ""
+    words = (
+        f"Dot: estimate over all tasks. Bar: {text.percent(report.context.level)} interval (Wilson for the "
+        "rate, bootstrap within tasks for the score). Dashed: where the rate could lie, had the unscored "
+        "trials been scored."
+    )
+    return f'{lead(words)}<div class="pair">{_success_plot(report)}{_score_plot(report)}</div>'
+
+
+def _success_plot(report: Report) -> str:
+    axis = svg.unit_axis()
+    rows = [
+        (agent.agent, svg.interval_row(axis, rate.rate, rate.interval, rate.bounds), text.percent(rate.rate))
+        for agent in report.agents
+        for rate in [agent.overall.success]
+    ]
+    return forest("Success rate", rows, svg.axis_row(axis, [text.percent(tick) for tick in axis.ticks]))
+
+
+def _score_plot(report: Report) -> str:
+    scores = [(agent.agent, agent.overall.score) for agent in report.agents]
+    points = [point for _, s in scores if s.mean is not None for point in (s.mean, *(s.interval or ()))]
+    axis = svg.axis_for(points)
+    rows = [(name, svg.interval_row(axis, s.mean, s.interval), text.mean(s)) for name, s in scores]
+    unit = "" if report.scoring.unit == "1" else f" ({report.scoring.unit})"
+    return forest(f"Score{unit}", rows, svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks]))
+
+
+def forest(title: str, rows: Sequence[tuple[str, str, str]], axis: str) -> str:
+    """A figure of interval rows: name, track, value of each."""
+    body = "".join(_forest_row("row", *row) for row in rows)
+    summary = "; ".join(f"{name} {value}" for name, _, value in rows)
+    label = esc(f"{title}: {summary}. The intervals are in the ranking table.")
+    drawn = f'<div role="img" aria-label="{label}">{body}{_forest_row("row axis", "", axis, "")}</div>'
+    return f"<figure><figcaption>{esc(title)}</figcaption>{drawn}</figure>"
+
+
+def _forest_row(kind: str, name: str, track: str, value: str) -> str:
+    ends = f'<span class="name">{esc(name)}</span>', f'<span class="value">{value}</span>'
+    return f'<div class="{kind}">{ends[0]}{track}{ends[1]}</div>\n'
+
+
+def components(report: Report) -> str:
+    """Mean of every component by agent, as numbers and bars."""
+    names = list(dict.fromkeys(name for agent in report.agents for name in agent.overall.components))
+    shown = [name for name in names if any(_has(agent, name) for agent in report.agents)]
+    if not shown:
+        return ""
+    absent = [name for name in names if name not in shown]
+    words = "Mean of each component over the trials that have it."
+    if absent:
+        words += f" Not available in this run, and left out: {', '.join(absent)}."
+    header = ["Agent", *(_component_title(report, name) for name in shown)]
+    rows = [
+        [esc(agent.agent), *(_component(agent.overall.components.get(name)) for name in shown)]
+        for agent in report.agents
+    ]
+    return lead(words) + table("Score components by agent", header, rows, "components")
+
+
+def _has(agent: AgentReport, component: str) -> bool:
+    estimate = agent.overall.components.get(component)
+    return estimate is not None and estimate.n > 0
+
+
+def _component_title(report: Report, name: str) -> str:
+    settings = report.scoring.settings
+    weight = {**settings.get("options", {}), **settings}.get(f"w_{name}")
+    if weight is None or len(report.scoring.components) < 2:
+        return esc(name)
+    return f"{esc(name)} {small(f'weight {weight:g}')}"
+
+
+def _component(estimate: MeanEstimate | None) -> str:
+    if estimate is None or estimate.mean is None:
+        return NONE
+    drawn = svg.bar(estimate.mean, estimate.interval) if 0 <= estimate.mean <= 1 else ""
+    return _with_n(estimate) + drawn
+
+
+def metrics(report: Report) -> str:
+    """Every metric that has a value, by agent."""
+    if not report.metrics:
+        return ""
+    words = "Over scored trials of all tasks, with Student intervals for means; n counts the trials that have a value."
+    header = ["Agent", *(_metric_title(info) for info in report.metrics)]
+    rows = [
+        [esc(agent.agent), *(_metric(agent.overall.metrics.get(info.name)) for info in report.metrics)]
+        for agent in report.agents
+    ]
+    return lead(words) + table("Metrics by agent", header, rows, "metrics")
+
+
+def _metric_title(info: MetricInfo) -> str:
+    unit = "" if info.unit == "1" else info.unit
+    words = ", ".join(word for word in (unit, info.reducer, BETTER[info.direction]) if word)
+    return f'<span title="{esc(info.doc)}">{esc(info.name)}</span> {small(words)}'
+
+
+def _metric(estimate: MetricEstimate | None) -> str:
+    if estimate is None or estimate.value is None:
+        return NONE
+    span = estimate.interval
+    if span is None:
+        return f"{text.number(estimate.value)} {small(f'n {estimate.n:,}')}"
+    ends = f"{text.fixed(span.low, span)} to {text.fixed(span.high, span)}"
+    return f"{text.fixed(estimate.value, span)} {small(f'{ends}, n {estimate.n:,}')}"

@@ -1,0 +1,136 @@
+"""An agent at work: its loaded policy, one lane per stage, and what happens when the policy hangs.
+
+A forward that outlasts its limit cannot be interrupted, only left behind: the policy is loaded afresh on new threads,
+and the trials of that batch are asked again one by one, so the one that hangs is found and the others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from proctor.policies.options import PolicyOptions
+from proctor.policies.protocol import AnyPolicy
+from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
+from proctor.rollout.ask.runner import Answer, PolicyRunner, blame, too_long
+
+MAX_HANGS = 8
+"""After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""
+
+log = logging.getLogger("proctor")
+
+
+class AgentRuntime:
+    """`load` makes a fresh policy; `deliver` is called from lane threads."""
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], AnyPolicy],
+        options: PolicyOptions,
+        slots: int,
+        deliver: Callable[[Lane, list[Answer]], None],
+    ):
+        self.name, self._load, self._options, self._deliver = name, load, options, deliver
+        self._slots = slots
+        self._stats: dict[str, LaneStats] = {}
+        self._hangs = 0
+        self.given_up: str | None = None
+        self.resident = False
+        """Whether its policy is asked in the workers."""
+        self.lanes: dict[str, Lane] = {}
+        self._open()
+
+    def _open(self) -> None:
+        policy = self._load()
+        self.runner = PolicyRunner.of(policy, self._options)
+        for stage in self.runner.stages:
+            lane = Lane(self.runner, stage, self._slots, self._deliver)
+            lane.stats = self._stats.setdefault(stage.name, lane.stats)
+            self.lanes[stage.name] = lane
+        wanted = self._options.placement
+        self.resident = self._hangs == 0 and (policy.placement if wanted == "auto" else wanted) == "worker"
+
+    @property
+    def first_stage(self) -> str:
+        return self.runner.first_stage
+
+    @property
+    def stats(self) -> dict[str, LaneStats]:
+        return self._stats
+
+    def drop(self, slot: Any) -> None:
+        for lane in self.lanes.values():
+            lane.drop(slot)
+
+    @property
+    def asked(self) -> bool:
+        """Whether a request waits for a forward."""
+        return any([lane.asked for lane in self.lanes.values()])
+
+    def dispatch(self, moment: Moment, live: dict[Any, int]) -> float | None:
+        """Start what is due; when to look again."""
+        if len(self.lanes) == 1:
+            return self.lanes[self.first_stage].dispatch(moment, live)
+        lanes = list(self.lanes.values())
+        times = [lane.dispatch(moment, live, [other for other in lanes if other is not lane]) for lane in lanes]
+        return min((t for t in times if t is not None), default=None)
+
+    def overdue(self, now: float, limit_s: float | None) -> list[Answer]:
+        """Deal with a forward that outlasts the limit; the answers of trials that are thereby lost."""
+        if limit_s is None:
+            return []
+        hung = [x for x in self.lanes.values() if x.started_at is not None and now - x.started_at > limit_s]
+        return [answer for lane in hung for answer in self._hang(lane, limit_s)]
+
+    def too_slow(self, lane: Lane, limit_s: float, answers: list[Answer]) -> list[Answer]:
+        """A forward came back, but later than the limit: its trials are asked again one by one, the slow one fails."""
+        if len(answers) == 1:
+            return [Answer(answers[0].request, None, error=too_long(lane.stage.name, limit_s))]
+        for answer in answers:
+            answer.request.stream.rewind()
+            lane.put_alone(answer.request)
+        return []
+
+    def _hang(self, lane: Lane, limit_s: float) -> list[Answer]:
+        self._hangs += 1
+        reason = too_long(lane.stage.name, limit_s)
+        log.warning("agent %s: %s (%d requests)", self.name, reason, len(lane.in_flight))
+        suspects, old = lane.in_flight, dict(self.lanes)
+        if self._hangs >= MAX_HANGS:
+            self.given_up = f"{reason}; after {MAX_HANGS} hangs the agent was given up"
+        else:
+            try:
+                self._open()
+            except Exception as problem:
+                self.given_up = f"{reason}, and it could not be loaded again: {blame(problem)}"
+        if self.given_up is not None:
+            lane.in_flight, lane.started_at = [], None
+            return [Answer(r, None, error=self.given_up) for r in suspects]
+        self._move(old, lane)
+        if len(suspects) == 1:
+            return [Answer(suspects[0], None, error=reason)]
+        for request in suspects:
+            self.lanes[lane.stage.name].put_alone(request.again())
+        return []
+
+    def _move(self, old: dict[str, Lane], hung: Lane) -> None:
+        """Hand what waits in the old lanes to the new ones. Other forwards in flight are asked again: the same
+        answer."""
+        for name, lane in old.items():
+            lane.close()
+            waiting = [r for requests in lane.waiting.values() for r in requests] + lane.take_alone()
+            for request in waiting + ([] if lane is hung else [r.again() for r in lane.in_flight]):
+                self.lanes[name].put(request)
+            lane.retired = True
+
+    def close(self) -> None:
+        for lane in self.lanes.values():
+            lane.close()
+        for lane in self.lanes.values():
+            lane.join(2.0)
+        try:
+            self.runner.policy.close()
+        except Exception as problem:
+            log.warning("agent %s: close raised %s", self.name, blame(problem))

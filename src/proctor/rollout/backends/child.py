@@ -1,0 +1,142 @@
+"""The program of a worker process: `python -m proctor.rollout.backends.child SOCKET_FD MEMORY_FD`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from typing import Any, cast
+
+from proctor.rollout.backends.channel import Channel, Closed, SharedBlock
+from proctor.rollout.collecting import collect_seldom
+from proctor.rollout.messages import Close, Command, Event, Ready
+from proctor.rollout.worker.host import Host
+
+GATHER_S = 0.01
+"""How long events may be gathered while there is enough to step."""
+ANSWER_S = 0.0015
+"""About how long an answer takes: it is time to ask before less than this is left to step."""
+PATIENCE_S = 2 * ANSWER_S
+"""How long an answer may be awaited before more is asked for, while there is something to step."""
+LOOK_S = 0.02
+"""How often commands are looked for while there is enough to step."""
+QUICK_S = 0.0002
+"""Steps so quick that asking after each would cost more than they do: these are asked for together."""
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
+    (cfg, slots, path, parent), *early = channel.receive(block=True)
+    _die_with(parent)
+    sys.path[:] = path
+    link = Link(channel, SharedBlock(int(sys.argv[2]), slots), slots)
+    host = Host(cfg, slots, link.emit, link.block.pulse)
+    link.host = host
+    collect_seldom()
+    channel.send([None])  # alive
+    for command in early:
+        host.handle(command)
+    with contextlib.suppress(Closed):
+        serve(host, link)
+
+
+def serve(host: Host, link: Link) -> None:
+    """Take commands, work, answer, until closed."""
+    while True:
+        for command in link.commands(host):
+            if type(command) is int:
+                host.run(command, link.block.get_actions(command, None), True)
+                continue
+            if type(command) is tuple:
+                slot, place, valid = cast("tuple[int, Any, bool]", command)
+                host.run(slot, link.block.get_actions(slot, place), valid)
+                continue
+            host.handle(command)
+            if isinstance(command, Close):
+                link.flush()
+                return
+        host.work(0.0)
+        link.flush_if_due(host.backlog, host.made)
+
+
+class Link:
+    """The worker's end of the pipe: observations go to shared memory; events are gathered while the worker has enough
+    to step, so that neither side is woken for each of them."""
+
+    def __init__(self, channel: Channel, block: SharedBlock, slots: int):
+        self.channel, self.block = channel, block
+        self.host: Host | None = None
+        self._outbox: list[Event | int] = []
+        self._since = self._asked_at = 0.0
+        self._step_s = self._round_s = 0.0
+        self._stepped_at = self._looked_at = 0.0
+        self._made = 0
+        self._views: list[tuple[Any, Any]] = [(None, None)] * slots
+
+    def emit(self, event: Event) -> None:
+        if not self._outbox:
+            self._since = time.monotonic()
+        self._outbox.append(self._share(event) if type(event) is tuple else event)
+
+    def commands(self, host: Host) -> list[Command]:
+        """What the engine wants. Waits while there is nothing to do; looks now and then while there is enough."""
+        if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
+            return []
+        self._looked_at = self._stepped_at
+        commands = self.channel.receive(block=not host.busy)
+        if commands:
+            self._asked_at = 0.0
+        return commands
+
+    def flush(self) -> None:
+        if self._outbox:
+            outbox, self._outbox = self._outbox, []
+            self._asked_at = time.monotonic()
+            self.channel.send(outbox)
+
+    def flush_if_due(self, backlog: int, made: int) -> None:
+        """`backlog`: how many slots can be stepped; `made`: steps so far. The next look comes after one more round, so
+        what counts is how much will be left to step then. While an answer is on its way, more is asked for only when
+        nothing is left: two messages where one would do cost the engine, which shares the machine's cores, twice."""
+        now = time.monotonic()
+        round_s, steps = now - self._stepped_at, max(made - self._made, 1)
+        self._step_s, self._round_s = 0.8 * self._step_s + 0.2 * round_s / steps, 0.8 * self._round_s + 0.2 * round_s
+        self._stepped_at, self._made = now, made
+        left_s = backlog * self._step_s - self._round_s if self._step_s > QUICK_S else backlog
+        awaited = backlog > 0 and now - self._asked_at < PATIENCE_S
+        if self._outbox and ((left_s < ANSWER_S and not awaited) or now + self._round_s - self._since > GATHER_S):
+            self.flush()
+
+    def _share(self, event: Ready) -> Ready | int:
+        assert self.host is not None
+        slot, leaves = event
+        layout = self.host.runtime_of(slot).layout
+        if layout is None:
+            return event
+        known, views = self._views[slot]
+        if known is not layout:
+            views = self.block.observation(slot, layout)
+            self._views[slot] = (layout, views)
+        if views is None:
+            return event
+        for view, leaf in zip(views, leaves, strict=True):
+            view[...] = leaf
+        return slot
+
+
+def _die_with(parent: int) -> None:
+    """Ask the kernel to end this process when its parent ends, so that a hung environment cannot outlive the run."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

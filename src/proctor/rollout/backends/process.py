@@ -1,0 +1,197 @@
+"""A worker in a process of its own: a fresh interpreter, so that a crash or a hang costs the trial it ran, and
+nothing of the caller's program is run again (no `if __name__ == "__main__"` needed).
+
+The child gets a socket and a block of shared memory as inherited files, its start-up data as the first message, one
+thread for numeric libraries, and the signal to die with its parent.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from proctor.config.models import AgentCfg
+from proctor.rendering import offscreen_backend
+from proctor.rollout.ask.runner import PolicyRunner
+from proctor.rollout.backends.base import Lost, Worker
+from proctor.rollout.backends.channel import Channel, Closed, Place, SharedBlock
+from proctor.rollout.layout import Layout, layout_of
+from proctor.rollout.messages import Command, Event, Load, Run, Start, TaskInfo
+from proctor.rollout.worker.pulse import ACTING, IDLE, LOADING, RESETTING, STEPPING
+from proctor.rollout.worker.trial import HostCfg
+
+LOG = "workers.log"
+"""What environments and libraries print, in the run folder."""
+START_SECONDS = 120.0
+CLOSE_SECONDS = 30.0
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+class ProcessWorker(Worker):
+    def __init__(self, cfg: HostCfg, slots: int, layouts: dict[str, Layout | None]):
+        self.slots, self._cfg = slots, cfg
+        self._layouts = layouts
+        self._block = SharedBlock.create(slots)
+        self._outbox: list[Command | tuple[int, Place | None, bool] | int] = []
+        self._tasks: dict[int, str] = {}
+        self._views: list[list[np.ndarray] | None] = [None] * slots
+        """Of each slot's observation, as its task lays it out."""
+        self._closed = False
+        ours, theirs = socket.socketpair()
+        for sock in (ours, theirs):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        self._channel = Channel(ours)
+        fds = (theirs.fileno(), self._block.fd)
+        with (cfg.folder / LOG).open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "proctor.rollout.backends.child", *map(str, fds)],
+                pass_fds=fds, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                process_group=0,
+            )  # fmt: skip
+        theirs.close()
+        self._started = time.monotonic()
+        self._greeted = False
+        self._channel.send([(cfg, slots, sys.path, os.getpid())])
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, command: Command) -> None:
+        if isinstance(command, Start) and self._tasks.get(command.slot) != command.trial.task:
+            self._tasks[command.slot], self._views[command.slot] = command.trial.task, None
+        self._outbox.append(command)
+
+    def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
+        if self._block.fits(actions):
+            place = self._block.put_actions(slot, actions)
+            self._outbox.append(slot if valid and place is None else (slot, place, valid))
+        else:
+            self._outbox.append(Run(slot, actions, valid))
+
+    def adopt(self, agent: AgentCfg, runner: PolicyRunner, infos: tuple[TaskInfo, ...]) -> None:
+        self.send(Load(agent, infos))
+
+    def flush(self) -> None:
+        if self._outbox and not self._closed:
+            outbox, self._outbox = self._outbox, []
+            try:
+                self._channel.send(outbox)
+            except Closed:
+                self._closed = True
+
+    def events(self) -> list[Event]:
+        found: list[Event] = []
+        while not self._closed:
+            try:
+                messages = self._channel.receive(block=False)
+            except Closed:
+                self._closed = True
+                break
+            for message in messages:
+                if type(message) is int:
+                    found.append((message, self._views[message] or self._observation(message)))
+                elif message is None:
+                    self._greeted = True
+                else:
+                    if type(message) is TaskInfo:
+                        self._layouts[message.task] = layout_of(message.observation_space)
+                    found.append(message)
+            if not messages or self._channel.drained:
+                break
+        return found
+
+    def _observation(self, slot: int) -> list[np.ndarray] | None:
+        layout = self._layouts[self._tasks[slot]]
+        assert layout is not None
+        self._views[slot] = views = self._block.observation(slot, layout)
+        return views
+
+    def work(self, seconds: float) -> None:
+        pass
+
+    @property
+    def busy(self) -> bool:
+        return False
+
+    def fileno(self) -> int | None:
+        return None if self._closed else self._channel.fileno()
+
+    def lost(self) -> Lost | None:
+        what, slot, since = self._block.pulse.read()
+        running = slot if what not in (IDLE, LOADING) else None
+        code = self._process.poll()
+        if code is not None or self._closed:
+            self.kill()
+            ending = _ending(self._process.wait()) + (" in its policy" if what == ACTING else "")
+            return Lost(ending, running, hung=False, acting=what == ACTING)
+        seconds = time.monotonic() - (since if what != IDLE else self._started)
+        if what == IDLE:
+            if self._greeted or seconds < START_SECONDS:
+                return None
+            self.kill()
+            return Lost(f"a worker process did not start within {START_SECONDS:g} s", None, hung=True)
+        who, limit = self._limit(what)
+        if limit is None or seconds <= limit:
+            return None
+        self.kill()
+        reason = f"{who} within {limit:g} s; its worker was killed"
+        return Lost(reason, running, hung=True, acting=what == ACTING)
+
+    def _limit(self, what: float) -> tuple[str, float | None]:
+        """What a call has not done once so many seconds have gone."""
+        limits = self._cfg.limits
+        return {
+            STEPPING: ("the environment did not return from step", limits.step_s),
+            RESETTING: ("the environment did not return from make and reset", limits.reset_s),
+            ACTING: ("the policy did not answer", limits.act_s),
+            LOADING: ("the policy was not loaded", START_SECONDS),
+        }[what]
+
+    def drain(self) -> list[Event]:
+        found, until = [], time.monotonic() + CLOSE_SECONDS
+        while not self._closed and time.monotonic() < until:
+            found += self.events()
+            if self.lost() is not None:
+                break
+            time.sleep(0.002)
+        self.kill()
+        return found
+
+    def kill(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._closed = True
+        self._channel.sock.close()
+        self._block.close()
+
+
+def _environment() -> dict[str, str]:
+    """The parent's, with one thread per worker for numeric libraries, this package on the path, and off-screen
+    rendering where there is no display."""
+    env = dict(os.environ)
+    for name in _ONE_THREAD:
+        env.setdefault(name, "1")
+    package_root = str(Path(__file__).resolve().parents[3])
+    env["PYTHONPATH"] = os.pathsep.join([package_root, *filter(None, [env.get("PYTHONPATH")])])
+    backend = offscreen_backend(env)
+    if backend is not None:
+        env.setdefault("MUJOCO_GL", backend)
+    return env
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        try:
+            return f"a worker process died of {signal.Signals(-code).name}"
+        except ValueError:
+            return f"a worker process died of signal {-code}"
+    return f"a worker process ended with exit code {code}"

@@ -1,0 +1,115 @@
+"""Joining the folders of a sharded run into one run.
+
+Shards must be of one run: the same config (what only changes how trials run aside), the same model files. A trial
+that is scored in two folders must have the same bytes in both. What no folder has stays missing, and `proctor resume`
+runs it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from proctor.config.models import EvalConfig
+from proctor.errors import InputError
+from proctor.plan.plan import Plan
+from proctor.plan.resume import FREE, differences
+from proctor.record.ledger import Ledger
+from proctor.record.result import TrialResult
+from proctor.record.rundir import RunDir
+from proctor.runs.evaluation import write_report
+
+BATCH = 256
+
+
+def merge(paths: Sequence[str | Path]) -> RunDir:
+    """A new run folder with everything that the given ones have."""
+    if len(paths) < 2:
+        raise InputError("name at least two run folders to merge")
+    runs = [RunDir.open(path) for path in paths]
+    cfg = _common_config(runs)
+    prints = _common_fingerprints(runs)
+    merged = RunDir.create(cfg, datetime.now())
+    with merged.locked(), merged.ledger() as ledger:
+        ledger.set_meta("shard", "1/1")
+        ledger.set_meta("fingerprints", prints)
+        ledger.add(Plan(cfg).placed())
+        for run in runs:
+            _copy(run, merged, ledger)
+        ledger.set_meta("seconds", sum(_seconds(run) for run in runs))
+        ledger.set_meta("merged_from", [str(run.path) for run in runs])
+    sessions = [s for run in runs for s in run.read_json("environment.json", {"sessions": []})["sessions"]]
+    merged.write_json("environment.json", {"sessions": sessions, "current": sessions[-1] if sessions else {}})
+    write_report(merged)
+    return merged
+
+
+def _common_config(runs: Sequence[RunDir]) -> EvalConfig:
+    first = runs[0].config()
+    for run in runs[1:]:
+        differing = [
+            f"{key}: {a!r} in {runs[0].path}, {b!r} in {run.path}"
+            for key, a, b in differences(first.model_dump(mode="json"), run.config().model_dump(mode="json"))
+            if key.split(".", 1)[0] not in FREE
+        ]
+        if differing:
+            raise InputError("these folders are not shards of one run; they differ in\n  " + "\n  ".join(differing))
+    return first
+
+
+def _common_fingerprints(runs: Sequence[RunDir]) -> object:
+    found = []
+    for run in runs:
+        with run.ledger() as ledger:
+            found.append(ledger.get_meta("fingerprints", {}))
+    for run, prints in zip(runs[1:], found[1:], strict=True):
+        changed = [name for name in prints if prints[name] != found[0].get(name)]
+        if changed:
+            raise InputError(
+                f"{run.path} used other files for {', '.join(changed)} than {runs[0].path}; they cannot be merged"
+            )
+    return found[0]
+
+
+def _seconds(run: RunDir) -> float:
+    with run.ledger() as ledger:
+        return ledger.get_meta("seconds", 0.0)
+
+
+def _copy(run: RunDir, merged: RunDir, ledger: Ledger) -> None:
+    results: list[TrialResult] = []
+    for result in run.results():
+        known = ledger.result(result.trial.agent, result.trial.task, result.trial.index)
+        if known is not None and not _replaces(known, result, run):
+            continue
+        _copy_files(run, merged, result)
+        results.append(result)
+        if len(results) >= BATCH:
+            ledger.finish(results)
+            results = []
+    ledger.finish(results)
+
+
+def _replaces(known: TrialResult, result: TrialResult, run: RunDir) -> bool:
+    """Whether a trial's second result is the one to keep: where the first attempt was broken by the infrastructure."""
+    if not (known.outcome.scored and result.outcome.scored):
+        return result.outcome.scored
+    if known.digest != result.digest:
+        raise InputError(
+            f"trial {result.trial.key} differs between the folders (again in {run.path}): the environment or "
+            "the policy is not reproducible, or was changed; `proctor replay` shows which"
+        )
+    return False
+
+
+def _copy_files(run: RunDir, merged: RunDir, result: TrialResult) -> None:
+    for name in filter(None, (result.npz, result.video)):
+        (merged.path / name).parent.mkdir(exist_ok=True)
+        try:
+            shutil.copy2(run.path / name, merged.path / name)
+        except FileNotFoundError:
+            raise InputError(
+                f"{run.path / name}, which the ledger names for trial {result.trial.key}, is missing; restore it"
+            ) from None

@@ -1,7 +1,0 @@
-"""Sequential stopping: `stop_when` of a config, followed while results come in or worked out from a ledger."""
-
-from proctor.stopping.outcome import Stop
-from proctor.stopping.reading import Reading
-from proctor.stopping.watch import Seen, Stopping
-
-__all__ = ["Reading", "Seen", "Stop", "Stopping"]

@@ -1,0 +1,153 @@
+"""The section on navigation in vessels of the HTML report: where the tip went, and how hard the wall was pressed, where
+and when. Curves are in `vessel_curves`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from proctor.report import text
+from proctor.report.draw import svg
+from proctor.report.draw.markup import lead
+from proctor.report.draw.svg import esc
+from proctor.report.model import Report
+from proctor.suites.endovascular.report.curves import by_agent, force_curves
+from proctor.suites.endovascular.report.drawing import (
+    Frame,
+    force_picture,
+    force_scale,
+    frame_of,
+    picture,
+    scale_bar,
+    vessel_group,
+)
+from proctor.suites.endovascular.report.model import Passage, Vessel
+
+ENDS = {"success": "reached", "truncated": "out of time", "failure": "failed"}
+
+
+def vessels(report: Report) -> str:
+    """Pictures and curves task by task; "" where no passage was recorded."""
+    if not report.passages:
+        return ""
+    tasks = list(dict.fromkeys(p.task for p in report.passages))
+    blocks = []
+    for task in tasks:
+        passages = [p for p in report.passages if p.task == task]
+        heading = f"<h3>{esc(task)}</h3>\n" if len(tasks) > 1 else ""
+        blocks.append(f"{heading}{_pictures(report, task, passages)}{force_curves(passages)}")
+    return _definitions(report.passages) + "".join(blocks)
+
+
+def _definitions(passages: Sequence[Passage]) -> str:
+    """Every vessel once; pictures refer to it."""
+    found: dict[str, Vessel] = {p.vessel.key: p.vessel for p in passages if p.vessel is not None}
+    groups = "".join(vessel_group(vessel) for vessel in found.values())
+    return f'<svg class="defs" width="0" height="0" aria-hidden="true"><defs>{groups}</defs></svg>\n' if found else ""
+
+
+@dataclass(frozen=True)
+class _View:
+    """What the pictures of a task share: frame, colour scales, and a column for every seed."""
+
+    frame: Frame
+    longest: float
+    hardest: float
+    seeds: tuple[int, ...]
+
+
+def _pictures(report: Report, task: str, passages: Sequence[Passage]) -> str:
+    measured = [p for p in passages if p.force is not None]
+    seeds = tuple(sorted({p.seed for p in passages if p.pictured}))
+    view = _View(frame_of(passages), max(p.duration for p in passages), force_scale(measured), seeds)
+    rows = "".join(_row(agent, own, view) for agent, own in by_agent(passages).items())
+    return lead(_words(report, task, passages, bool(measured))) + _key(view, passages, measured) + rows
+
+
+def _words(report: Report, task: str, passages: Sequence[Passage], measured: bool) -> str:
+    agents, columns = len(by_agent(passages)), len({p.seed for p in passages if p.pictured})
+    trials = max(cell.summary.n_trials for agent in report.agents for cell in agent.cells if cell.task == task)
+    of_agents = f" and {agents} of {len(report.agents):,} agents" if agents < len(report.agents) else ""
+    left_out = f" {columns} of {trials:,} trials{of_agents} are shown." if columns < trials or of_agents else ""
+    force = (
+        " Last in a row, the paths of the agent's trials coloured by wall force: the larger of the forces on the wire "
+        "and on its collision model, as in wall_force_max. A ring marks where the largest force of a trial acted."
+    )
+    return (
+        "The C-arm's view: the path of the tip, coloured by time, and the wire as it lay at the end; a column is one "
+        f"seed.{left_out}{force if measured else ' No wall force was measured: nothing is said about safety.'}"
+    )
+
+
+def _key(view: _View, passages: Sequence[Passage], measured: Sequence[Passage]) -> str:
+    time = f"<li>0 {scale_bar('t')} {text.number(view.longest)} {passages[0].time_unit}</li>"
+    wire = (
+        _sample('<path class="wire" d="M0 7H14"/>', "wire at the end")
+        if any(p.wire is not None for p in passages)
+        else ""
+    )
+    goal = any(p.target is not None for p in passages)
+    target = _sample('<circle class="goal" cx="7" cy="7" r="5"/>', "target") if goal else ""
+    force = ""
+    if measured:
+        top = f"{text.number(view.hardest)} {esc(measured[0].force_unit)} or more"
+        force = f"<li>0 {scale_bar('w')} {top}</li>" + _sample(
+            '<circle class="peak" cx="7" cy="7" r="4"/>', "peak force"
+        )
+    return f'<ul class="key" aria-label="Colours and lines">{time}{wire}{target}{force}</ul>\n'
+
+
+def _sample(shape: str, words: str) -> str:
+    return f'<li><svg class="view sample" viewBox="0 0 14 14" aria-hidden="true">{shape}</svg> {words}</li>'
+
+
+def _row(agent: str, passages: Sequence[Passage], view: _View) -> str:
+    own = {p.seed: p for p in passages if p.pictured}
+    cells = "".join(_cell(own.get(seed), seed, view) for seed in view.seeds)
+    force = _force_map(agent, [p for p in passages if p.force is not None], view)
+    return f'<div class="passages" style="--seeds: {len(view.seeds)}"><h4>{esc(agent)}</h4>{cells}{force}</div>\n'
+
+
+def _cell(passage: Passage | None, seed: int, view: _View) -> str:
+    if passage is None:
+        return f'<p class="passage span">seed {seed}: not recorded</p>'
+    words = ", ".join(facts(passage))
+    label = esc(f"{passage.agent}, seed {seed}: {words}")
+    drawn = picture(passage, view.frame, view.longest)
+    video = f', <a href="{quote(passage.video)}">video</a>' if passage.video else ""
+    return (
+        f'<figure class="passage"><a href="{quote(passage.picture or passage.npz)}" aria-label="{label}">{drawn}</a>'
+        f"<figcaption>{svg.shape(passage.outcome)} seed {seed}{video}<span>{esc(words)}</span></figcaption></figure>"
+    )
+
+
+def facts(passage: Passage) -> list[str]:
+    """How a passage ended, after how long, and its largest force."""
+    end = ENDS.get(passage.outcome, passage.outcome.replace("_", " "))
+    found = [f"{end} after {_quantity(passage.duration, passage.time_unit)}"]
+    if passage.peak is not None:
+        found.append(f"peak {_quantity(passage.peak.force, passage.force_unit)}")
+    return found
+
+
+def _quantity(value: float, unit: str) -> str:
+    """A number that is not torn from its unit at the end of a line."""
+    return f"{text.number(value)}\N{NO-BREAK SPACE}{unit}"
+
+
+def _force_map(agent: str, passages: Sequence[Passage], view: _View) -> str:
+    if not passages:
+        return ""
+    peaks = [p for p in passages if p.peak is not None]
+    worst = max(peaks, key=lambda p: p.peak.force if p.peak else 0.0, default=None)
+    words = text.count(len(passages), "trial")
+    if worst is not None and worst.peak is not None:
+        force, time = _quantity(worst.peak.force, worst.force_unit), _quantity(worst.peak.time, worst.time_unit)
+        words += f", peak {force} after {time} of seed {worst.seed}"
+    drawn = force_picture(passages, view.frame, view.hardest)
+    label = esc(f"{agent}, wall force along the path: {words}")
+    return (
+        f'<figure class="passage force"><div role="img" aria-label="{label}">{drawn}</div>'
+        f"<figcaption>wall force<span>{esc(words)}</span></figcaption></figure>"
+    )

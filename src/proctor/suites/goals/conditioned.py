@@ -1,0 +1,239 @@
+"""The `goal` loader: an agent that is told what to do by a goal embedding, and by nothing else.
+
+The inner policy is a Policy (or StagedPolicy) of yours. It gets the goal as the observation entry `goal`, float32
+(rows, d); where the task's observation is no dict, that stands beside it as `observation`. A trial's goal is looked
+up once, when the trial starts, and stays. What the inner policy could tell tasks apart by is taken away: the task's
+name in `batch.trials`, and names and briefings in `spaces`.
+
+Where goals come from (`source`):
+
+- `prior`: the goal model is asked for the task's instruction, with a generator of the trial's own;
+- `visual`: the mean success visual of the task, from `visuals_folder`: what a perfect prior would answer.
+
+The instruction is what the suite's briefing says (a mapping with `instruction`), unless `instructions` gives another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from proctor.config.models import AgentCfg
+from proctor.errors import InputError
+from proctor.plan.trial import Trial
+from proctor.policies.from_python import source_file
+from proctor.policies.loader import Loader
+from proctor.policies.options import PolicyOptions
+from proctor.policies.protocol import (
+    Actions,
+    AnyPolicy,
+    Batch,
+    Policy,
+    SpaceInfo,
+    StagedPolicy,
+    StageOutput,
+    State,
+)
+from proctor.registry import import_object
+from proctor.suites.goals.instructions import instructions_for
+from proctor.suites.goals.models import GoalModelCfg, Surroundings, make_goal_model, source_of
+from proctor.suites.goals.protocol import GoalModel, goals_of
+from proctor.suites.goals.visuals import INDEX, Visuals, read_visuals
+
+GOAL_STREAM = 2
+"""Keeps the draws of a prior apart from those of the policy."""
+GOAL, OBSERVATION = "goal", "observation"
+
+GoalOf = Callable[[Trial], np.ndarray]
+"""The goal of a trial, float32 (d,)."""
+
+
+class GoalOptions(PolicyOptions):
+    """`goal` loader."""
+
+    target: str = Field(min_length=1)
+    """Import string to the inner Policy class or a factory, called with `kwargs`, and with `checkpoint`, `device`,
+    `spaces` (of what it sees) and `goal_dim` where its signature names them."""
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+    goals: GoalModelCfg | None = None
+    """The goal model; needed for `source: prior`."""
+    source: Literal["prior", "visual"] = "prior"
+    visuals_folder: str | None = None
+    """Success visuals; needed for `source: visual`, and for a goal model that is made of them."""
+    instructions: dict[str, str | dict[str, Any]] = Field(default_factory=dict)
+    """Task -> what it asks for: a text, or a mapping with `instruction` and `paraphrases`."""
+
+    @model_validator(mode="after")
+    def _source_is_there(self) -> GoalOptions:
+        if self.source == "prior" and self.goals is None:
+            raise ValueError("source: prior needs a goal model; name one under goals")
+        if self.source == "visual" and self.visuals_folder is None:
+            raise ValueError("source: visual needs visuals_folder, a folder of `proctor goals collect`")
+        return self
+
+
+def goal_rng(trial: Trial) -> np.random.Generator:
+    """The generator from which the goal of a trial is drawn: of its seed and task, the same for every agent."""
+    word = int.from_bytes(hashlib.blake2b(trial.task.encode(), digest_size=4).digest(), "big")
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(trial.seed, spawn_key=(GOAL_STREAM, word))))
+
+
+def prior_goals(model: GoalModel, texts: Mapping[str, str]) -> GoalOf:
+    """Goals as the model gives them for each task's text. One text at a time: a trial's goal does not depend on who
+    else is asked for."""
+    return lambda trial: _one(goals_of(model, [texts[trial.task]], goal_rng(trial)).vectors)
+
+
+def visual_goals(visuals: Visuals) -> GoalOf:
+    """Goals as the success visuals show them, one for each task."""
+    known = cache(visuals.goal)
+    return lambda trial: known(trial.task)
+
+
+def _one(vectors: np.ndarray) -> np.ndarray:
+    return vectors[0].astype(np.float32)
+
+
+class GoalConditioned(Policy):
+    """An inner policy that sees the goal and not the task."""
+
+    def __init__(self, inner: Policy, goal_of: GoalOf):
+        self._inner, self._goal_of = inner, goal_of
+
+    def reset(self, trials: Sequence[Trial]) -> State:
+        return _first_state(self._inner, trials, self._goal_of)
+
+    def act(self, batch: Batch) -> Actions:
+        answer = self._inner.act(_inner_batch(batch))
+        answer = answer if isinstance(answer, Actions) else Actions(answer)
+        return Actions(answer.actions, _state(batch.state[GOAL], answer.state))
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class StagedGoalConditioned(StagedPolicy):
+    """The same for a policy of several stages."""
+
+    def __init__(self, inner: StagedPolicy, goal_of: GoalOf):
+        self._inner, self._goal_of = inner, goal_of
+        self.stages = inner.stages
+
+    def reset(self, trials: Sequence[Trial]) -> State:
+        return _first_state(self._inner, trials, self._goal_of)
+
+    def forward(self, stage: str, batch: Batch) -> StageOutput:
+        answer = self._inner.forward(stage, _inner_batch(batch))
+        return StageOutput(answer.decisions, _state(batch.state[GOAL], answer.state))
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def condition(inner: AnyPolicy, goal_of: GoalOf) -> AnyPolicy:
+    """`inner` with the goal of each trial in its observations."""
+    return GoalConditioned(inner, goal_of) if isinstance(inner, Policy) else StagedGoalConditioned(inner, goal_of)
+
+
+def _nameless(trials: Sequence[Trial]) -> list[Trial]:
+    return [replace(trial, agent="", task="") for trial in trials]
+
+
+def _state(goals: np.ndarray, inner: State) -> State:
+    return {GOAL: goals} if inner is None else {GOAL: goals, "inner": inner}
+
+
+def _first_state(inner: AnyPolicy, trials: Sequence[Trial], goal_of: GoalOf) -> State:
+    return _state(np.stack([goal_of(trial) for trial in trials]), inner.reset(_nameless(trials)))
+
+
+def _inner_batch(batch: Batch) -> Batch:
+    own = batch.observation if isinstance(batch.observation, dict) else {OBSERVATION: batch.observation}
+    return Batch({**own, GOAL: batch.state[GOAL]}, batch.state.get("inner"), batch.rngs, _nameless(batch.trials))
+
+
+class GoalLoader(Loader):
+    """A policy of yours that is told what to do by a goal embedding."""
+
+    name: ClassVar[str] = "goal"
+    Options: ClassVar[type[PolicyOptions]] = GoalOptions
+
+    def load(self, agent: AgentCfg, options: GoalOptions, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
+        goal_of = self._goals(agent, options, spaces, base)
+        some = goal_of(Trial(agent.name, next(iter(spaces.observation)), 0, 0))
+        inner = self._inner(agent, options, inner_spaces(spaces, len(some)), base)
+        return condition(inner, goal_of)
+
+    def files(self, agent: AgentCfg, options: GoalOptions, base: Path | None) -> dict[str, Path]:
+        found = {**super().files(agent, options, base), **source_file(options.target, base)}
+        source = None if options.goals is None else source_of(options.goals, base)
+        folder = None if options.visuals_folder is None else _under(options.visuals_folder, base)
+        if source is not None:
+            found["goal model"] = source
+        if folder is not None and (folder / INDEX).is_file():
+            files = sorted(folder.glob("*.npz"))
+            found |= {f"visuals {path.name}": path for path in (folder / INDEX, *files)}
+        return found
+
+    def _goals(self, agent: AgentCfg, options: GoalOptions, spaces: SpaceInfo, base: Path | None) -> GoalOf:
+        folder = options.visuals_folder
+        visuals = None if folder is None else read_visuals(_under(folder, base))
+        if options.source == "visual":
+            assert visuals is not None
+            for task in spaces.observation:
+                visuals.goal(task)
+            return visual_goals(visuals)
+        assert options.goals is not None
+        briefings = {task: spaces.briefing.get(task) for task in spaces.observation}
+        given = {task: words for task, words in options.instructions.items() if task in briefings}
+        instructions = instructions_for(briefings, given, f'agent "{agent.name}", options.instructions')
+        model = make_goal_model(options.goals, Surroundings(instructions, visuals, agent.device, base))
+        if visuals is not None and visuals.space != model.space:
+            raise InputError(
+                f'agent "{agent.name}": the goal model answers in the space {model.space}, and the visuals in '
+                f"{visuals.space}; collect visuals with the encoder of this model, or leave out visuals_folder"
+            )
+        return prior_goals(model, {task: instruction.text for task, instruction in instructions.items()})
+
+    def _inner(self, agent: AgentCfg, options: GoalOptions, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
+        target = import_object(options.target, base)
+        if not callable(target):
+            raise InputError(f"{options.target} is a {type(target).__name__}; expected a Policy class or a factory")
+        parameters = inspect.signature(target).parameters
+        checkpoint = None if agent.checkpoint is None else str(self.checkpoint(agent, base))
+        goal_dim = next(iter(spaces.observation.values()))[GOAL].shape[0]
+        given = {"checkpoint": checkpoint, "device": agent.device, "spaces": spaces, "goal_dim": goal_dim}
+        arguments = {**{name: value for name, value in given.items() if name in parameters}, **options.kwargs}
+        try:
+            inspect.signature(target).bind(**arguments)
+        except TypeError as error:
+            raise InputError(f"{options.target}: {error} (kwargs: {', '.join(options.kwargs) or 'none'})") from None
+        made = target(**arguments)
+        if not isinstance(made, Policy | StagedPolicy):
+            raise InputError(f"{options.target} gave a {type(made).__name__}; expected a Policy or StagedPolicy")
+        return made
+
+
+def _under(folder: str, base: Path | None) -> Path:
+    return Path(folder) if base is None else base / folder
+
+
+def inner_spaces(spaces: SpaceInfo, goal_dim: int) -> SpaceInfo:
+    """What the inner policy is told of its tasks: their spaces with `goal`, under numbers instead of names."""
+    from gymnasium.spaces import Box, Dict
+
+    goal = Box(-np.inf, np.inf, (goal_dim,), np.float32)
+    observation, action = {}, {}
+    for number, (task, space) in enumerate(spaces.observation.items()):
+        own = dict(space.spaces) if isinstance(space, Dict) else {OBSERVATION: space}
+        observation[str(number)] = Dict({**own, GOAL: goal})
+        action[str(number)] = spaces.action[task]
+    return SpaceInfo(observation, action)

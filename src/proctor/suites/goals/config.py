@@ -1,0 +1,137 @@
+"""The section `goals` of a config: what is encoded, how success visuals are chosen, which priors are evaluated.
+
+It stands beside the agents and tasks of an ordinary examination. Those agents are who collects successes; the tasks are
+what goals are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from proctor.config import EvalConfig, load_sections
+from proctor.config.models import Frozen
+from proctor.errors import InputError
+from proctor.suites.goals.models import GoalModelCfg
+
+VISUAL = "visual goal"
+"""The name of the agent whose goals are the success visuals."""
+
+
+class SelectionCfg(Frozen):
+    """Which frames of a success are kept. A frame that is both among the last and the best is kept once."""
+
+    last: int = Field(default=5, ge=0)
+    """How many from the end."""
+    best: bool = True
+    """The frame after the step with the highest reward, the first of them."""
+    frames: str = Field(default="render", pattern=r"^(render|observation(\.[^.\s]+)?)$")
+    """Where frames come from: `render`, `observation` (the observation is a picture), or `observation.KEY`."""
+    picture_px: int = Field(default=64, ge=8, le=256)
+    """The longer side of the small pictures that are kept for the report."""
+
+    @model_validator(mode="after")
+    def _something(self) -> SelectionCfg:
+        if not self.last and not self.best:
+            raise ValueError("found last: 0 and best: false, which keeps nothing; set one of them")
+        return self
+
+
+class PriorCfg(GoalModelCfg):
+    """A prior under evaluation."""
+
+    name: str = Field(min_length=1)
+
+
+class AblationCfg(Frozen):
+    """Trials that tell what a prior costs: the policy with its goals, and with the success visuals, on equal seeds."""
+
+    target: str = Field(min_length=1)
+    """The goal-conditioned policy, as in the `goal` loader."""
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+    checkpoint_file: str | None = None
+    device: str = "cpu"
+    n_trials: int = Field(default=10, ge=1)
+    base_seed: int = Field(default=100_000, ge=0)
+    """Seeds that no success visual comes from."""
+
+
+class BandCfg(Frozen):
+    """From `excellent` on, from `good` on, else needs work. Where `good` is the larger number, lower is better."""
+
+    excellent: float
+    good: float
+
+
+class RangeCfg(Frozen):
+    """Low below `low`, high above `high`, else normal."""
+
+    low: float
+    high: float
+
+
+class BandsCfg(Frozen):
+    """Reference bands: where to look first, no verdict by themselves."""
+
+    accuracy: BandCfg = BandCfg(excellent=0.6, good=0.4)
+    quality_gap: BandCfg = BandCfg(excellent=0.1, good=0.3)
+    consistency: BandCfg = BandCfg(excellent=0.95, good=0.85)
+    retrieval: BandCfg = BandCfg(excellent=0.8, good=0.5)
+    discriminability: BandCfg = BandCfg(excellent=0.5, good=0.3)
+    robustness: BandCfg = BandCfg(excellent=0.9, good=0.7)
+    variance: RangeCfg = RangeCfg(low=1e-4, high=1e-2)
+
+
+class GoalsCfg(Frozen):
+    """The whole section."""
+
+    model: GoalModelCfg
+    """Encodes the pictures of success; also the prior `model` where `priors` names none."""
+    visuals_folder: str = "success_visuals"
+    select: SelectionCfg = SelectionCfg()
+    priors: tuple[PriorCfg, ...] = ()
+    instructions: dict[str, str | dict[str, Any]] = Field(default_factory=dict)
+    """Task -> text, or a mapping with `instruction` and `paraphrases`; left out: what the suite tells."""
+    draws: int = Field(default=10, ge=1)
+    """How often a prior is asked for each instruction."""
+    k: int = Field(default=5, ge=1)
+    accuracy: Literal["raw", "mean_embedding", "shifted"] = "raw"
+    """`raw`: mean cosine with the success embeddings; `mean_embedding`: cosine with their mean; `shifted`:
+    (cosine + 1) / 2."""
+    unit: Literal["trial", "window"] = "trial"
+    """What a success embedding is of: a trial (the mean of its windows), or each window by itself."""
+    seed: int = Field(default=0, ge=0)
+    level: float = Field(default=0.95, gt=0, lt=1)
+    bands: BandsCfg = BandsCfg()
+    ablation: AblationCfg | None = None
+
+    @model_validator(mode="after")
+    def _names(self) -> GoalsCfg:
+        names = [prior.name for prior in self.priors]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice or VISUAL in names:
+            wrong = ", ".join(twice) if twice else VISUAL
+            raise ValueError(f'two priors are named alike, or as the reference "{VISUAL}": {wrong}; rename one')
+        return self
+
+    @property
+    def evaluated(self) -> tuple[PriorCfg, ...]:
+        """The priors, or the model itself."""
+        return self.priors or (PriorCfg(name="model", target=self.model.target, kwargs=self.model.kwargs),)
+
+
+def load_goals(path: str | Path, overrides: Sequence[str] = ()) -> tuple[EvalConfig, GoalsCfg]:
+    """The examination of a YAML file and its section `goals`. Raises ConfigError with every problem found."""
+    cfg, found = load_sections(path, overrides, {"goals": GoalsCfg})
+    goals = found["goals"]
+    if goals is None:
+        raise InputError(f"{path} has no section `goals`; it names at least the encoder: goals: {{model: my.py:Model}}")
+    unknown = sorted(goals.instructions.keys() - {task.name for task in cfg.tasks})
+    if unknown:
+        known = ", ".join(task.name for task in cfg.tasks)
+        raise InputError(f"{path}: goals.instructions names {', '.join(unknown)}; expected tasks: {known}")
+    folder = Path(path).absolute().parent / goals.visuals_folder
+    return cfg, goals.model_copy(update={"visuals_folder": str(folder)})

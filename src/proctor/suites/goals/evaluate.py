@@ -1,0 +1,101 @@
+"""A whole goal evaluation: ask the priors, run the ablation, write the report. And the report again, from records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from proctor.config.models import EvalConfig
+from proctor.errors import InputError
+from proctor.record.rundir import RunDir
+from proctor.runs.evaluation import Finished, Hooks, resume, start
+from proctor.suites.goals.ablation import ablation_config, read_ablation
+from proctor.suites.goals.asking import ask
+from proctor.suites.goals.build import build_report
+from proctor.suites.goals.collect import task_instructions
+from proctor.suites.goals.config import VISUAL, GoalsCfg
+from proctor.suites.goals.records import Records, read_records, write_records
+from proctor.suites.goals.report.files import write_goals
+from proctor.suites.goals.report.model import GoalsReport
+from proctor.suites.goals.visuals import INDEX, Visuals, read_visuals
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """`report` is None where the ablation was stopped before its end: `evaluate` with this `folder` goes on."""
+
+    folder: Path
+    finished: Finished | None
+    report: GoalsReport | None
+
+
+def evaluate(
+    cfg: EvalConfig, goals: GoalsCfg, hooks: Hooks = Hooks(), folder: str | Path | None = None  # noqa: B008 - frozen
+) -> Evaluated:  # fmt: skip
+    """Evaluate the priors of a config in a new folder under its output root, or go on in `folder`."""
+    records = ask_all(cfg, goals)
+    finished = None if goals.ablation is None else _ablate(cfg, records, hooks, folder)
+    if finished is not None:
+        place = finished.run.path
+    else:
+        place = RunDir.create(cfg, datetime.now()).path if folder is None else Path(folder)
+        if folder is not None and not place.is_dir():
+            raise InputError(f"no folder {place}; leave it out to make a new one")
+    write_records(place, records)
+    if finished is not None and not finished.complete:
+        return Evaluated(place, finished, None)
+    return Evaluated(place, finished, report(place))
+
+
+def ask_all(cfg: EvalConfig, goals: GoalsCfg) -> Records:
+    """What all priors answer, and the success visuals that there are."""
+    instructions = task_instructions(cfg, goals)
+    visuals, reason = _visuals(goals)
+    answers = [ask(prior, goals, instructions, visuals) for prior in goals.evaluated]
+    return Records(cfg.name, goals, instructions, answers, visuals, reason)
+
+
+def _visuals(goals: GoalsCfg) -> tuple[Visuals | None, str]:
+    if (Path(goals.visuals_folder) / INDEX).is_file():
+        return read_visuals(goals.visuals_folder), ""
+    return None, (
+        "There are no success visuals: accuracy, retrieval and the quality gap are not available. Collect them with "
+        "`proctor goals collect CONFIG`."
+    )
+
+
+def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, folder: str | Path | None) -> Finished:
+    if folder is not None:
+        _check_priors(folder, records)
+        return resume(folder, (), hooks)
+    visuals = records.visuals
+    tasks = [] if visuals is None else [t for t in records.tasks if t in visuals.tasks and len(visuals.tasks[t].trial)]
+    if not tasks:
+        raise InputError(
+            "an ablation compares with ground-truth visual goals, and no task has a success visual; collect some with "
+            "`proctor goals collect CONFIG`, or leave goals.ablation out"
+        )
+    return start(ablation_config(cfg, records.goals, tasks), hooks)
+
+
+def _check_priors(folder: str | Path, records: Records) -> None:
+    """Raise InputError unless the ablation in a folder is of these priors."""
+    known = {agent.name: agent.options.get("goals") for agent in RunDir.open(folder).config().agents}
+    wanted = {prior.name: {"target": prior.target, "kwargs": prior.kwargs} for prior in records.goals.evaluated}
+    if {name: goals for name, goals in known.items() if name != VISUAL} != wanted:
+        raise InputError(
+            f"the ablation in {folder} is of other priors ({', '.join(known)}) than the config's "
+            f"({', '.join(wanted)}), or of others by these names; leave --run out to begin a new one"
+        )
+
+
+def report(folder: str | Path) -> GoalsReport:
+    """Compute every number again from the records of a folder, and write its files: no model, no simulator."""
+    records, place = read_records(folder), Path(folder)
+    ablation = None
+    if records.goals.ablation is not None:
+        ablation = read_ablation(RunDir.open(place), records.goals, records.tasks)
+    found = build_report(records, ablation)
+    write_goals(place, found)
+    return found

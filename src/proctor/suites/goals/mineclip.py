@@ -1,0 +1,128 @@
+"""Goal models in the manner of STEVE-1: MineCLIP encodes text and video, a prior turns the one into the other.
+
+MineCLIP's video encoder sees 16 frames of 160 x 256 at once: `encode_video(float (n, 16, 3, 160, 256))`, values from 0
+to 255, gives (n, 512). `encode_text(text)` gives (1, 512) in the text's own space. The prior is a module on such a text
+embedding, or a function `get_prior_embed(text, mineclip, prior, device)`.
+
+These models draw from torch's global generator. Here it is seeded from the generator that is handed in, for the time of
+the call, and put back afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError, MissingExtra
+from proctor.registry import import_object
+from proctor.suites.goals.protocol import GoalModel
+
+WINDOW, FRAME_SIZE = 16, (160, 256)
+WINDOWS_AT_ONCE = 8
+"""63 MB of frames."""
+
+PriorEmbed = Callable[[str, Any, Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """The names of MineCLIP's two spaces; give other weights other names."""
+
+    visual: str = "mineclip/video"
+    text: str = "mineclip/text"
+
+
+class MineClipGoals(GoalModel):
+    """`mineclip` and `prior` as above, on `device`. `get_prior_embed` None: the prior is called with the text
+    embedding."""
+
+    window, frame_size = WINDOW, FRAME_SIZE
+
+    def __init__(
+        self,
+        mineclip: Any,
+        prior: Any,
+        device: str = "cpu",
+        get_prior_embed: PriorEmbed | None = None,
+        spaces: Spaces = Spaces(),  # noqa: B008 - frozen
+    ):
+        self._torch = _torch()
+        self._mineclip, self._prior, self._device = mineclip, prior, device
+        self._get_prior_embed = get_prior_embed or _prior_embed
+        self.space, self.text_space = spaces.visual, spaces.text
+
+    def embed_goal(self, texts: list[str], rng: np.random.Generator) -> np.ndarray:
+        """Goals (n, d), float32; texts are asked one by one, each with a seed of its own from `rng`."""
+        rows = []
+        for text in texts:
+            with _seeded(self._torch, int(rng.integers(2**63))):
+                rows.append(_row(self._get_prior_embed(text, self._mineclip, self._prior, self._device), "the prior"))
+        return np.stack(rows)
+
+    def encode_frames(self, frames: np.ndarray) -> np.ndarray:
+        """Embeddings (n, d), float32."""
+        torch, found = self._torch, []
+        for first in range(0, len(frames), WINDOWS_AT_ONCE):
+            part = np.ascontiguousarray(frames[first : first + WINDOWS_AT_ONCE].transpose(0, 1, 4, 2, 3))
+            with torch.no_grad():
+                encoded = self._mineclip.encode_video(torch.from_numpy(part).float().to(self._device))
+            found.append(_array(encoded))
+        return np.concatenate(found)
+
+    def encode_text(self, texts: list[str]) -> np.ndarray:
+        """Embeddings (n, d), float32, in the text's space."""
+        with self._torch.no_grad():
+            return np.stack([_row(self._mineclip.encode_text(text), "the text encoder") for text in texts])
+
+
+def mineclip_goals(
+    load: str, device: str = "cpu", get_prior_embed: str | None = None, space: str | None = None
+) -> MineClipGoals:
+    """The goal model `mineclip` of a config. `load` is an import string to a function of yours that is called with
+    `device` and gives (mineclip, prior) with their weights; `get_prior_embed` one to a function such as STEVE-1's
+    `steve1.utils.embed_utils:get_prior_embed`. `space` names the weights where they are not MineCLIP's own."""
+    made = import_object(load)(device=device)
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise InputError(f"{load} gave a {type(made).__name__}; expected two models: (mineclip, prior)")
+    function = None if get_prior_embed is None else import_object(get_prior_embed)
+    spaces = Spaces() if space is None else Spaces(f"{space}/video", f"{space}/text")
+    return MineClipGoals(*made, device=device, get_prior_embed=function, spaces=spaces)
+
+
+def _prior_embed(text: str, mineclip: Any, prior: Any, device: Any) -> Any:
+    torch = _torch()
+    with torch.no_grad():
+        return prior(mineclip.encode_text(text).float().to(device))
+
+
+def _array(given: Any) -> np.ndarray:
+    """A tensor or an array as float32: half precision says no more."""
+    made = given if isinstance(given, np.ndarray) else given.detach().float().cpu().numpy()
+    return made.astype(np.float32, copy=False)
+
+
+def _row(given: Any, who: str) -> np.ndarray:
+    array = _array(given)
+    if array.ndim not in (1, 2) or (array.ndim == 2 and len(array) != 1):
+        raise InputError(f"{who} gave {array.shape} for one text; expected (1, d)")
+    return array.reshape(-1)
+
+
+@contextlib.contextmanager
+def _seeded(torch: Any, seed: int) -> Iterator[None]:
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtra("a MineCLIP goal model", "torch", "torch") from None
+    return torch

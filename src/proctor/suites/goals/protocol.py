@@ -1,0 +1,81 @@
+"""What a goal model is.
+
+A text-conditioned agent turns an instruction into a goal embedding (its *prior*), and acts towards that. The goal lives
+in the space of pictures: it says what success looks like. A goal model is that prior together with the encoder of
+pictures that shares its space.
+
+Randomness comes from the generator that is handed in, never from a global one: equal generators give equal goals.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.suites.goals.metrics.embeddings import Embeddings
+
+
+class GoalModel(abc.ABC):
+    """From text to a goal, and from pictures to what goals are compared with."""
+
+    space: str
+    """Of goals and of pictures: a name that changes with the encoder of pictures."""
+    window: int = 1
+    """How many frames the encoder sees at once."""
+    frame_size: tuple[int, int]
+    """Height and width of these frames."""
+    text_space: str | None = None
+    """Of `encode_text`; None: there is no text encoder to be asked."""
+    fingerprint: str = ""
+    """Changes where the weights do; part of the encoder's hash, which decides whether stored pictures may be used."""
+
+    @abc.abstractmethod
+    def embed_goal(self, texts: list[str], rng: np.random.Generator) -> np.ndarray:
+        """The goals (n, d) that the texts mean, in `space`. A sampled prior draws from `rng`."""
+
+    @abc.abstractmethod
+    def encode_frames(self, frames: np.ndarray) -> np.ndarray:
+        """Embeddings (n, d) in `space` of windows, uint8 (n, window, height, width, 3); the last frame is the
+        latest."""
+
+    def encode_text(self, texts: list[str]) -> np.ndarray:
+        """Embeddings (n, d) of the texts in `text_space`: a space of its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no text encoder")
+
+
+def goals_of(model: GoalModel, texts: Sequence[str], rng: np.random.Generator) -> Embeddings:
+    """The goals of these texts, one row each, checked."""
+    return _checked(model.embed_goal(list(texts), rng), len(texts), model.space, f"{_name(model)}.embed_goal")
+
+
+def pictures_of(model: GoalModel, windows: np.ndarray) -> Embeddings:
+    """The embeddings of windows, uint8 (n, window, height, width, 3), or of one without the first axis; checked."""
+    batch = windows[None] if windows.ndim == 4 else windows
+    expected = (model.window, *model.frame_size, 3)
+    if batch.shape[1:] != expected or batch.dtype != np.uint8:
+        raise InputError(
+            f"{_name(model)}.encode_frames takes uint8 windows {expected}; found {batch.dtype} {batch.shape[1:]}"
+        )
+    return _checked(model.encode_frames(batch), len(batch), model.space, f"{_name(model)}.encode_frames")
+
+
+def texts_of(model: GoalModel, texts: Sequence[str]) -> Embeddings | None:
+    """The embeddings of texts in their own space; None where the model has no text encoder."""
+    if model.text_space is None:
+        return None
+    return _checked(model.encode_text(list(texts)), len(texts), model.text_space, f"{_name(model)}.encode_text")
+
+
+def _name(model: GoalModel) -> str:
+    return type(model).__name__
+
+
+def _checked(given: Any, rows: int, space: str, where: str) -> Embeddings:
+    array = np.asarray(given)
+    if array.ndim != 2 or len(array) != rows or not np.issubdtype(array.dtype, np.floating):
+        raise InputError(f"{where} gave {array.dtype} {array.shape}; expected floats (n, d) with n = {rows}")
+    return Embeddings.of(array, space)

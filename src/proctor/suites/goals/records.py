@@ -1,0 +1,117 @@
+"""The records of an evaluation: what priors answered, and the success visuals as they were. Everything that is
+reported follows from them, without a model and without a simulator.
+
+    goals/records.json     the config's section, tasks and their wordings, priors and their spaces
+    goals/prior-0.npz      `goals` (t, s, d), `wordings` (w, d), `wording_task` (w,), `texts` (t, e)
+    goals/visuals/         a copy of the success visuals
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.record.npz import read_npz, write_npz, write_synced
+from proctor.suites.goals.config import GoalsCfg
+from proctor.suites.goals.evidence import Answers
+from proctor.suites.goals.instructions import Instruction
+from proctor.suites.goals.metrics.embeddings import Embeddings
+from proctor.suites.goals.visuals import Visuals, read_visuals, write_visuals
+
+FOLDER, INDEX = "goals", "records.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """`visuals` is None where there were none, and `no_visuals` then says why."""
+
+    name: str
+    goals: GoalsCfg
+    instructions: Mapping[str, Instruction]
+    answers: Sequence[Answers]
+    visuals: Visuals | None
+    no_visuals: str = ""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self.instructions)
+
+
+def write_records(run: Path, records: Records) -> None:
+    """Write everything under `run`; the index comes last."""
+    folder = run / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, answers in enumerate(records.answers):
+        write_npz(folder / f"prior-{number}.npz", _arrays(answers))
+    if records.visuals is not None:
+        write_visuals(folder / "visuals", records.visuals)
+    index = {
+        "name": records.name,
+        "goals": records.goals.model_dump(mode="json"),
+        "instructions": {task: list(words.wordings) for task, words in records.instructions.items()},
+        "priors": [_described(answers) for answers in records.answers],
+        "visuals": records.visuals is not None,
+        "no_visuals": records.no_visuals,
+    }
+    write_synced(folder / INDEX, (json.dumps(index, indent=2, allow_nan=False) + "\n").encode())
+
+
+def _arrays(answers: Answers) -> dict[str, np.ndarray]:
+    own = [answers.wordings[task] for task in answers.tasks]
+    arrays = {
+        "goals": answers.goals,
+        "wordings": np.concatenate(own),
+        "wording_task": np.repeat(np.arange(len(own)), [len(rows) for rows in own]),
+    }
+    return arrays if answers.texts is None else {**arrays, "texts": answers.texts.vectors}
+
+
+def _described(answers: Answers) -> dict[str, Any]:
+    return {
+        "name": answers.name,
+        "target": answers.target,
+        "space": answers.space,
+        "text_space": None if answers.texts is None else answers.texts.space,
+        "tasks": list(answers.tasks),
+        "missing": dict(answers.missing),
+    }
+
+
+def read_records(run: str | Path) -> Records:
+    """The records of a folder. Raises InputError where it has none, or they cannot be read."""
+    folder = Path(run) / FOLDER
+    try:
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"{run} has no goal evaluation: no {FOLDER}/{INDEX}; make one with `proctor goals evaluate`"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / INDEX} cannot be read: {error}") from None
+    instructions = {task: Instruction(words[0], tuple(words[1:])) for task, words in index["instructions"].items()}
+    return Records(
+        index["name"],
+        GoalsCfg.model_validate(index["goals"]),
+        instructions,
+        [_answers(folder / f"prior-{number}.npz", entry) for number, entry in enumerate(index["priors"])],
+        read_visuals(folder / "visuals") if index["visuals"] else None,
+        index["no_visuals"],
+    )
+
+
+def _answers(path: Path, entry: Mapping[str, Any]) -> Answers:
+    try:
+        arrays = read_npz(path)
+        goals, wordings, owner = arrays["goals"], arrays["wordings"], arrays["wording_task"]
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"the answers of prior {entry['name']} cannot be read: {path}: {error}") from None
+    tasks = tuple(entry["tasks"])
+    texts = Embeddings.of(arrays["texts"], entry["text_space"]) if entry["text_space"] else None
+    by_task = {task: wordings[owner == number] for number, task in enumerate(tasks)}
+    return Answers(entry["name"], entry["target"], entry["space"], tasks, goals, by_task, texts, entry["missing"])

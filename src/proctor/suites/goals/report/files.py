@@ -1,0 +1,152 @@
+"""The files of a goal evaluation: `goals.json`, `goals.csv`, `goals.md`, `goals.html`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from proctor.report import text
+from proctor.report.formats.files import write_text
+from proctor.report.formats.json_file import plain
+from proctor.report.formats.markdown import escape, table
+from proctor.suites.goals.report.findings import findings, number_words, verdict
+from proctor.suites.goals.report.model import DIMENSIONS, REFERENCES, Dimension, GoalsReport, PriorReport, Rate, Reading
+from proctor.suites.goals.report.page import to_html
+
+COLUMNS = ("prior", "dimension", "task", "value", "n", "counts", "low", "high", "band", "reason")
+MAX_FINDINGS = 12
+
+
+def write_goals(folder: Path, report: GoalsReport) -> None:
+    """The four files, each whole or not at all."""
+    keys = json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_text(folder / "goals.json", keys)
+    write_text(folder / "goals.csv", to_csv(report))
+    write_text(folder / "goals.md", to_markdown(report))
+    write_text(folder / "goals.html", to_html(report))
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+
+
+def to_json(report: GoalsReport) -> dict[str, Any]:
+    """Everything but pictures and drawings. A number that is not available is null, with its reason beside it."""
+    return plain(
+        {
+            "name": report.name,
+            "generated_at": report.generated_at,
+            "verdict": verdict(report),
+            "findings": [{"level": f.level, "text": f.text} for f in findings(report)],
+            "level": report.level,
+            "tasks": {task: list(words) for task, words in report.instructions.items()},
+            "visuals": report.visuals,
+            "visual_goal_success": _rates(report.visual_rates),
+            "priors": [_prior(prior) for prior in report.priors],
+            "settings": report.settings,
+        }
+    )
+
+
+def _prior(prior: PriorReport) -> dict[str, Any]:
+    return {
+        "name": prior.name,
+        "target": prior.target,
+        "space": prior.space,
+        "dimensions_of_space": prior.dim,
+        "degenerate": prior.degenerate,
+        "dimensions": {name: _dimension(own) for name, own in prior.dimensions.items()},
+        "cross_space_references": {name: _dimension(own) for name, own in prior.references.items()},
+        "success": _rates(prior.rates),
+        "task_similarity": {
+            "tasks": list(prior.tasks[: len(prior.similarity)]),
+            "cosines": prior.similarity.round(6).tolist(),
+        },
+        "nearest": {
+            task: [{"task": n.task, "cosine": n.cosine} for n in found] for task, found in prior.nearest.items()
+        },
+        "missing": dict(prior.missing),
+    }
+
+
+def _dimension(own: Dimension) -> dict[str, Any]:
+    return {
+        **_reading(own.overall),
+        "counts": own.counts,
+        "method": own.method or None,
+        "band": own.band,
+        "by_task": {task: _reading(reading) for task, reading in own.by_task.items()},
+    }
+
+
+def _reading(reading: Reading) -> dict[str, Any]:
+    return {
+        "value": reading.value,
+        "n": reading.n,
+        "interval": None if reading.interval is None else list(reading.interval),
+        "not_available_because": reading.reason,
+        "no_interval_because": None if reading.interval or reading.value is None else reading.no_interval,
+    }
+
+
+def _rates(rates: Mapping[str, Rate]) -> dict[str, Any] | None:
+    if not rates:
+        return None
+    keys = {
+        task: {"rate": rate.value, "successes": rate.won, "n": rate.n, "interval": list(rate.interval or ()) or None}
+        for task, rate in rates.items()
+    }
+    return {"overall": keys.pop(""), "by_task": keys}
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def to_csv(report: GoalsReport) -> str:
+    """One row for every number, overall (no task) and by task; semicolons between cells."""
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=";", lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for prior in report.priors:
+        for own in (*prior.dimensions.values(), *prior.references.values()):
+            writer.writerows(_rows(prior.name, own))
+    return out.getvalue()
+
+
+def _rows(prior: str, own: Dimension) -> Iterator[list[Any]]:
+    for task, reading in (("", own.overall), *own.by_task.items()):
+        low, high = reading.interval or ("", "")
+        value = "" if reading.value is None else reading.value
+        band = own.band or "" if not task else ""
+        counts = own.counts if not task else ""
+        yield [prior, own.name, task, value, reading.n, counts, low, high, band, reading.reason or ""]
+
+
+# Markdown -------------------------------------------------------------------------------------------------------------
+
+
+def to_markdown(report: GoalsReport) -> str:
+    """Verdict, findings, and a table of all priors."""
+    said = findings(report)
+    listed = [f"- {'**Caution.** ' if f.level == 'caution' else ''}{escape(f.text)}" for f in said[:MAX_FINDINGS]]
+    if len(said) > MAX_FINDINGS:
+        listed.append(f"- … and {len(said) - MAX_FINDINGS} more in `goals.html`")
+    names = {**DIMENSIONS, **REFERENCES}
+    rows = [[escape(p.name), *(_cell(p, name) for name in names)] for p in report.ranked()]
+    blocks = [
+        f"# {escape(report.name)}: goals",
+        f"**{escape(verdict(report))}**",
+        "\n".join(listed),
+        table(["prior", *(title.lower() for title in names.values())], rows),
+        f"Numbers in brackets are {text.percent(report.level)} intervals. Cross-space numbers are for reference only.",
+        f"<sub>{escape(report.generated_at)}</sub>",
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _cell(prior: PriorReport, name: str) -> str:
+    own = prior.dimensions.get(name) or prior.references[name]
+    return number_words(own.overall, points=name == "quality_gap")

@@ -1,0 +1,12 @@
+"""How well a motion was reproduced: an agent's track against the reference's, in joint space and in the world.
+
+`tracking_metrics` compares one pair, `evaluate_tracks` many in threads, `summarize` gives their means and standard
+deviations. The same numbers as metrics of recorded episodes are in `recorded`. Names, formulas and units are in
+docs/tracking-metrics.md.
+"""
+
+from proctor.suites.tracking.metrics.evaluate import evaluate_tracks, tracking_metrics
+from proctor.suites.tracking.metrics.summary import by_motion, summarize
+from proctor.suites.tracking.metrics.track import Track, TrackingOptions
+
+__all__ = ["Track", "TrackingOptions", "by_motion", "evaluate_tracks", "summarize", "tracking_metrics"]

@@ -1,0 +1,138 @@
+"""All tracking metrics of one pair of tracks, or of many in threads.
+
+Transport of all spaces and motions goes through one call, which has its own threads; the frame-wise metrics are a pass
+over each pair.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.suites.tracking.metrics.frames import Values, frame_metrics
+from proctor.suites.tracking.metrics.track import Legacy, Track, TrackingOptions
+
+LEGACY_OBSERVED = 23
+"""Entries of the observed joint block that the older evaluator compared."""
+
+NAMES = (
+    "emd", "distance", "proximity", "mpjpe_l", "vel_dist", "accel_dist",
+    "emd_xpos", "distance_xpos", "proximity_xpos", "mpjpe_xpos", "success_phc_linf_xpos", "success_phc_mean_xpos",
+    "obs_state_emd", "obs_state_distance", "obs_state_proximity",
+    "root_pos_error_m", "root_rot_error_rad", "torso_rot_error_rad", "upright_share", "first_fall_s",
+    "frames_compared", "frames_cut",
+)  # fmt: skip
+"""Every tracking metric, in the order of the results."""
+
+Pair = tuple[Track, Track]
+
+
+class _Transport(NamedTuple):
+    row: int
+    name: str
+    agent: np.ndarray
+    reference: np.ndarray
+
+
+def tracking_metrics(
+    agent: Track,
+    reference: Track,
+    *,
+    legacy: Legacy | None = None,
+    dt_s: float | None = None,
+    options: TrackingOptions | None = None,
+) -> Values:
+    """The tracking metrics of one motion by name, those whose arrays both tracks have.
+
+    None: the value does not exist (`first_fall_s` of an agent that never fell, `vel_dist` of one frame). NaN: it could
+    not be computed, because the agent's numbers are not finite. Unequal lengths: transport compares all frames,
+    frame-wise metrics the first ones that both have, and `frames_cut` says how many were left out. `legacy` and `dt_s`
+    override what `options` says."""
+    return evaluate_tracks([(agent, reference)], 1, legacy=legacy, dt_s=dt_s, options=options)[0]
+
+
+def evaluate_tracks(
+    pairs: Sequence[Pair],
+    threads: int | None = None,
+    *,
+    legacy: Legacy | None = None,
+    dt_s: float | None = None,
+    options: TrackingOptions | None = None,
+) -> list[Values]:
+    """`tracking_metrics` of every (agent, reference), in order; the same numbers for any number of threads. `threads`:
+    None for all cores that this process may use."""
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}; expected 1 or more, or None for all cores")
+    options = _options(options, legacy, dt_s)
+    pairs = [(_prepared(a, options), _prepared(r, options)) for a, r in pairs]
+    for position, (agent, reference) in enumerate(pairs):
+        _check(agent, reference, f" of pair {position}" if len(pairs) > 1 else "")
+    threads = min(_cores() if threads is None else threads, max(1, len(pairs)))
+    with ThreadPoolExecutor(threads) as pool:
+        rows = list((map if threads == 1 else pool.map)(lambda pair: frame_metrics(pair[0], pair[1], options), pairs))
+    _add_transport(rows, pairs, threads)
+    return [{name: row[name] for name in NAMES if name in row} for row in rows]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _options(options: TrackingOptions | None, legacy: Legacy | None, dt_s: float | None) -> TrackingOptions:
+    given = {name: value for name, value in {"legacy": legacy, "dt_s": dt_s}.items() if value is not None}
+    return replace(options or TrackingOptions(), **given)
+
+
+def _prepared(track: Track, options: TrackingOptions) -> Track:
+    if options.legacy != "bfm_zero" or track.observed is None:
+        return track
+    return replace(track, observed=track.observed[:, :LEGACY_OBSERVED])
+
+
+def _check(agent: Track, reference: Track, where: str) -> None:
+    """Refuse arrays that cannot be compared, and a reference that is not finite."""
+    for name in (f.name for f in fields(Track)):
+        a, r = getattr(agent, name), getattr(reference, name)
+        if a is None or r is None:
+            continue
+        if a.shape[1:] != r.shape[1:]:
+            raise InputError(
+                f"{name}{where}: one frame of the agent has shape {a.shape[1:]}, one of the reference {r.shape[1:]}; "
+                "both tracks need the same joints and bodies in the same order"
+            )
+        if not np.isfinite(r).all():
+            frame = int(np.flatnonzero(~np.isfinite(r).reshape(len(r), -1).all(axis=1))[0])
+            raise InputError(f"{name}{where}: the reference is not finite at frame {frame}; repair or drop the motion")
+
+
+def _add_transport(rows: list[Values], pairs: Sequence[Pair], threads: int) -> None:
+    """Add the transport distances to the rows; NaN where the agent's numbers are not finite."""
+    from proctor.metrics.transport import emd_many
+
+    jobs = [job for row, pair in enumerate(pairs) for job in _transports(row, *pair)]
+    possible = [job for job in jobs if np.isfinite(job.agent).all()]
+    for job in jobs:
+        rows[job.row][job.name] = float("nan")
+    distances = emd_many([(job.agent, job.reference) for job in possible], threads=threads) if possible else ()
+    for job, distance in zip(possible, distances, strict=True):
+        rows[job.row][job.name] = float(distance)
+
+
+def _transports(row: int, agent: Track, reference: Track) -> list[_Transport]:
+    arrays = {
+        "emd": (agent.joint_pos, reference.joint_pos),
+        "emd_xpos": (agent.body_pos, reference.body_pos),
+        "obs_state_emd": (agent.observed, reference.observed),
+    }
+    return [
+        _Transport(row, name, a.reshape(len(a), -1), r.reshape(len(r), -1))
+        for name, (a, r) in arrays.items()
+        if a is not None and r is not None
+    ]

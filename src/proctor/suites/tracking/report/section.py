@@ -1,0 +1,180 @@
+"""The section on motion tracking of the HTML report: how errors are spread over motions, and where in a motion which
+joint is off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from urllib.parse import quote
+
+import numpy as np
+
+from proctor.report import text
+from proctor.report.draw import svg
+from proctor.report.draw.markup import lead
+from proctor.report.draw.palette import STEPS, heat_step
+from proctor.report.draw.svg import esc
+from proctor.report.model import AgentReport, CaseTable, Finding, JointErrors, Report
+from proctor.suites.tracking.report.joint_errors import scale_of
+
+TICKS = 300
+JOINT_PX = 11
+DECENT_EMD_RAD, UPRIGHT_SHARE = 0.75, 0.9
+
+
+def tracking(report: Report) -> str:
+    """Strips of the transport distance, then joint errors over time; "" where nothing was tracked."""
+    tables = [table for table in report.cases if table.order == "emd"]
+    if not tables:
+        return ""
+    words = (
+        "EMD compares poses whatever their order and does not see where the robot is or whether it lies on the floor: "
+        "read it beside the share of frames upright and the body errors below."
+    )
+    strips = "".join(_strips(report, task.task, [t for t in tables if t.task == task.task]) for task in report.tasks)
+    return lead(words) + strips + _maps(report.joint_errors)
+
+
+def _strips(report: Report, task: str, tables: Sequence[CaseTable]) -> str:
+    columns = [(t.agent, [v for c in t.cases if (v := c.metrics["emd"].value) is not None]) for t in tables]
+    if not any(values for _, values in columns):
+        return ""
+    target = next((result.target for result in report.targets if result.metric == "emd"), None)
+    places = [value for _, values in columns for value in values] + ([] if target is None else [target])
+    axis = svg.axis_for([0.0, *places])
+    means = {agent: sum(values) / len(values) for agent, values in columns if values}
+    rows = "".join(
+        _row("row", agent, strip_row(axis, thinned(values, TICKS), means.get(agent), target), _number(means.get(agent)))
+        for agent, values in columns
+    )
+    ticks = _row("row axis", "", svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks]), "")
+    summary = "; ".join(f"{agent} {_number(means.get(agent))} over {len(values)}" for agent, values in columns)
+    dashed = "" if target is None else f" Dashed: the target, {target:g} rad."
+    caption = f"EMD of every motion of {task} (rad). A line per motion, a dot at the mean.{dashed}"
+    label = esc(f"Mean EMD in rad: {summary}")
+    drawn = f'<div role="img" aria-label="{label}">{rows}{ticks}</div>'
+    return f"<figure><figcaption>{esc(caption)}</figcaption>{drawn}</figure>"
+
+
+def _row(kind: str, name: str, track: str, value: str) -> str:
+    return f'<div class="{kind}"><span class="name">{esc(name)}</span>{track}<span class="value">{value}</span></div>\n'
+
+
+def _number(value: float | None) -> str:
+    return text.NONE if value is None else text.number(value)
+
+
+def thinned(values: Sequence[float], most: int) -> list[float]:
+    """At most `most` of the values, evenly by rank, with the smallest and the largest."""
+    ordered = sorted(values)
+    if len(ordered) <= most:
+        return ordered
+    return [ordered[i] for i in np.linspace(0, len(ordered) - 1, most).round().astype(int)]
+
+
+def strip_row(axis: svg.Axis, values: Sequence[float], mean: float | None, target: float | None) -> str:
+    """One agent: a line per value, a dot at the mean, a dashed line at the target."""
+    grid = "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in map(axis.x, axis.ticks))
+    marks = "".join(f'<line class="case" x1="{x}" x2="{x}" y1="22%" y2="78%"/>' for x in map(axis.x, values))
+    aim = (
+        "" if target is None else f'<line class="target" x1="{axis.x(target)}" x2="{axis.x(target)}" y1="0" y2="100%"/>'
+    )
+    dot = "" if mean is None else f'<circle class="dot" cx="{axis.x(mean)}" cy="50%" r="4.5"/>'
+    return f'<svg class="track" width="100%" height="100%">{grid}{marks}{aim}{dot}</svg>'
+
+
+def _maps(maps: Sequence[JointErrors]) -> str:
+    if not maps:
+        return ""
+    top = scale_of(maps)
+    words = (
+        "Absolute error of every joint over time, in the worst recorded motions of each agent. The line marks the "
+        "first fall. Without colour: the agent's numbers are not finite."
+    )
+    return (
+        f"<h3>Joint error over time</h3>\n{lead(words)}{_scale(top)}"
+        f'<div class="pair">{"".join(_map(m, top) for m in maps)}</div>'
+    )
+
+
+def _scale(top: float) -> str:
+    cells = "".join(f'<rect class="f{step}" x="{step}" y="0" width="1.02" height="1"/>' for step in range(STEPS))
+    bar = f'<svg viewBox="0 0 {STEPS} 1" preserveAspectRatio="none" aria-hidden="true">{cells}</svg>'
+    return f'<p class="joint-scale">0 {bar} {text.number(top)} rad or more</p>\n'
+
+
+def _map(m: JointErrors, top: float) -> str:
+    means = m.errors.mean(axis=1)
+    worst = np.argsort(np.where(np.isnan(means), np.inf, means))[::-1][:3]
+    listed = text.listed([f"{m.joints[i]} {_number(float(means[i]))} rad" for i in worst])
+    fall = "" if m.first_fall is None else f", first fall at {text.number(m.first_fall)} {m.unit}"
+    title = f"{m.agent} on {m.case}"
+    label = esc(f"{title}: joint error over {text.number(m.duration)} {m.unit}{fall}; largest mean: {listed}")
+    names = "".join(f"<span>{esc(joint)}</span>" for joint in m.joints)
+    return (
+        f'<figure class="joint-map"><figcaption><a href="{quote(m.npz)}">{esc(title)}</a>'
+        f" <span>{esc(f'largest mean error: {listed}{fall}')}</span></figcaption>"
+        f'<div role="img" aria-label="{label}"><div class="joint-names">{names}</div>'
+        f"<div>{heat_map(m, top)}{_time_axis(m)}</div></div></figure>\n"
+    )
+
+
+def heat_map(m: JointErrors, top: float) -> str:
+    """Joints as rows, time to the right; one path per colour."""
+    joints, bins = m.errors.shape
+    paths = "".join(f'<path class="f{step}" d="{d}"/>' for step, d in sorted(_paths(m.errors, top).items()))
+    cells = f'<svg viewBox="0 0 {bins} {joints}" preserveAspectRatio="none" width="100%" height="100%">{paths}</svg>'
+    fall = ""
+    if m.first_fall is not None:
+        x = f"{100 * m.first_fall / m.duration:.2f}%"
+        fall = f'<line class="fall" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
+    return f'<svg class="cells" width="100%" height="{JOINT_PX * joints}">{cells}{fall}</svg>'
+
+
+def _paths(errors: np.ndarray, top: float) -> dict[int, str]:
+    """Outlines of equal steps by step; neighbours in a row are one rectangle."""
+    pieces: dict[int, list[str]] = {}
+    for row, values in enumerate(errors):
+        for step, start, stop in runs([-1 if np.isnan(v) else heat_step(float(v) / top) for v in values]):
+            if step >= 0:
+                pieces.setdefault(step, []).append(f"M{start} {row}h{stop - start}v1h-{stop - start}z")
+    return {step: "".join(parts) for step, parts in pieces.items()}
+
+
+def runs(steps: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """(value, start, stop) of every stretch of equal values."""
+    start = 0
+    for i in range(1, len(steps) + 1):
+        if i == len(steps) or steps[i] != steps[start]:
+            yield steps[start], start, i
+            start = i
+
+
+def _time_axis(m: JointErrors) -> str:
+    ticks = [tick for tick in svg.axis_for([0.0, m.duration]).ticks if 0 <= tick <= m.duration]
+    words = "".join(
+        f'<text class="tick" x="{100 * tick / m.duration:.2f}%" y="12" text-anchor="{_anchor(tick, m.duration)}">'
+        f"{tick:g}{f' {m.unit}' if tick == ticks[-1] else ''}</text>"
+        for tick in ticks
+    )
+    return f'<svg class="track" width="100%" height="16">{words}</svg>'
+
+
+def _anchor(tick: float, duration: float) -> str:
+    return "start" if tick == 0 else "end" if tick > 0.93 * duration else "middle"
+
+
+def tracking_findings(report: Report) -> Iterator[Finding]:
+    """Agents whose joint-space error looks better than they stood."""
+    for agent in report.agents:
+        emd, upright = _value(agent, "emd"), _value(agent, "upright_share")
+        if emd is not None and upright is not None and emd <= DECENT_EMD_RAD and upright < UPRIGHT_SHARE:
+            yield Finding(
+                "caution",
+                f"{agent.agent}: EMD is {text.number(emd)} rad, but it was upright in only {text.percent(upright)} of "
+                "the frames: joint-space errors do not see a fall.",
+            )
+
+
+def _value(agent: AgentReport, name: str) -> float | None:
+    found = agent.overall.metrics.get(name)
+    return None if found is None else found.value

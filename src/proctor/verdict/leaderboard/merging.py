@@ -1,0 +1,119 @@
+"""One leaderboard of several run folders, if they examined their agents in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from proctor.errors import InputError
+from proctor.record.rundir import RunDir
+from proctor.scoring import make_scoring
+from proctor.verdict.comparison.folders import about_stopping, examine, names_apart
+from proctor.verdict.comparison.protocol import Examined, Unlike, unlike_scoring, unlike_tasks, unlike_versions
+from proctor.verdict.comparison.reading import pairs_of
+from proctor.verdict.leaderboard.build import Contest, Options, build
+from proctor.verdict.leaderboard.model import Leaderboard
+from proctor.verdict.leaderboard.reading import Recorded, read_trials
+
+
+def leaderboard(paths: Sequence[str | Path], options: Options = Options()) -> Leaderboard:  # noqa: B008 - frozen
+    """The agents of one run, or of several. Raises InputError, saying what differs, unless protocol, seeds and versions
+    are the same."""
+    if not 0 < options.level < 1:
+        raise InputError(f"a level of {options.level:g}; it lies between 0 and 1, 0.95 for instance")
+    if not paths:
+        raise InputError("no run folder; name one or more")
+    runs = [RunDir.open(path) for path in paths]
+    examined = examine(runs)
+    check_alike(examined)
+    found = [_read(run, one) for run, one in zip(runs, examined, strict=True)]
+    if not any(cell.trials.n for recorded in found for cell in recorded.cells.values()):
+        raise InputError("no run has a scored trial; there is nothing to rank")
+    contest = _contest(examined, found)
+    board = build(contest, replace(options, seed=examined[0].cfg.base_seed))
+    remarks = contest.scoring.remarks(_metrics(found))
+    return replace(
+        board,
+        cautions=(
+            *(remark.text for remark in remarks if remark.level == "caution"),
+            *about_stopping(examined),
+            *board.cautions,
+        ),
+        notes=tuple(remark.text for remark in remarks if remark.level == "note"),
+        runs={one.label: _said(one, str(path)) for one, path in zip(examined, paths, strict=True)},
+    )
+
+
+def check_alike(runs: Sequence[Examined]) -> None:
+    """Raise InputError with everything in which the runs differ from the first."""
+    found = [
+        f"{difference} ({runs[0].label}, {other.label})"
+        for other in runs[1:]
+        for difference in _differences(runs[0], other)
+    ]
+    if found:
+        raise InputError(
+            "these runs do not make one leaderboard; they differ in\n  "
+            + "\n  ".join(found)
+            + "\nRun one of them again with the other's settings (for scoring, `proctor score RUN --set "
+            "scoring.KEY=VALUE` is enough); `proctor compare --across-protocols` compares them as they are"
+        )
+
+
+def _differences(first: Examined, second: Examined) -> list[Unlike]:
+    return [
+        *_unlike_names(first, second),
+        *unlike_tasks(first, second),
+        *_unlike_seeds(first, second),
+        *unlike_scoring(first, second),
+        *[replace(found, what=f"version of {found.what}") for found in unlike_versions(first, second)],
+    ]
+
+
+def _unlike_names(first: Examined, second: Examined) -> list[Unlike]:
+    names = [sorted(task.name for task in run.cfg.tasks) for run in (first, second)]
+    return [Unlike("tasks", *(", ".join(some) for some in names))] if names[0] != names[1] else []
+
+
+def _unlike_seeds(first: Examined, second: Examined) -> list[Unlike]:
+    """Seeds are the first one and their number."""
+    a, b = first.cfg, second.cfg
+    found = [Unlike("seeds from", str(a.base_seed), str(b.base_seed))] if a.base_seed != b.base_seed else []
+    others = {task.name: b.trials_of(task) for task in b.tasks}
+    for task in a.tasks:
+        if task.name in others and a.trials_of(task) != others[task.name]:
+            found.append(Unlike(f"task {task.name}, number of seeds", str(a.trials_of(task)), str(others[task.name])))
+    return found
+
+
+def _read(run: RunDir, examined: Examined) -> Recorded:
+    with run.ledger() as ledger:
+        return read_trials(ledger, examined.cfg, make_scoring(examined.cfg.scoring))
+
+
+def _contest(runs: Sequence[Examined], found: Sequence[Recorded]) -> Contest:
+    own = [[agent.name for agent in run.cfg.agents] for run in runs]
+    tasks = tuple(task.name for task in runs[0].cfg.tasks)
+    names = names_apart(own, [run.label for run in runs])
+    agents = {
+        name: {task: recorded.cells[agent, task] for task in tasks}
+        for recorded, in_run, here in zip(found, own, names, strict=True)
+        for agent, name in zip(in_run, here, strict=True)
+    }
+    name = " and ".join(dict.fromkeys(run.cfg.name for run in runs))
+    return Contest(name, tasks, agents, make_scoring(runs[0].cfg.scoring), all(pairs_of(run.cfg) for run in runs))
+
+
+def _metrics(found: Sequence[Recorded]) -> dict[str, list[str]]:
+    tasks = found[0].metrics
+    return {task: list(dict.fromkeys(name for recorded in found for name in recorded.metrics[task])) for task in tasks}
+
+
+def _said(run: Examined, path: str) -> str:
+    cfg = run.cfg
+    trials = ", ".join(dict.fromkeys(str(cfg.trials_of(task)) for task in cfg.tasks))
+    return (
+        f"{cfg.name}: {len(cfg.agents)} agents, {len(cfg.tasks)} tasks, {trials} trials of each, scoring "
+        f"{cfg.scoring.mode}, seeds from {cfg.base_seed}; {path}"
+    )

@@ -1,0 +1,132 @@
+"""What `check` finds out before a run: everything at once, and without ending with what it examines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examining import examination, odd, odd_task, policy, task
+
+from proctor import config_from_dict
+from proctor.runs.check import STEPS, Check, check
+
+Checked = Callable[..., Check]
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> Checked:
+    def run(**keys: Any) -> Check:
+        return check(config_from_dict(examination(tmp_path / "out", **keys)))
+
+    return run
+
+
+def test_a_sound_config_is_fine_and_nothing_is_left_behind(checked: Checked, tmp_path: Path) -> None:
+    found = checked(agents=[policy("Noisy"), policy("TwoStages")])
+    assert found.ok
+    assert (found.problems, found.warnings) == ([], [])
+    space, action = "Box(-inf, inf, (6,), float32)", "Box(-1.0, 1.0, (2,), float32)"
+    assert found.fine[0] == f'task "toy": observation {space}, action {action}'
+    assert [line.partition(":")[0] for line in found.fine[1:]] == [
+        'agent "noisy" on task "toy"',
+        'agent "twostages" on task "toy"',
+    ]
+    assert found.steps == 2 * 5 * 30, "agents x trials x the environment's own limit"
+    assert found.seconds is not None
+    assert found.seconds > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_problem_is_listed_at_once(checked: Checked) -> None:
+    found = checked(agents=[odd("Wide"), odd("Unborn"), odd("Steady")], tasks=[odd_task()])
+    assert not found.ok
+    first, second = sorted(found.problems)
+    assert first == 'agent "unborn": RuntimeError: no weights here'
+    assert second == (
+        'agent "wide" on task "walk": invalid_action: action has shape (4,); the task\'s action space has (1,)'
+    )
+    assert any('agent "steady" on task "walk": 8 steps tried' in line for line in found.fine)
+
+
+def test_an_environment_that_cannot_be_made_is_a_problem(checked: Checked) -> None:
+    found = checked(tasks=[task(kwargs={"colour": "red"}), {**task(kwargs={"size": 3}), "name": "other"}])
+    assert [line.partition(" cannot")[0] for line in found.problems] == [
+        'the environment of task "toy"',
+        'the environment of task "other"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "says"),
+    [
+        ("raise", "env_error: RuntimeError: the simulator diverged"),
+        ("reset", "env_error: RuntimeError: the simulator does not start"),
+        ("die", "worker_lost: a worker process died of SIGSEGV"),
+    ],
+)
+def test_an_environment_that_breaks_is_reported_once_and_others_are_still_tried(
+    checked: Checked, trouble: str, says: str
+) -> None:
+    broken = {**task(kwargs={"trouble": trouble, "seeds": [123]}), "name": "broken"}
+    found = checked(
+        agents=[policy("Linear"), policy("Noisy")], tasks=[broken, task()], workers="process", num_parallel=1
+    )
+    (problem,) = found.problems
+    assert problem.startswith(f'task "broken": {says}')
+    assert [line.partition(":")[0] for line in found.fine if line.startswith("agent")] == [
+        'agent "linear" on task "toy"',
+        'agent "noisy" on task "toy"',
+    ]
+
+
+def test_rows_that_depend_on_their_neighbours_are_a_warning(checked: Checked) -> None:
+    found = checked(agents=[odd("Crowd")], tasks=[odd_task()])
+    assert found.ok
+    (warning,) = found.warnings
+    assert warning.startswith('agent "crowd" on task "walk": a row\'s answer depends on the other rows\' content')
+    assert warning.endswith("its trials are not reproducible to the byte")
+
+
+def test_an_unpadded_agent_is_a_warning(checked: Checked) -> None:
+    found = checked(agents=[policy("Linear", pad_to=None)])
+    assert found.warnings == [
+        'agent "linear": pad_to is null, so a trial\'s bytes may depend on which trials share its batch'
+    ]
+
+
+@pytest.mark.parametrize("name", ["Carrying", "Dice"])
+def test_an_environment_that_carries_something_over_is_a_warning(checked: Checked, name: str) -> None:
+    found = checked(agents=[odd("Steady")], tasks=[odd_task(name)])
+    assert found.ok
+    (warning,) = found.warnings
+    assert warning.startswith(
+        f'task "{name.lower()}": the environment gives another episode for the same seed once it has been used'
+    )
+
+
+def test_a_fresh_environment_for_each_trial_carries_nothing_over(checked: Checked) -> None:
+    assert checked(agents=[odd("Steady")], tasks=[odd_task("Carrying", reuse=False)]).warnings == []
+
+
+def test_clipped_actions_are_a_warning(checked: Checked) -> None:
+    wild = {**policy("Troubled", kwargs={"trouble": "range", "seeds": [123]}), "name": "wild"}
+    found = checked(agents=[wild], tasks=[{**task(), "out_of_range": "clip"}])
+    (warning,) = found.warnings
+    assert warning.startswith('agent "wild" on task "toy": 1 of ')
+    assert warning.endswith("actions were clipped")
+
+
+def test_the_time_grows_with_the_trials(checked: Checked) -> None:
+    few, many = checked(n_trials=1), checked(n_trials=10_000)
+    assert few.seconds is not None
+    assert many.seconds is not None
+    assert (few.steps, many.steps) == (30, 300_000)
+    assert many.seconds > few.seconds
+
+
+def test_a_long_episode_is_tried_for_a_few_steps_only(checked: Checked) -> None:
+    found = checked(agents=[{"name": "zero", "policy": "zero"}], tasks=["Pendulum-v1"])
+    assert any(line.endswith(f": {STEPS} steps tried") for line in found.fine)
+    assert found.steps == 5 * 200
