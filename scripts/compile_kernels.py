@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from proctor.kernels import compile_first
-from proctor.suites import SUITES, find_suite
+from proctor.registry import SUITES
+from proctor.suites import find_suite
 
 if __name__ == "__main__":
     targets = [target for name in SUITES.names() for target in find_suite(name).kernels]

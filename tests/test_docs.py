@@ -162,12 +162,10 @@ def test_every_page_is_reachable_from_the_index() -> None:
 def keys_by_page() -> dict[str, set[str]]:
     """What each page must name: keys of the config models, options, columns, registered parts."""
     from proctor.config import models
-    from proctor.metrics import METRICS
-    from proctor.policies import POLICIES
     from proctor.policies.options import ActionScaleCfg, NormalizeCfg
     from proctor.record.episode import Outcome
+    from proctor.registry import LOADERS, METRICS, SCORINGS
     from proctor.report.formats.tables import FIXED
-    from proctor.scoring import SCORINGS
     from proctor.suites.crafter.options import CrafterOptions
     from proctor.suites.goals.config import AblationCfg, BandsCfg, GoalsCfg, SelectionCfg
     from proctor.suites.gymnasium.options import GymnasiumOptions, SuccessCfg, VectorCfg
@@ -177,13 +175,13 @@ def keys_by_page() -> dict[str, set[str]]:
 
     configs = (models.EvalConfig, models.AgentCfg, models.TaskCfg, models.WorkersCfg, models.RecordCfg)
     configs += (models.VideoCfg, models.ScoringCfg, models.LimitsCfg)
-    loaders = [POLICIES.load(name) for name in POLICIES.names()]
+    loaders = [LOADERS.load(name) for name in LOADERS.names()]
     options = (NormalizeCfg, ActionScaleCfg, *(loader.Options for loader in loaders))
     suite = (GymnasiumOptions, SuccessCfg, VectorCfg)
     tracking = (TrackingOptions, TerminateCfg, NoiseCfg, PushCfg, RandomiseCfg, DescriptionCfg)
     return {
         "config.md": _fields(*configs),
-        "policies.md": _fields(*options) | set(POLICIES.names()),
+        "policies.md": _fields(*options) | set(LOADERS.names()),
         "environments.md": _fields(*suite),
         "goals.md": _fields(GoalsCfg, SelectionCfg, AblationCfg, BandsCfg),
         "crafter.md": _fields(CrafterOptions),

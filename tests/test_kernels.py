@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from proctor import kernels
-from proctor.suites import SUITES, find_suite
+from proctor.registry import SUITES
+from proctor.suites import find_suite
 
 
 @pytest.fixture

@@ -1,59 +1,154 @@
-"""Finding things by name: registered parts, and objects by import string.
+"""Every part that a config can name, by kind and name.
 
-An import string is `package.module:Name` or `path/to/file.py:Name`. A registry maps names to import strings, so that
-listing costs no import; other packages add to it through entry points of the same group.
+A *part* is a class that fulfils a contract: a suite, a loader, a metric and so on. Proctor's own parts are listed in
+`parts.py` modules, one for the core and one in each folder of `suites/`; other packages list theirs as entry points in
+the group of the kind (`proctor.suites`, `proctor.loaders`, ...). Both are a name and an import string, so that listing
+costs no import. A name belongs to whoever had it first: a plug-in's part with the name of a built-in part, or of
+another plug-in's, is refused when that name is used.
+
+An import string is `package.module:Name` or `path/to/file.py:Name`.
 """
 
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import importlib.metadata
 import importlib.util
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from proctor.errors import InputError
+
+if TYPE_CHECKING:
+    from proctor.metrics.protocol import Metric
+    from proctor.policies.loader import Loader
+    from proctor.scoring.protocol import Scoring
+    from proctor.suites.protocol import Suite
+
+T = TypeVar("T")
+OWN = "proctor"
+"""The origin of the parts that come with Proctor."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One registered part. `origin` is the distribution that brings it, with its version unless it is Proctor."""
+
+    kind: str
+    name: str
+    target: str
+    origin: str
+
+
+class Registry(Generic[T]):
+    """The parts of one kind, e.g. suites. `group` is the entry point group that other packages use. `contract` is the
+    import string of the class that every part is a subclass of; None: a part may be anything. `builtin` replaces the
+    parts of `parts.py`."""
+
+    def __init__(self, kind: str, group: str, contract: str | None, builtin: Mapping[str, str] | None = None):
+        self.kind, self.group, self.contract = kind, group, contract
+        self._builtin = builtin
+
+    @property
+    def builtin(self) -> Mapping[str, str]:
+        """Name to import string of the parts that come with Proctor."""
+        return _builtin_parts().get(self.group, {}) if self._builtin is None else self._builtin
+
+    def parts(self) -> list[Part]:
+        """Every part by name, contested ones once for each origin."""
+        own = [Part(self.kind, name, target, OWN) for name, target in self.builtin.items()]
+        others = [Part(self.kind, entry.name, entry.value, origin) for entry, origin in _entries(self.group)]
+        return sorted([*own, *others], key=lambda part: (part.name, part.origin != OWN, part.origin))
+
+    def names(self) -> list[str]:
+        return sorted({part.name for part in self.parts()})
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.builtin or name in self.names()
+
+    def part(self, name: str) -> Part:
+        """The part of this name. Raises InputError where there is none, or where two packages claim the name."""
+        found = [part for part in self.parts() if part.name == name]
+        if len(found) > 1:
+            raise InputError(_contested(found))
+        if not found:
+            hint = nearest(name, self.names())
+            raise InputError(
+                f'unknown {self.kind} "{name}"'
+                + (f'; did you mean "{hint}"?' if hint else "")
+                + f" (known: {', '.join(self.names())})"
+            )
+        return found[0]
+
+    def load(self, name: str) -> type[T]:
+        """The class of this name. Raises InputError where it is not what the kind's contract says."""
+        part = self.part(name)
+        origin = "" if part.origin == OWN else f" (from {part.origin})"
+        return self.checked(import_object(part.target), f'the {self.kind} "{name}"{origin}')
+
+    def find(self, name: str, base: Path | None = None) -> type[T]:
+        """The class of this name, or behind this import string (files are looked for under `base`)."""
+        return self.checked(import_object(name, base), f'the {self.kind} "{name}"') if ":" in name else self.load(name)
+
+    def checked(self, found: Any, who: str) -> type[T]:
+        """`found`, if it is a subclass of the contract; InputError otherwise."""
+        if self.contract is None or (isinstance(found, type) and issubclass(found, import_object(self.contract))):
+            return found
+        raise InputError(f"{who} is {found!r}; expected a subclass of {self.contract.replace(':', '.')}")
+
+
+def _contested(parts: list[Part]) -> str:
+    first, *others = parts
+    kind, name = first.kind, first.name
+    claims = " and ".join(f"{part.origin} ({part.target})" for part in others)
+    if first.origin == OWN:
+        return f'{claims} brings a {kind} "{name}", a name that Proctor has itself; uninstall it, or ask for a new name'
+    return f'the {kind} "{name}" comes from {first.origin} ({first.target}) and from {claims}; uninstall one of them'
+
+
+@functools.cache
+def _builtin_parts() -> Mapping[str, Mapping[str, str]]:
+    """Of the core and of every folder in `suites/` that has a `parts.py`: group -> name -> import string."""
+    rooms = sorted((Path(__file__).parent / "suites").glob("*/parts.py"))
+    modules = ["proctor.parts", *(f"proctor.suites.{path.parent.name}.parts" for path in rooms)]
+    found: dict[str, dict[str, str]] = {}
+    for module in modules:
+        for group, parts in importlib.import_module(module).PARTS.items():
+            known = found.setdefault(group, {})
+            for name, target in parts.items():
+                if name in known:
+                    raise ValueError(f"{module} lists {name} in {group}, which {known[name]} has already")
+                known[name] = target
+    return found
+
+
+@functools.cache
+def _entries(group: str) -> list[tuple[importlib.metadata.EntryPoint, str]]:
+    """Entry points of other distributions, each with who brings it."""
+    found = []
+    for entry in importlib.metadata.entry_points(group=group):
+        dist = entry.dist
+        found.append((entry, "an unnamed package" if dist is None else f"{dist.name} {dist.version}"))
+    return found
+
+
+SUITES: Registry[Suite] = Registry("suite", "proctor.suites", "proctor.suites.protocol:Suite")
+LOADERS: Registry[Loader] = Registry("policy loader", "proctor.loaders", "proctor.policies.loader:Loader")
+METRICS: Registry[Metric] = Registry("metric", "proctor.metrics", "proctor.metrics.protocol:Metric")
+SCORINGS: Registry[Scoring] = Registry("scoring", "proctor.scorings", "proctor.scoring.protocol:Scoring")
+KINDS: tuple[Registry[Any], ...] = (SUITES, LOADERS, METRICS, SCORINGS)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name that `word` most likely meant."""
     hits = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return hits[0] if hits else None
-
-
-class Registry:
-    """Named parts of one kind, e.g. suites."""
-
-    def __init__(self, kind: str, group: str, builtin: dict[str, str]):
-        self.kind, self.group, self._builtin = kind, group, builtin
-
-    def names(self) -> list[str]:
-        return sorted({*self._builtin, *(e.name for e in importlib.metadata.entry_points(group=self.group))})
-
-    def __contains__(self, name: str) -> bool:
-        """Whether there is a part of this name; without a look at other packages where it is a built-in one."""
-        return name in self._builtin or name in self.names()
-
-    def target(self, name: str) -> str:
-        """The import string behind a name."""
-        if name in self._builtin:
-            return self._builtin[name]
-        for entry in importlib.metadata.entry_points(group=self.group):
-            if entry.name == name:
-                return entry.value
-        hint = nearest(name, self.names())
-        raise InputError(
-            f'unknown {self.kind} "{name}"'
-            + (f'; did you mean "{hint}"?' if hint else "")
-            + f" (known: {', '.join(self.names())})"
-        )
-
-    def load(self, name: str) -> Any:
-        return import_object(self.target(name))
 
 
 def import_object(target: str, base: Path | None = None) -> Any:

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from proctor.config import ConfigError, config_from_dict, load_config
-from proctor.policies import POLICIES
-from proctor.suites import SUITES
+from proctor.registry import LOADERS, SUITES
 
-LOADERS, SUITE_NAMES = ", ".join(POLICIES.names()), ", ".join(SUITES.names())
+LOADERS, SUITE_NAMES = ", ".join(LOADERS.names()), ", ".join(SUITES.names())
 GOOD = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"]}
 
 

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.policies import POLICIES, fingerprint, infer_loader, load_policy, loader_for, options_for
+from proctor.policies import fingerprint, infer_loader, load_policy, loader_for, options_for
 from proctor.policies.protocol import Policy
+from proctor.registry import LOADERS
 
 SOURCE = """
 import numpy as np
@@ -52,7 +53,7 @@ def test_importing_the_package_imports_no_model_library():
 
 
 def test_every_registered_loader_declares_itself():
-    for name in POLICIES.names():
+    for name in LOADERS.names():
         loader = loader_for(name)
         assert loader.name == name
         assert all(len(pair) == 2 for pair in loader.needs)

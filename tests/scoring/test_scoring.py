@@ -10,7 +10,8 @@ from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
-from proctor.scoring import SCORINGS, Score, Scoring, make_scoring
+from proctor.registry import SCORINGS
+from proctor.scoring import Score, Scoring, make_scoring
 
 FORCES = {"wall_wire_force_norm_max": 0.2, "wall_collision_force_norm_max": 0.05, "wall_lcp_max_abs_max": 0.1}
 

@@ -10,7 +10,8 @@ import pytest
 
 from proctor.config import TaskCfg
 from proctor.errors import InputError
-from proctor.suites import SUITES, is_batch, make_env, suite_for
+from proctor.registry import SUITES
+from proctor.suites import is_batch, make_env, suite_for
 
 ACTION = np.array([0.5], np.float32)
 

@@ -19,13 +19,11 @@ def list_command(
 def inventory() -> dict[str, list[dict[str, Any]]]:
     """Everything registered, by kind; each entry has a `name` and what tells it apart."""
     from proctor.metrics import describe
-    from proctor.policies import POLICIES
-    from proctor.scoring import SCORINGS
-    from proctor.suites import SUITES
+    from proctor.registry import LOADERS, SCORINGS, SUITES
 
     return {
         "suites": [{"name": name, "about": _about(SUITES.load(name))} for name in SUITES.names()],
-        "policies": [_policy(name, POLICIES.load(name)) for name in POLICIES.names()],
+        "policies": [_policy(name, LOADERS.load(name)) for name in LOADERS.names()],
         "scorings": [{"name": name, "about": _about(SCORINGS.load(name))} for name in SCORINGS.names()],
         "metrics": [_metric(info) for info in describe()],
     }

@@ -78,7 +78,8 @@ def _package(name: str, fix: str) -> Check:
 
 def suites() -> list[Check]:
     """Each suite and whether what it needs can be imported."""
-    from proctor.suites import SUITES, find_suite
+    from proctor.registry import SUITES
+    from proctor.suites import find_suite
 
     return [_suite(name, _part(name, lambda name=name: find_suite(name).needs())) for name in SUITES.names()]
 
@@ -96,9 +97,9 @@ def _suite(name: str, check: Check) -> Check:
 
 def policies() -> list[Check]:
     """Each policy loader and whether what it needs can be imported."""
-    from proctor.policies import POLICIES
+    from proctor.registry import LOADERS
 
-    return [_part(name, lambda name=name: POLICIES.load(name).needs) for name in POLICIES.names()]
+    return [_part(name, lambda name=name: LOADERS.load(name).needs) for name in LOADERS.names()]
 
 
 def _part(name: str, needs) -> Check:

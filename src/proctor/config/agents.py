@@ -56,12 +56,13 @@ def _resolve_entry(entry: Any, where: Path, context: Context) -> Iterator[tuple[
 
 def _policy(entry: dict[str, Any], where: Path, context: Context) -> str | None:
     """The agent's loader or import string; None, with a problem noted, where there is none."""
-    from proctor.policies import POLICIES, infer_loader
+    from proctor.policies import infer_loader
+    from proctor.registry import LOADERS
 
     policy, here = entry.get("policy"), (*where, "policy")
     if policy is None:
         if not isinstance(entry.get("checkpoint"), str):
-            known = ", ".join(POLICIES.names())
+            known = ", ".join(LOADERS.names())
             context.problems.add(here, f"missing; expected a loader ({known}), an import string or a checkpoint")
             return None
         try:
@@ -73,11 +74,11 @@ def _policy(entry: dict[str, Any], where: Path, context: Context) -> str | None:
         return None
     if ":" in policy:
         return import_string(policy, here, context)
-    if policy not in POLICIES.names():
-        known = ", ".join(POLICIES.names())
+    if policy not in LOADERS.names():
+        known = ", ".join(LOADERS.names())
         expected = f"expected one of {known}, or an import string such as my_policies.py:MyPolicy"
         context.problems.add(
-            here, f'unknown policy loader "{policy}"; {expected}', did_you_mean(policy, POLICIES.names())
+            here, f'unknown policy loader "{policy}"; {expected}', did_you_mean(policy, LOADERS.names())
         )
         return None
     return policy

@@ -153,7 +153,8 @@ def _resolve_scoring(scoring: Any, context: Context) -> None:
 
 def _check_scoring_options(scoring: dict[str, Any], context: Context) -> None:
     """What a registered scoring says of its options, and of the targets of any."""
-    from proctor.scoring import SCORINGS, check_targets, make_scoring
+    from proctor.registry import SCORINGS
+    from proctor.scoring import check_targets, make_scoring
 
     mode, options = scoring.get("mode", ScoringCfg().mode), scoring["options"]
     try:
@@ -166,7 +167,8 @@ def _check_scoring_options(scoring: dict[str, Any], context: Context) -> None:
 
 def _check_scored_tasks(config: EvalConfig, problems: Problems) -> None:
     """What a registered scoring says of the tasks."""
-    from proctor.scoring import SCORINGS, make_scoring
+    from proctor.registry import SCORINGS
+    from proctor.scoring import make_scoring
 
     try:
         if config.scoring.mode in SCORINGS.names():
@@ -176,7 +178,7 @@ def _check_scored_tasks(config: EvalConfig, problems: Problems) -> None:
 
 
 def _scoring_mode(mode: str, context: Context) -> str:
-    from proctor.scoring import SCORINGS
+    from proctor.registry import SCORINGS
 
     if ":" in mode:
         return import_string(mode, ("scoring", "mode"), context)

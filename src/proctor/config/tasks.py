@@ -109,7 +109,7 @@ def _fill_in_trials(data: dict[str, Any], suite: Suite, options: Any, where: Pat
 
 
 def _suite_name(entry: dict[str, Any], where: Path, context: Context) -> str | None:
-    from proctor.suites import SUITES
+    from proctor.registry import SUITES
 
     name, here = entry.get("suite"), (*where, "suite")
     if not isinstance(name, str):

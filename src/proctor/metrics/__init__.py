@@ -1,6 +1,6 @@
 """Metrics: pure functions of a recorded episode, each with unit, direction and reducer."""
 
 from proctor.metrics.protocol import GroupMetric, Metric
-from proctor.metrics.registry import METRICS, MetricInfo, compute, describe, describe_term, find_metrics
+from proctor.metrics.registry import MetricInfo, compute, describe, describe_term, find_metrics
 
-__all__ = ["METRICS", "GroupMetric", "Metric", "MetricInfo", "compute", "describe", "describe_term", "find_metrics"]
+__all__ = ["GroupMetric", "Metric", "MetricInfo", "compute", "describe", "describe_term", "find_metrics"]

@@ -1,5 +1,4 @@
-"""The metrics that are computed of every episode: the built-in ones, those of installed packages (entry
-points of the group `proctor.metrics`), and a user's own by import string."""
+"""The metrics that are computed of every episode: the registered ones, and a user's own by import string."""
 
 from __future__ import annotations
 
@@ -13,55 +12,7 @@ from proctor.errors import InputError
 from proctor.metrics.protocol import GroupMetric, Metric
 from proctor.metrics.terms import PAID, last_terms, term_of
 from proctor.record.episode import Episode
-from proctor.registry import Registry, import_object
-
-_MOTION, _SAFETY = "proctor.metrics.motion", "proctor.suites.endovascular.metrics.safety"
-_TRACKING = "proctor.suites.tracking.metrics.recorded"
-
-METRICS = Registry(
-    "metric",
-    "proctor.metrics",
-    {
-        "path_ratio_last": f"{_MOTION}:PathRatioLast",
-        "trajectory_length_last": f"{_MOTION}:TrajectoryLengthLast",
-        "avg_translation_speed_last": f"{_MOTION}:AvgTranslationSpeedLast",
-        "tip_speed_max_mm_s": f"{_MOTION}:TipSpeedMax",
-        "tip_speed_mean_mm_s": f"{_MOTION}:TipSpeedMean",
-        "tip_jerk_p95_mm_s3": f"{_MOTION}:TipJerkP95",
-        "action_rate_mean": f"{_MOTION}:ActionRateMean",
-        "action_abs_max": f"{_MOTION}:ActionAbsMax",
-        "wall_lcp_max_abs_max": f"{_SAFETY}:WallLcpMaxAbsMax",
-        "wall_lcp_sum_abs_mean": f"{_SAFETY}:WallLcpSumAbsMean",
-        "wall_wire_force_norm_max": f"{_SAFETY}:WallWireForceMax",
-        "wall_wire_force_norm_mean": f"{_SAFETY}:WallWireForceMean",
-        "wall_collision_force_norm_max": f"{_SAFETY}:WallCollisionForceMax",
-        "wall_collision_force_norm_mean": f"{_SAFETY}:WallCollisionForceMean",
-        "wall_force_max": f"{_SAFETY}:WallForceMax",
-        "emd": f"{_TRACKING}:Emd",
-        "distance": f"{_TRACKING}:Distance",
-        "proximity": f"{_TRACKING}:Proximity",
-        "mpjpe_l": f"{_TRACKING}:MpjpeL",
-        "vel_dist": f"{_TRACKING}:VelDist",
-        "accel_dist": f"{_TRACKING}:AccelDist",
-        "emd_xpos": f"{_TRACKING}:EmdXpos",
-        "distance_xpos": f"{_TRACKING}:DistanceXpos",
-        "proximity_xpos": f"{_TRACKING}:ProximityXpos",
-        "mpjpe_xpos": f"{_TRACKING}:MpjpeXpos",
-        "success_phc_linf_xpos": f"{_TRACKING}:SuccessPhcLinfXpos",
-        "success_phc_mean_xpos": f"{_TRACKING}:SuccessPhcMeanXpos",
-        "obs_state_emd": f"{_TRACKING}:ObsStateEmd",
-        "obs_state_distance": f"{_TRACKING}:ObsStateDistance",
-        "obs_state_proximity": f"{_TRACKING}:ObsStateProximity",
-        "root_pos_error_m": f"{_TRACKING}:RootPosError",
-        "root_rot_error_rad": f"{_TRACKING}:RootRotError",
-        "torso_rot_error_rad": f"{_TRACKING}:TorsoRotError",
-        "upright_share": f"{_TRACKING}:UprightShare",
-        "first_fall_s": f"{_TRACKING}:FirstFall",
-        "frames_compared": f"{_TRACKING}:FramesCompared",
-        "frames_cut": f"{_TRACKING}:FramesCut",
-    },
-)
-
+from proctor.registry import METRICS
 
 _Groups = dict[Callable[[Episode], Mapping[str, float | None]], Mapping[str, float | None]]
 """What metrics computed together gave for one episode."""
@@ -81,10 +32,7 @@ def find_metrics(extra: tuple[str, ...] = (), base: Path | None = None) -> tuple
     one, one that is no Metric, and a name used twice are refused."""
     metrics: dict[str, Metric] = {}
     for target in (*METRICS.names(), *extra):
-        found = METRICS.load(target) if ":" not in target else import_object(target, base)
-        if not (isinstance(found, type) and issubclass(found, Metric)):
-            raise InputError(f'"{target}" is {found!r}, not a subclass of proctor.metrics.Metric')
-        metric = found()
+        metric = METRICS.find(target, base)()
         if metric.name in metrics:
             raise InputError(f'two metrics are called "{metric.name}"; give the one in {target} another name')
         metrics[metric.name] = metric

@@ -17,36 +17,12 @@ from proctor.policies.options import PolicyOptions
 from proctor.policies.pipeline import Pipeline
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
 from proctor.policies.stages import stages_of
-from proctor.registry import Registry
-
-POLICIES = Registry(
-    "policy loader",
-    "proctor.policies",
-    {
-        "python": "proctor.policies.from_python:PythonLoader",
-        "torch": "proctor.policies.from_torch:TorchLoader",
-        "onnx": "proctor.policies.from_onnx:OnnxLoader",
-        "sb3": "proctor.policies.from_sb3:Sb3Loader",
-        "random": "proctor.policies.baselines:RandomLoader",
-        "zero": "proctor.policies.baselines:ZeroLoader",
-        "latent": "proctor.policies.from_latent:LatentLoader",
-        "waypoint_flow": "proctor.suites.metaworld.waypoint_flow.loader:WaypointFlowLoader",
-        "remote": "proctor.policies.from_remote:RemoteLoader",
-        "goal": "proctor.suites.goals.conditioned:GoalLoader",
-        "tracking/mirror": "proctor.policies.named:MirrorLoader",
-        "tracking/hold": "proctor.policies.named:HoldLoader",
-        "endovascular/push_only": "proctor.policies.named:PushOnlyLoader",
-        "endovascular/navigator": "proctor.policies.named:NavigatorLoader",
-        "soccer/stand": "proctor.policies.named:StandLoader",
-        "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
-        "crafter/expert": "proctor.policies.named:CrafterExpertLoader",
-    },
-)
+from proctor.registry import LOADERS
 
 
 def loader_for(policy: str) -> Loader:
     """The loader that `AgentCfg.policy` names; an import string means the python loader."""
-    return POLICIES.load("python" if ":" in policy else policy)()
+    return LOADERS.load("python" if ":" in policy else policy)()
 
 
 def options_for(agent: AgentCfg) -> PolicyOptions:
@@ -89,8 +65,8 @@ def fingerprint(agent: AgentCfg, base: Path | None = None) -> dict[str, str]:
 def infer_loader(checkpoint: str, base: Path | None = None) -> str:
     """The loader that reads such a checkpoint, by the file's ending. A relative path starts from `base`."""
     known: dict[str, str] = {}
-    for name in POLICIES.names():
-        for suffix in POLICIES.load(name).suffixes:
+    for name in LOADERS.names():
+        for suffix in LOADERS.load(name).suffixes:
             known.setdefault(suffix, name)
     suffix = Path(checkpoint).suffix.lower()
     if suffix in known:

@@ -22,9 +22,10 @@ from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.policies.rows import row_dependence, sample_batch
 from proctor.record.result import TrialResult
+from proctor.registry import SCORINGS
 from proctor.rollout.engine import Engine
 from proctor.rollout.trying import temporary_engine
-from proctor.scoring import SCORINGS, make_scoring
+from proctor.scoring import make_scoring
 from proctor.suites.protocol import Env
 
 STEPS = 25

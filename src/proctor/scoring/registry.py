@@ -6,22 +6,9 @@ from pathlib import Path
 
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
-from proctor.registry import Registry, import_object
+from proctor.registry import SCORINGS, import_object
 from proctor.scoring.plain import FunctionScoring
 from proctor.scoring.protocol import Scoring
-
-SCORINGS = Registry(
-    "scoring",
-    "proctor.scorings",
-    {
-        "default_v1": "proctor.suites.endovascular.scoring:DefaultV1",
-        "ranking_v1": "proctor.suites.endovascular.scoring:RankingV1",
-        "success": "proctor.scoring.plain:SuccessScoring",
-        "return": "proctor.scoring.plain:ReturnScoring",
-        "tracking_v1": "proctor.suites.tracking.scoring:TrackingV1",
-        "terminal": "proctor.suites.soccer.scoring.terminal:TerminalScoring",
-    },
-)
 
 
 def make_scoring(cfg: ScoringCfg, base: Path | None = None) -> Scoring:

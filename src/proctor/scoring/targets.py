@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from proctor.errors import InputError
-from proctor.metrics import METRICS
-from proctor.registry import nearest
+from proctor.registry import METRICS, nearest
 
 KEY = "targets"
 

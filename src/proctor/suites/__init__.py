@@ -1,44 +1,19 @@
-"""Where agents are examined: suites by name, and environments from a task's config.
-
-Other packages add suites through the entry point group `proctor.suites`; an import string to a `Suite` class
-works as well.
-"""
+"""Where agents are examined: suites by name, and environments from a task's config."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from proctor.errors import InputError
-from proctor.registry import Registry, import_object
+from proctor.registry import SUITES
 
 if TYPE_CHECKING:
     from proctor.config.models import TaskCfg
     from proctor.suites.protocol import BatchEnv, Env, Suite
 
-SUITES = Registry(
-    "suite",
-    "proctor.suites",
-    {
-        "crafter": "proctor.suites.crafter.suite:CrafterSuite",
-        "endovascular": "proctor.suites.endovascular.suite:EndovascularSuite",
-        "gymnasium": "proctor.suites.gymnasium:GymnasiumSuite",
-        "soccer": "proctor.suites.soccer.suite:SoccerSuite",
-        "libero": "proctor.suites.libero.suite:LiberoSuite",
-        "metaworld": "proctor.suites.metaworld.suite:MetaworldSuite",
-        "steve": "proctor.suites.steve:SteveSuite",
-        "tracking": "proctor.suites.tracking.suite:TrackingSuite",
-    },
-)
-
 
 def find_suite(name: str) -> Suite:
     """The suite of this name, or behind this import string. Raises InputError where there is none."""
-    from proctor.suites.protocol import Suite
-
-    found = import_object(name) if ":" in name else SUITES.load(name)
-    if not (isinstance(found, type) and issubclass(found, Suite)):
-        raise InputError(f'the suite "{name}" is {found!r}; expected a subclass of proctor.suites.protocol.Suite')
-    return found()
+    return SUITES.find(name)()
 
 
 def suite_for(task: TaskCfg) -> Suite:

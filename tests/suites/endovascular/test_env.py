@@ -9,8 +9,8 @@ import pytest
 
 from proctor import ConfigError, config_from_dict, run_evaluation
 from proctor.errors import InputError
-from proctor.metrics import METRICS
 from proctor.policies.protocol import SpaceInfo
+from proctor.registry import METRICS
 from proctor.suites.endovascular.agents import Navigator
 from proctor.suites.endovascular.env import RECORDED_POINTS, RECORDED_SHARES, EndovascularEnv
 from proctor.suites.endovascular.options import EndovascularOptions

@@ -11,7 +11,8 @@ import pytest
 from tracking_episodes import DT_S, episode
 
 from proctor.errors import InputError
-from proctor.metrics import METRICS, Metric, compute, describe
+from proctor.metrics import Metric, compute, describe
+from proctor.registry import METRICS
 from proctor.suites.tracking.metrics import Track, evaluate, recorded, tracking_metrics
 from proctor.suites.tracking.metrics.evaluate import NAMES
 from proctor.testing import MetricConformance

@@ -22,9 +22,10 @@ from proctor.suites.goals.instructions import Instruction
 from proctor.suites.goals.protocol import GoalModel
 from proctor.suites.goals.visuals import Visuals
 
-GOAL_MODELS = Registry(
+GOAL_MODELS: Registry[Any] = Registry(
     "goal model",
     "proctor.goal_models",
+    None,
     {
         "ground_truth": "proctor.suites.goals.references:GroundTruth",
         "constant": "proctor.suites.goals.references:Constant",

@@ -9,7 +9,8 @@ from typing import Any
 from proctor.config.models import EvalConfig, ScoringCfg
 from proctor.plan.resume import differences
 from proctor.record.environment import DECISIVE
-from proctor.scoring import SCORINGS, make_scoring
+from proctor.registry import SCORINGS
+from proctor.scoring import make_scoring
 
 FREE_OF_TASK = frozenset({"n_trials"})
 """How many trials there are does not change any of them."""

@@ -1,0 +1,12 @@
+"""The parts of the Crafter room."""
+
+from __future__ import annotations
+
+PARTS = {
+    "proctor.suites": {
+        "crafter": "proctor.suites.crafter.suite:CrafterSuite",
+    },
+    "proctor.loaders": {
+        "crafter/expert": "proctor.policies.named:CrafterExpertLoader",
+    },
+}

@@ -1,0 +1,32 @@
+"""The parts of the endovascular room."""
+
+from __future__ import annotations
+
+PARTS = {
+    "proctor.suites": {
+        "endovascular": "proctor.suites.endovascular.suite:EndovascularSuite",
+    },
+    "proctor.loaders": {
+        "endovascular/push_only": "proctor.policies.named:PushOnlyLoader",
+        "endovascular/navigator": "proctor.policies.named:NavigatorLoader",
+    },
+    "proctor.metrics": {
+        "path_ratio_last": "proctor.metrics.motion:PathRatioLast",
+        "trajectory_length_last": "proctor.metrics.motion:TrajectoryLengthLast",
+        "avg_translation_speed_last": "proctor.metrics.motion:AvgTranslationSpeedLast",
+        "tip_speed_max_mm_s": "proctor.metrics.motion:TipSpeedMax",
+        "tip_speed_mean_mm_s": "proctor.metrics.motion:TipSpeedMean",
+        "tip_jerk_p95_mm_s3": "proctor.metrics.motion:TipJerkP95",
+        "wall_lcp_max_abs_max": "proctor.suites.endovascular.metrics.safety:WallLcpMaxAbsMax",
+        "wall_lcp_sum_abs_mean": "proctor.suites.endovascular.metrics.safety:WallLcpSumAbsMean",
+        "wall_wire_force_norm_max": "proctor.suites.endovascular.metrics.safety:WallWireForceMax",
+        "wall_wire_force_norm_mean": "proctor.suites.endovascular.metrics.safety:WallWireForceMean",
+        "wall_collision_force_norm_max": "proctor.suites.endovascular.metrics.safety:WallCollisionForceMax",
+        "wall_collision_force_norm_mean": "proctor.suites.endovascular.metrics.safety:WallCollisionForceMean",
+        "wall_force_max": "proctor.suites.endovascular.metrics.safety:WallForceMax",
+    },
+    "proctor.scorings": {
+        "default_v1": "proctor.suites.endovascular.scoring:DefaultV1",
+        "ranking_v1": "proctor.suites.endovascular.scoring:RankingV1",
+    },
+}

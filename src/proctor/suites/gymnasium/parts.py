@@ -1,0 +1,9 @@
+"""The parts of the Gymnasium room."""
+
+from __future__ import annotations
+
+PARTS = {
+    "proctor.suites": {
+        "gymnasium": "proctor.suites.gymnasium.suite:GymnasiumSuite",
+    },
+}

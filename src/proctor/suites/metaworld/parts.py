@@ -1,0 +1,13 @@
+"""The parts of the Meta-World room."""
+
+from __future__ import annotations
+
+PARTS = {
+    "proctor.suites": {
+        "metaworld": "proctor.suites.metaworld.suite:MetaworldSuite",
+    },
+    "proctor.loaders": {
+        "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
+        "waypoint_flow": "proctor.suites.metaworld.waypoint_flow.loader:WaypointFlowLoader",
+    },
+}

@@ -1,0 +1,15 @@
+"""The parts of the soccer room."""
+
+from __future__ import annotations
+
+PARTS = {
+    "proctor.suites": {
+        "soccer": "proctor.suites.soccer.suite:SoccerSuite",
+    },
+    "proctor.loaders": {
+        "soccer/stand": "proctor.policies.named:StandLoader",
+    },
+    "proctor.scorings": {
+        "terminal": "proctor.suites.soccer.scoring.terminal:TerminalScoring",
+    },
+}

@@ -1,0 +1,9 @@
+"""The parts of the stEVE room."""
+
+from __future__ import annotations
+
+PARTS = {
+    "proctor.suites": {
+        "steve": "proctor.suites.steve.suite:SteveSuite",
+    },
+}
