@@ -153,7 +153,7 @@ def test_paths_numpy_and_tuples_are_taken_from_a_dict(tmp_path):
 
 def test_a_suite_of_your_own_by_import_string(tmp_path):
     (tmp_path / "suite.py").write_text(
-        "from proctor.suites.gymnasium import GymnasiumSuite\n"
+        "from proctor.suites.gymnasium.suite import GymnasiumSuite\n"
         "class Mine(GymnasiumSuite):\n"
         "    name = 'mine'\n"
         "    def task_name(self, options):\n"

@@ -10,7 +10,8 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from proctor.errors import InputError
-from proctor.suites.gymnasium import GymnasiumOptions, VectorEnvAdapter
+from proctor.suites.gymnasium.options import GymnasiumOptions
+from proctor.suites.gymnasium.vector import VectorEnvAdapter
 
 ACTION = np.array([0.5], np.float32)
 MODES = [AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP]

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from tracking_worlds import ALL_GROUPS, EVERYTHING_RANDOM, batch_env, bytes_of, g1, options, short_motions, wiggle
 
 from proctor.errors import InputError
-from proctor.suites.gymnasium import VectorEnvAdapter
+from proctor.suites.gymnasium.vector import VectorEnvAdapter
 from proctor.suites.tracking.vector import TrackingVectorEnv
 
 

@@ -4,7 +4,3 @@
 - `simulator`: Crafter made reproducible; `names`: what its numbers mean.
 - `options`, `env`, `suite`: the task; `skills`, `agents`: scripted agents.
 """
-
-from proctor.suites.crafter.suite import CrafterSuite
-
-__all__ = ["CrafterSuite"]

@@ -5,7 +5,3 @@
 - `carm`, `fluoroscopy`: what is seen; `paths`: how far it is to the target.
 - `options`, `env`, `suite`: the task; `agents`: scripted ones.
 """
-
-from proctor.suites.endovascular.suite import EndovascularSuite
-
-__all__ = ["EndovascularSuite"]

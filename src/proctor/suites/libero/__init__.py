@@ -4,7 +4,3 @@
 - `installation`: the package's files, and what is missing of them.
 - `shutter`: cameras that draw only when somebody looks; `env`, `suite`: the task.
 """
-
-from proctor.suites.libero.suite import LiberoSuite
-
-__all__ = ["LiberoSuite"]

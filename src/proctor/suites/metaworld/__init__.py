@@ -4,7 +4,3 @@
 - `worlds`: Meta-World's simulations and the variations of a task; `env`, `suite`: the task.
 - `agents`: the scripted experts.
 """
-
-from proctor.suites.metaworld.suite import MetaworldSuite
-
-__all__ = ["MetaworldSuite"]

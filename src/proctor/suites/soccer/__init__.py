@@ -6,7 +6,3 @@
 - `evaluating`: an evaluation function of the user's, in the worker.
 - `agents`: a controller that stands.
 """
-
-from proctor.suites.soccer.suite import SoccerSuite
-
-__all__ = ["SoccerSuite"]

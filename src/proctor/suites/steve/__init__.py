@@ -4,7 +4,3 @@
 - `build`: intervention, pathfinder and the rest of a stEVE environment; `forces`: what SOFA's scene says of contact.
 - `env`, `suite`: the task.
 """
-
-from proctor.suites.steve.suite import SteveSuite
-
-__all__ = ["SteveSuite"]
