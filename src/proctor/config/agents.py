@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
+from proctor.config.brought import KEY
 from proctor.config.models import AgentCfg
 from proctor.config.paths import (
     Context,
@@ -43,8 +44,8 @@ def _resolve_entry(entry: Any, where: Path, context: Context) -> Iterator[tuple[
     policy = _policy(entry, where, context)
     common = {"policy": "?", **entry} if policy is None else {**entry, "policy": policy}
     common["options"] = _options(entry, policy, where, context)
-    if "tool" in entry:
-        common["tool"] = resolve_options(entry["tool"], (*where, "tool"), context)
+    if KEY in entry:
+        common[KEY] = resolve_options(entry[KEY], (*where, KEY), context)
     for key in _misplaced_options(entry, policy, where, context):
         del common[key]
     for name, checkpoint in _checkpoints(entry, policy, where, context):
@@ -108,15 +109,16 @@ def _options(entry: dict[str, Any], policy: str | None, where: Path, context: Co
 
 
 def _misplaced_options(entry: dict[str, Any], policy: str | None, where: Path, context: Context) -> list[str]:
-    """Keys of the entry that are options of its loader, with a problem noted for each."""
-    if policy is None:
-        return []
+    """Keys of the entry that are options of its loader, or of the tasks, with a problem noted for each."""
     from proctor.policies import loader_for
 
-    options = loader_for(policy).Options.model_fields
-    misplaced = [key for key in entry if key not in AgentCfg.model_fields and key in options]
+    options = {} if policy is None else loader_for(policy).Options.model_fields
+    misplaced = [
+        key for key in entry if key not in AgentCfg.model_fields and (key in options or key in context.brought)
+    ]
     for key in misplaced:
-        context.problems.add((*where, key), f'unknown key; "{key}" is an option', 'write it under "options"')
+        owner, home = ("", "options") if key in options else (" of the task", KEY)
+        context.problems.add((*where, key), f'unknown key; "{key}" is an option{owner}', f'write it under "{home}"')
     return misplaced
 
 

@@ -17,7 +17,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from proctor.config.agents import resolve_agents
-from proctor.config.models import EvalConfig, ScoringCfg
+from proctor.config.brought import brought_by_agents, check_brought
+from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
 from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.plain import plain
@@ -25,7 +26,6 @@ from proctor.config.problems import Problems, did_you_mean, shown
 from proctor.config.shorthands import expand_shorthands
 from proctor.config.stopping import resolve_stop
 from proctor.config.tasks import resolve_tasks
-from proctor.config.tools import check_tools
 from proctor.config.validate import validate
 from proctor.config.yaml_source import parse
 from proctor.errors import InputError
@@ -121,14 +121,16 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     _resolve_scoring(data.get("scoring"), context)
     agents, tasks = data.get("agents"), data.get("tasks")
     resolved = {**data}
-    if isinstance(agents, list) and agents:
-        resolved["agents"] = [a.model_dump(mode="json") for a in resolve_agents(agents, context)] or [_AGENT_STANDIN]
+    known: list[TaskCfg] = []
     if isinstance(tasks, list) and tasks:
         known = resolve_tasks(tasks, replace(context, run_keys=frozenset(data)))
         resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]
         if slot_per_task:
             resolved.setdefault("num_parallel", max(len(known), 1))
-        check_tools(agents if isinstance(agents, list) else [], known, context)
+    if isinstance(agents, list) and agents:
+        found = resolve_agents(agents, replace(context, brought=brought_by_agents(known)))
+        resolved["agents"] = [agent.model_dump(mode="json") for agent in found] or [_AGENT_STANDIN]
+        check_brought(agents, known, context)
     config = validate(EvalConfig, resolved, (), problems)
     if config is not None and not problems:
         _check_scored_tasks(config, problems)

@@ -7,6 +7,7 @@ Free-form `options` are validated against the model of the loader or suite that 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -25,10 +26,10 @@ class AgentCfg(Frozen):
     `file.py:Class`)."""
     checkpoint: str | None = None
     device: str = "cpu"
-    tool: str | dict[str, Any] | None = None
-    """What the agent works with, in suites that have tools (a guidewire): it takes the place of the task's `tool`.
-    None: the task's."""
     options: dict[str, Any] = Field(default_factory=dict)
+    task_options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the task that this agent brings with it: they take the place of the task's own. A suite declares which
+    of its options may be brought."""
 
 
 class TaskCfg(Frozen):
@@ -51,9 +52,13 @@ class TaskCfg(Frozen):
     stop_on_success: bool = False
     options: dict[str, Any] = Field(default_factory=dict)
 
-    def with_tool(self, tool: str | dict[str, Any] | None) -> TaskCfg:
-        """The task as an agent with this tool meets it."""
-        return self if tool is None else self.model_copy(update={"options": {**self.options, "tool": tool}})
+    def with_options(self, brought: Mapping[str, Any]) -> TaskCfg:
+        """The task as an agent that brings these options meets it."""
+        return self.model_copy(update={"options": {**self.options, **brought}}) if brought else self
+
+    def for_agent(self, agent: AgentCfg) -> TaskCfg:
+        """The task as this agent meets it."""
+        return self.with_options(agent.task_options)
 
 
 class WorkersCfg(Frozen):

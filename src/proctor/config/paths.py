@@ -34,6 +34,8 @@ class Context:
     """Options of the suite at hand that hold paths, or names with a scheme."""
     run_keys: frozenset[str] = frozenset()
     """Keys that the config gives for the whole run."""
+    brought: frozenset[str] = frozenset()
+    """Options of the tasks that an agent may bring."""
 
 
 def absolute(text: str, base: FilePath) -> str:

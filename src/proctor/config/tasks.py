@@ -41,7 +41,7 @@ def resolve_tasks(entries: list[Any], context: Context) -> list[TaskCfg]:
             message = f'two tasks are named "{task.name}" (tasks[{first_owner[task.name]}] and tasks[{i}])'
             context.problems.add((*where, "name"), f"{message}; give each its own name")
         first_owner.setdefault(task.name, i)
-        tasks.append(task)
+        tasks += [task] if _is_known(task.suite) else []
     return tasks
 
 
@@ -121,6 +121,12 @@ def _suite_name(entry: dict[str, Any], where: Path, context: Context) -> str | N
     expected = f"expected one of {', '.join(SUITES.names())}, or an import string such as my_suite.py:MySuite"
     context.problems.add(here, f'unknown suite "{name}"; {expected}', did_you_mean(name, SUITES.names()))
     return None
+
+
+def _is_known(suite: str) -> bool:
+    from proctor.registry import SUITES
+
+    return ":" in suite or suite in SUITES
 
 
 def _unique(name: str, taken: set[str]) -> str:

@@ -115,7 +115,7 @@ def tasks_of(cfg: EvalConfig, agent: AgentCfg) -> tuple[SpaceInfo, dict[str, Tas
     entries: dict[str, TaskEntry] = {}
     spaces = SpaceInfo(briefing={task.name: cache(partial(suites.briefing, task)) for task in cfg.tasks})
     for task in cfg.tasks:
-        env = _make(task.with_tool(agent.tool))
+        env = _make(task.for_agent(agent))
         try:
             checker = ActionChecker(env.action_space, clip=task.out_of_range == "clip")
             layout = layout_of(env.observation_space)

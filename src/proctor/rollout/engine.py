@@ -130,8 +130,8 @@ class Engine:
     def _host_cfg(self) -> HostCfg:
         cfg = self.cfg
         tasks = {task.name: task for task in cfg.tasks}
-        tools = {agent.name: agent.tool for agent in cfg.agents if agent.tool is not None}
-        return HostCfg(self.folder, tasks, cfg.max_episode_steps, cfg.record, cfg.limits, cfg.scoring.metrics, tools)
+        brought = {agent.name: agent.task_options for agent in cfg.agents if agent.task_options}
+        return HostCfg(self.folder, tasks, cfg.max_episode_steps, cfg.record, cfg.limits, cfg.scoring.metrics, brought)
 
     def _stop(self, clean: bool) -> None:
         """Write what has ended, whatever happened."""

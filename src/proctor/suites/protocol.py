@@ -204,6 +204,8 @@ class SuiteOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     places: ClassVar[frozenset[str]] = frozenset()
     """Options that hold paths, which start from the config's folder, or names with a scheme (`builtin:g1`)."""
+    brought: ClassVar[frozenset[str]] = frozenset()
+    """Options that an agent may bring with it (`task_options`), in the place of the task's own."""
 
 
 class Suite(abc.ABC):

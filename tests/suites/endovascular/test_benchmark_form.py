@@ -82,7 +82,7 @@ def test_the_form_is_one_task_and_reads_back_equal(file, no_sofa):
         "target_branches": ["lcca", "lsa"], "target_threshold_mm": 4.0, "image_frequency_hz": 7.5,
         "image_rot_zx_deg": [25.0, 0.0], "friction": 0.01,
     }  # fmt: skip
-    assert [(a.name, a.policy, a.tool, a.device) for a in config.agents] == [
+    assert [(a.name, a.policy, a.task_options.get("tool"), a.device) for a in config.agents] == [
         ("a", "torch", "angled_standard", "cuda"), ("b", "onnx", "j_soft", "cpu"), ("c", "random", None, "cuda"),
     ]  # fmt: skip
     assert (config.n_trials, config.base_seed, config.max_episode_steps, config.output_root) == (4, 9, 50, "runs")
@@ -112,7 +112,7 @@ def test_auto_takes_sofa_where_it_can_be_imported(monkeypatch, no_sofa):
 def test_overrides_speak_of_the_form(file, no_sofa):
     config = load_config(file, ["anatomy.arch_type=I", "agents.c.tool=micro", "policy_device=cpu"])
     assert config.tasks[0].options["anatomy"]["arch_type"] == "I"
-    assert [(a.tool, a.device) for a in config.agents][2] == ("micro", "cpu")
+    assert (config.agents[2].task_options, config.agents[2].device) == ({"tool": "micro"}, "cpu")
 
 
 def test_options_of_the_simulator_are_the_task_s(no_sofa):
@@ -169,10 +169,24 @@ def test_each_kind_of_problem(no_sofa, change, expected):
 
 
 def test_a_tool_where_there_are_none():
-    raw = {"agents": [{"policy": "random", "tool": "micro"}], "tasks": ["CartPole-v1"]}
+    raw = {"agents": [{"policy": "random", "task_options": {"tool": "micro"}}], "tasks": ["CartPole-v1"]}
     assert problems(raw) == [
-        'agents[0].tool: task "CartPole-v1" has no tools (suite gymnasium); leave the key out, or say it in the '
-        "policy's own options"
+        'agents[0].task_options.tool: task "CartPole-v1" takes no "tool" from an agent (suite gymnasium); leave the '
+        "key out, or say it in the policy's options"
+    ]
+
+
+def test_an_agent_brings_what_the_suite_lets_it_bring():
+    raw = {"agents": [{"policy": "zero", "task_options": {"max_push_n": 3.0}}], "tasks": [{"suite": "endovascular"}]}
+    assert problems(raw) == [
+        'agents[0].task_options.max_push_n: task "arch-I-lcca" takes no "max_push_n" from an agent (suite '
+        "endovascular); it is an option of the task; write it there"
+    ]
+    raw["agents"] = [{"policy": "zero", "task_options": {"tol": "micro"}}]
+    assert problems(raw)[0].endswith("agents may bring: tool")
+    raw["agents"] = [{"policy": "zero", "tool": "micro"}]
+    assert problems(raw) == [
+        'agents[0].tool: unknown key; "tool" is an option of the task; write it under "task_options"'
     ]
 
 
@@ -199,8 +213,8 @@ def test_one_run_from_a_thread_with_progress(tmp_path):
 
 def test_another_tool_is_another_run(tmp_path):
     run = run_evaluation(config_from_dict(small(tmp_path, n_trials=1, max_episode_steps=1)))
-    with pytest.raises(InputError, match=r"agents\.0\.tool: 'j_soft' -> 'micro'"):
-        resume(run.path, ["agents.soft.tool=micro"])
+    with pytest.raises(InputError, match=r"agents\.0\.task_options\.tool: 'j_soft' -> 'micro'"):
+        resume(run.path, ["agents.soft.task_options.tool=micro"])
 
 
 def test_a_run_can_be_stopped(tmp_path):

@@ -91,7 +91,10 @@ def test_serial_equals_parallel(double, tmp_path):
 
 def test_processes_change_nothing(tmp_path):
     task = {"suite": f"{steve_double.__file__}:DoubleSuite", "options": {"anatomy": {"target_branches": ["lsa"]}}}
-    agents = benchmark(tmp_path)["agents"]
+    agents = [
+        {"name": "drunk", "task_options": {"tool": "j_soft"}, "policy": "random"},
+        {"name": "still", "task_options": {"tool": "micro"}, "policy": "zero"},
+    ]
     keys = {"agents": agents, "tasks": [task], "n_trials": 3, "max_episode_steps": 12, "num_parallel": 4}
     runs = [
         run_evaluation(config_from_dict({**keys, "workers": workers, "output_root": str(tmp_path / str(workers))}))

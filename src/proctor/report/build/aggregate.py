@@ -209,7 +209,7 @@ def _agent(estimator: _Estimator, columns: Columns, agent: AgentCfg) -> model.Ag
 
 def tool_name(cfg: EvalConfig, agent: AgentCfg) -> str | None:
     """What the agent works with: its own tool, else the one that all tasks have; "custom" where it has no name."""
-    tools = [task.with_tool(agent.tool).options.get("tool") for task in cfg.tasks]
+    tools = [task.for_agent(agent).options.get("tool") for task in cfg.tasks]
     if any(tool is None or tool != tools[0] for tool in tools):
         return None
     return tools[0] if isinstance(tools[0], str) else "custom"

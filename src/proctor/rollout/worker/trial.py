@@ -41,12 +41,12 @@ class HostCfg:
     record: RecordCfg
     limits: LimitsCfg
     metrics: tuple[str, ...]
-    tools: Mapping[str, Any] = field(default_factory=dict)
+    brought: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By agent, of those that bring one."""
 
     def task_of(self, trial: Trial) -> TaskCfg:
-        """The trial's task, with the tool that its agent brings."""
-        return self.tasks[trial.task].with_tool(self.tools.get(trial.agent))
+        """The trial's task, with the options that its agent brings."""
+        return self.tasks[trial.task].with_options(self.brought.get(trial.agent, {}))
 
 
 class TaskRuntime:

@@ -81,12 +81,19 @@ def _suite(data: dict[str, Any], problems: Problems) -> str:
 
 
 def _agents(data: dict[str, Any], problems: Problems) -> Any:
-    """The agents, on `policy_device` where they name no device of their own."""
+    """The agents, on `policy_device` where they name no device of their own, with `tool` among their task options."""
     agents = data.get("agents")
-    if "policy_device" not in data or not isinstance(agents, list):
+    if not isinstance(agents, list):
         return agents
-    for i, agent in enumerate(agents):
-        if isinstance(agent, dict) and "device" not in agent:
-            problems.moved["agents", i, "device"] = ("policy_device",)
-    device = {"device": data["policy_device"]}
-    return [{**device, **agent} if isinstance(agent, dict) else agent for agent in agents]
+    return [_agent(agent, i, data, problems) if isinstance(agent, dict) else agent for i, agent in enumerate(agents)]
+
+
+def _agent(agent: dict[str, Any], i: int, data: dict[str, Any], problems: Problems) -> dict[str, Any]:
+    found = {key: value for key, value in agent.items() if key != "tool"}
+    if agent.get("tool") is not None:
+        problems.moved["agents", i, "task_options", "tool"] = ("agents", i, "tool")
+        found["task_options"] = {**agent.get("task_options", {}), "tool": agent["tool"]}
+    if "policy_device" in data and "device" not in agent:
+        problems.moved["agents", i, "device"] = ("policy_device",)
+        found["device"] = data["policy_device"]
+    return found

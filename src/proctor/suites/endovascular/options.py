@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -55,6 +55,7 @@ class AorticArchCfg(ArchCfg):
 class EndovascularOptions(SuiteOptions):
     """One task of the suite."""
 
+    brought: ClassVar[frozenset[str]] = frozenset({"tool"})
     anatomy: AorticArchCfg = AorticArchCfg()
     tool: str | Tool = "angled_standard"
     """A shipped tool by name, or a tool of your own. An agent that brings its own tool uses that one."""

@@ -160,7 +160,7 @@ class _Parts:
     def _player(self, result: TrialResult) -> Player:
         key = (result.trial.agent, result.trial.task)
         if key not in self._players:
-            task = self._cfg.task(key[1]).with_tool(self._cfg.agent(key[0]).tool)
+            task = self._cfg.task(key[1]).for_agent(self._cfg.agent(key[0]))
             self._players[key] = Player(task, self.select.frames)
         return self._players[key]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
@@ -22,6 +22,7 @@ class SteveArchCfg(ArchCfg):
 class SteveOptions(SuiteOptions):
     """One task of the suite."""
 
+    brought: ClassVar[frozenset[str]] = frozenset({"tool"})
     anatomy: SteveArchCfg = SteveArchCfg()
     tool: str | dict[str, Any] = "angled_standard"
     """A tool of the endovascular suite (a name, or a mapping that describes one), `standard_j` (stEVE's own wire), or
