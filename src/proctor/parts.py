@@ -21,4 +21,10 @@ PARTS = {
         "success": "proctor.scoring.plain:SuccessScoring",
         "return": "proctor.scoring.plain:ReturnScoring",
     },
+    "proctor.loggers": {
+        "csv": "proctor.runs.loggers.csv_file:CsvLogger",
+        "tensorboard": "proctor.runs.loggers.tensorboard_file:TensorboardLogger",
+        "wandb": "proctor.runs.loggers.wandb_run:WandbLogger",
+        "mlflow": "proctor.runs.loggers.mlflow_run:MlflowLogger",
+    },
 }

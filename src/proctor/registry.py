@@ -28,6 +28,7 @@ from proctor.errors import InputError
 if TYPE_CHECKING:
     from proctor.metrics.protocol import Metric
     from proctor.policies.loader import Loader
+    from proctor.runs.loggers.base import Logger
     from proctor.scoring.protocol import Scoring
     from proctor.suites.protocol import Suite
 
@@ -142,7 +143,8 @@ SUITES: Registry[Suite] = Registry("suite", "proctor.suites", "proctor.suites.pr
 LOADERS: Registry[Loader] = Registry("policy loader", "proctor.loaders", "proctor.policies.loader:Loader")
 METRICS: Registry[Metric] = Registry("metric", "proctor.metrics", "proctor.metrics.protocol:Metric")
 SCORINGS: Registry[Scoring] = Registry("scoring", "proctor.scorings", "proctor.scoring.protocol:Scoring")
-KINDS: tuple[Registry[Any], ...] = (SUITES, LOADERS, METRICS, SCORINGS)
+LOGGERS: Registry[Logger] = Registry("logger", "proctor.loggers", "proctor.runs.loggers.base:Logger")
+KINDS: tuple[Registry[Any], ...] = (SUITES, LOADERS, METRICS, SCORINGS, LOGGERS)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -12,9 +12,9 @@ from drawing import built_in_robot, needs_frames
 from pydantic import ValidationError
 
 from proctor.errors import InputError
+from proctor.runs.loggers import DictLogger
 from proctor.suites.tracking.tasks import task_reward
 from proctor.training import reward_inference
-from proctor.training.loggers import DictLogger
 from proctor.training.reward import RewardEvaluation, RewardEvaluationCfg
 from proctor.training.reward_inference import draw_samples, infer_latents, sample_weights
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from proctor.config.agents import resolve_agents
 from proctor.config.brought import brought_by_agents, check_brought
+from proctor.config.loggers import resolve_loggers
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
 from proctor.config.paths import Context, import_string, resolve_options
@@ -122,6 +123,8 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     agents, tasks = data.get("agents"), data.get("tasks")
     resolved = {**data}
     known: list[TaskCfg] = []
+    if isinstance(data.get("loggers"), list):
+        resolved["loggers"] = resolve_loggers(data["loggers"], context)
     if isinstance(tasks, list) and tasks:
         known = resolve_tasks(tasks, replace(context, run_keys=frozenset(data)))
         resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]

@@ -171,6 +171,14 @@ class StopCfg(Frozen):
         return self
 
 
+class LoggerCfg(Frozen):
+    """Where a run's numbers go while it goes on. YAML may also say `loggers: [csv]`."""
+
+    kind: str
+    """A registered logger (`csv`, `tensorboard`, `wandb`, `mlflow`) or an import string."""
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
 class EvalConfig(Frozen):
     """A whole examination."""
 
@@ -188,6 +196,7 @@ class EvalConfig(Frozen):
     scoring: ScoringCfg = ScoringCfg()
     limits: LimitsCfg = LimitsCfg()
     stop_when: StopCfg | None = None
+    loggers: tuple[LoggerCfg, ...] = ()
 
     def agent(self, name: str) -> AgentCfg:
         return next(a for a in self.agents if a.name == name)

@@ -1,5 +1,5 @@
-"""Short forms of a config, written out: `workers: 4`, `record: series`, `scoring: success`, `tasks:
-[CartPole-v1]`."""
+"""Short forms of a config, written out: `workers: 4`, `record: series`, `scoring: success`, `loggers:
+[csv]`, `tasks: [CartPole-v1]`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ def expand_shorthands(data: dict[str, Any]) -> None:
     for key, model in _MODELS.items():
         if key in data:
             data[key] = model.expand(data[key])
+    if isinstance(data.get("loggers"), list):
+        data["loggers"] = [{"kind": entry} if isinstance(entry, str) else entry for entry in data["loggers"]]
     if isinstance(data.get("tasks"), list):
         data["tasks"] = [task_from_id(t) if isinstance(t, str) else t for t in data["tasks"]]
 

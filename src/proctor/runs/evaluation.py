@@ -12,7 +12,7 @@ import logging
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from proctor.report import Report, ReportContext, write_batches
 from proctor.rollout.engine import Engine
 from proctor.rollout.progress import CancelToken, Observer, Progress
 from proctor.rollout.stopper import Stopper
+from proctor.runs.following import RunLogs
 from proctor.scoring import make_scoring
 
 BATCH = 256
@@ -132,10 +133,18 @@ def _check_fingerprints(cfg: EvalConfig, ledger: Ledger) -> None:
 
 
 def _work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> Finished:
-    """One session: the engine, then the reports. The folder is locked."""
+    """One session, followed by the config's loggers. The folder is locked."""
+    with _logging_to(run.path / "run.log"), RunLogs(run, cfg) as logs:
+        finished = _session(run, cfg, replace(hooks, progress=logs.ahead_of(hooks.progress)))
+        logs.end(finished.progress, None if finished.report is None else run.report())
+        return finished
+
+
+def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> Finished:
+    """The engine, then the reports."""
     began = time.monotonic()
     session = _note_session(run)
-    with run.ledger() as ledger, _logging_to(run.path / "run.log"):
+    with run.ledger() as ledger:
         shard = Shard.parse(ledger.get_meta("shard", "1/1"))
         engine = Engine(cfg, Plan(cfg, shard), run.path, ledger)
         engine.observer = hooks.progress

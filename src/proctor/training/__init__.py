@@ -3,9 +3,7 @@ one of Proctor's, without changing anything of training, and feed difficulty bac
 
 from __future__ import annotations
 
-from proctor.training.callback import Advice, EvaluationCallback, Practice
-from proctor.training.keeping import undisturbed
-from proctor.training.loggers import (
+from proctor.runs.loggers import (
     CsvLogger,
     DictLogger,
     Logger,
@@ -14,6 +12,8 @@ from proctor.training.loggers import (
     TensorboardLogger,
     WandbLogger,
 )
+from proctor.training.callback import Advice, EvaluationCallback, Practice
+from proctor.training.keeping import undisturbed
 from proctor.training.options import TrackingEvaluationCfg
 from proctor.training.schedule import EveryNSteps
 from proctor.training.tracking import TrackingEvaluation

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from proctor.errors import InputError
+from proctor.runs.loggers.base import Logger
 from proctor.training.curriculum import Curriculum, CurriculumUpdate, SamplesMotions, SamplesTrajectories
-from proctor.training.loggers.base import Logger
 from proctor.training.schedule import EveryNSteps
 
 Metrics = dict[str, dict[str, Any]]

@@ -22,13 +22,13 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from proctor.errors import InputError
 from proctor.policies.arrays import beside, no_gradients
+from proctor.runs.loggers.base import Logger
 from proctor.suites.tracking.metrics import summarize
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.tasks import DEFAULT_TASKS, Limbs, PostureReader, TaskReward, parse_task, task_rewards
 from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import Putter, extract_model
 from proctor.training.keeping import undisturbed
-from proctor.training.loggers.base import Logger
 from proctor.training.reward_inference import Infers, Method, Samples, draw_samples, infer_latents, sample_weights
 from proctor.training.reward_rollout import Episode, Plan, Played, RewardStage, standing_library
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.policies.protocol import SpaceInfo
+from proctor.runs.loggers.base import Logger
 from proctor.suites.tracking.metrics import Track, evaluate_tracks, summarize
 from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import driver_for, extract_model
 from proctor.training.keeping import undisturbed
 from proctor.training.lent import LentEnvironment, MotionSource, fit
-from proctor.training.loggers.base import Logger
 from proctor.training.options import TrackingEvaluationCfg
 from proctor.training.results import Measured, by_motion, verdict
 from proctor.training.rollout import Episode, Stage, run_episodes

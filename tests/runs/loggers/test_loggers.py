@@ -7,8 +7,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from proctor.errors import InputError, MissingExtra
+from proctor.runs.loggers.csv_file import read_csv
 from proctor.training import CsvLogger, DictLogger, Loggers, MlflowLogger, TensorboardLogger, WandbLogger
-from proctor.training.loggers.csv_file import read_csv
 
 VALUES = {"eval/tracking/emd": 0.1 + 0.2, "eval/tracking/emd#std": float("nan")}
 
@@ -101,6 +101,22 @@ def test_wandb_needs_a_run(wandb):
     wandb.run = None
     with pytest.raises(InputError, match=r"call wandb.init\(\) first"):
         WandbLogger()
+
+
+def test_wandb_starts_a_run_where_none_is_active_and_ends_only_that(wandb, tmp_path):
+    active, own = wandb.run, WandbRun()
+    own.finished, own.config = 0, SimpleNamespace(update=lambda values, allow_val_change: own.rows.append(values))
+    own.finish = lambda: setattr(own, "finished", own.finished + 1)
+    wandb.init = lambda project, name, dir: own if (project, name) == ("p", tmp_path.name) else None
+    options = WandbLogger.Options(project="p")
+    WandbLogger.for_run(options, tmp_path).close()
+    assert WandbLogger.for_run(options, tmp_path).run is active
+    wandb.run = None
+    logger = WandbLogger.for_run(options, tmp_path)
+    logger.begin({"name": "x"})
+    logger.close()
+    logger.close()
+    assert (logger.run, own.finished, own.rows) == (own, 1, [{"proctor": {"name": "x"}}])
 
 
 @pytest.fixture

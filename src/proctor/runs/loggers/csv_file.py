@@ -5,21 +5,37 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar, Self
 
 from proctor.errors import InputError
+from proctor.runs.loggers.base import Logger, LoggerOptions
 
 HEADER = ["step", "key", "value"]
 
 
-class CsvLogger:
-    """Appends to `path`, which is made with its folders where it is absent. Every `log` is on disk when it returns, and
+class CsvOptions(LoggerOptions):
+    """`path` starts from the run folder; `./numbers.csv` starts from the config's folder."""
+
+    path: str = "numbers.csv"
+
+
+class CsvLogger(Logger):
+    """Rows `step,key,value` of a CSV file.
+
+    Appends to `path`, which is made with its folders where it is absent. Every `log` is on disk when it returns, and
     opening the file again goes on where it ended. Of two rows with one step and key, the later one holds. Values keep
     every digit."""
+
+    Options: ClassVar[type[LoggerOptions]] = CsvOptions
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._check()
+
+    @classmethod
+    def for_run(cls, options: CsvOptions, folder: Path) -> Self:
+        return cls(folder / options.path)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         fresh = not self.path.exists() or self.path.stat().st_size == 0
@@ -28,9 +44,6 @@ class CsvLogger:
             if fresh:
                 rows.writerow(HEADER)
             rows.writerows([step, key, repr(float(value))] for key, value in values.items())
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
     def _check(self) -> None:
         if not self.path.exists() or self.path.stat().st_size == 0:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 from proctor.errors import MissingExtra
+from proctor.runs.loggers.base import Logger, LoggerOptions
 
 
-class MlflowLogger:
-    """Logs to the run `run_id`, or to the active one, which MLflow starts where there is none. MLflow allows no `#` in
+class MlflowOptions(LoggerOptions):
+    """Which MLflow run takes the numbers; None: the active one, or a new one."""
+
+    run_id: str | None = None
+
+
+class MlflowLogger(Logger):
+    """Metrics of an MLflow run.
+
+    Logs to the run `run_id`, or to the active one, which MLflow starts where there is none. MLflow allows no `#` in
     names: `emd#std` becomes `emd.std`. The run stays open when the logger is closed."""
+
+    Options: ClassVar[type[LoggerOptions]] = MlflowOptions
 
     def __init__(self, run_id: str | None = None):
         try:
@@ -20,9 +32,10 @@ class MlflowLogger:
         self._mlflow: Any = mlflow
         self.run_id = run_id
 
+    @classmethod
+    def for_run(cls, options: MlflowOptions, folder: Path) -> Self:
+        return cls(options.run_id)
+
     def log(self, values: Mapping[str, float], step: int) -> None:
         renamed = {key.replace("#", "."): float(value) for key, value in values.items()}
         self._mlflow.log_metrics(renamed, step=step, run_id=self.run_id)
-
-    def close(self) -> None:
-        """The run belongs to the training script."""

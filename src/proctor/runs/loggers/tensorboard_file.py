@@ -5,13 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from proctor.errors import MissingExtra
+from proctor.runs.loggers.base import Logger, LoggerOptions
 
 
-class TensorboardLogger:
-    """One event file in `folder`. Every `log` is on disk when it returns."""
+class TensorboardOptions(LoggerOptions):
+    """`folder` starts from the run folder; `./tb` starts from the config's folder."""
+
+    folder: str = "tensorboard"
+
+
+class TensorboardLogger(Logger):
+    """Scalars of TensorBoard.
+
+    One event file in `folder`. Every `log` is on disk when it returns."""
+
+    Options: ClassVar[type[LoggerOptions]] = TensorboardOptions
 
     def __init__(self, folder: str | Path):
         try:
@@ -22,6 +33,10 @@ class TensorboardLogger:
         self._event: Any = event_pb2
         self._summary: Any = summary_pb2
         self._writer: Any = EventFileWriter(str(folder))
+
+    @classmethod
+    def for_run(cls, options: TensorboardOptions, folder: Path) -> Self:
+        return cls(folder / options.folder)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         scalars = [self._summary.Summary.Value(tag=key, simple_value=float(value)) for key, value in values.items()]
