@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from proctor.errors import InputError
 
 if TYPE_CHECKING:
+    from proctor.config.forms import ConfigForm
     from proctor.metrics.protocol import Metric
     from proctor.policies.loader import Loader
     from proctor.runs.loggers.base import Logger
@@ -144,7 +145,8 @@ LOADERS: Registry[Loader] = Registry("policy loader", "proctor.loaders", "procto
 METRICS: Registry[Metric] = Registry("metric", "proctor.metrics", "proctor.metrics.protocol:Metric")
 SCORINGS: Registry[Scoring] = Registry("scoring", "proctor.scorings", "proctor.scoring.protocol:Scoring")
 LOGGERS: Registry[Logger] = Registry("logger", "proctor.loggers", "proctor.runs.loggers.base:Logger")
-KINDS: tuple[Registry[Any], ...] = (SUITES, LOADERS, METRICS, SCORINGS, LOGGERS)
+FORMS: Registry[ConfigForm] = Registry("config form", "proctor.forms", "proctor.config.forms:ConfigForm")
+KINDS: tuple[Registry[Any], ...] = (SUITES, LOADERS, METRICS, SCORINGS, FORMS, LOGGERS)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

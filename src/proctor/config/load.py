@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from proctor.config.agents import resolve_agents
 from proctor.config.brought import brought_by_agents, check_brought
+from proctor.config.forms import translated
 from proctor.config.loggers import resolve_loggers
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
@@ -30,8 +31,6 @@ from proctor.config.tasks import resolve_tasks
 from proctor.config.validate import validate
 from proctor.config.yaml_source import parse
 from proctor.errors import InputError
-from proctor.suites.endovascular.forms import translate_benchmark
-from proctor.suites.libero.forms import is_parallel_form, translate_parallel
 
 _AGENT_STANDIN = {"name": "agent", "policy": "random"}
 _TASK_STANDIN = {"name": "task", "suite": "gymnasium"}
@@ -117,8 +116,8 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     expand_shorthands(data)
     data = override(data, overrides, problems)
     expand_shorthands(data)
-    slot_per_task = is_parallel_form(data)
-    data = translate_benchmark(translate_parallel(data, problems), problems)
+    data, forms = translated(data, problems)
+    expand_shorthands(data)
     _resolve_scoring(data.get("scoring"), context)
     agents, tasks = data.get("agents"), data.get("tasks")
     resolved = {**data}
@@ -128,8 +127,8 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     if isinstance(tasks, list) and tasks:
         known = resolve_tasks(tasks, replace(context, run_keys=frozenset(data)))
         resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]
-        if slot_per_task:
-            resolved.setdefault("num_parallel", max(len(known), 1))
+        for form in forms:
+            resolved = {**form.defaults(len(known)), **resolved}
     if isinstance(agents, list) and agents:
         found = resolve_agents(agents, replace(context, brought=brought_by_agents(known)))
         resolved["agents"] = [agent.model_dump(mode="json") for agent in found] or [_AGENT_STANDIN]

@@ -61,9 +61,9 @@ class Problems:
         problem = Problem(file, line, key_text(path), message, hint)
         self._found.setdefault((problem.key, message), problem)
 
-    def add_unusable(self, path: Path, message: str) -> None:
+    def add_unusable(self, path: Path, message: str, hint: str | None = None) -> None:
         """Note a problem with a value that cannot be validated any further."""
-        self.add(path, message)
+        self.add(path, message, hint)
         self.unusable.add(path)
 
     def add_override(self, text: str, message: str, hint: str | None = None) -> None:

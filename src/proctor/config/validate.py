@@ -113,18 +113,12 @@ def _expected(error: Any) -> tuple[str, str | None]:
     return _EXPECTED.get(kind) or message[:1].lower() + message[1:], None
 
 
-SECTIONS = {"goals": "a config with this section is for `proctor goals collect` and `proctor goals evaluate`"}
-"""Sections that other verbs read."""
-
-
 def _add_unknown_key(model: type[BaseModel], place: Path, where: tuple[Path, Problems]) -> None:
     path, problems = where
     owner = model_at(model, place[:-1])
     known = sorted(owner.model_fields) if owner else []
     expected = f"; expected one of {', '.join(known)}" if known else ""
-    whole = (*path, *place)
-    hint = SECTIONS.get(str(whole[0])) if len(whole) == 1 else None
-    problems.add(whole, f"unknown key{expected}", hint or did_you_mean(str(place[-1]), known))
+    problems.add((*path, *place), f"unknown key{expected}", did_you_mean(str(place[-1]), known))
 
 
 def _place_in(data: Any, loc: Sequence[str | int]) -> Path:

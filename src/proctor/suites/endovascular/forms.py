@@ -6,15 +6,15 @@
     n_trials: 10
     anatomy: {type: aortic_arch, arch_type: I, target_branches: [lcca]}
 
-A config with `anatomy` and no `tasks` is this form. It is written out as one task before anything is validated, so
-`config.json` shows the long form; problems are reported where the user wrote what is wrong.
+A config with `anatomy` and no `tasks` is this form. It is written out as one task.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
+from typing import Any, ClassVar
 
+from proctor.config.forms import ConfigForm
 from proctor.config.models import EvalConfig
 from proctor.config.problems import Path, Problems, did_you_mean, shown
 
@@ -28,26 +28,30 @@ OWN_KEYS = ("anatomy", "options", "policy_device", "simulator", "use_non_mp_sim"
 _OPTIONS: Path = ("tasks", 0, "options")
 
 
-def translate_benchmark(data: dict[str, Any], problems: Problems) -> dict[str, Any]:
-    """The examination that a benchmark describes; any other config as it is. `problems` learns where the values that
-    move were written."""
-    if "anatomy" not in data:
-        return data
-    if "tasks" in data:
-        problems.add(("anatomy",), "found beside tasks", "give anatomy (it makes one task), or tasks, not both")
-        return {key: value for key, value in data.items() if key != "anatomy"}
-    known = {*EvalConfig.model_fields, *OWN_KEYS} - {"tasks"}
-    for key in sorted(data.keys() - known):
-        message = f"unknown key; expected one of {', '.join(sorted(known))}"
-        problems.add((key,), message, did_you_mean(key, known))
-    problems.moved[("tasks", 0, "name")] = problems.moved[_OPTIONS] = ("options",)
-    problems.moved[*_OPTIONS, "anatomy"] = ("anatomy",)
-    return {
-        "max_episode_steps": MAX_EPISODE_STEPS,
-        **{key: value for key, value in data.items() if key in known and key not in OWN_KEYS},
-        "agents": _agents(data, problems),
-        "tasks": [_task(data, problems)],
-    }
+class BenchmarkForm(ConfigForm):
+    """One anatomy, and agents that bring their tools."""
+
+    name: ClassVar[str] = "endovascular"
+
+    def recognises(self, data: dict[str, Any]) -> bool:
+        return "anatomy" in data
+
+    def translate(self, data: dict[str, Any], problems: Problems) -> dict[str, Any]:
+        """The examination of one task that the benchmark describes."""
+        if "tasks" in data:
+            problems.add(("anatomy",), "found beside tasks", "give anatomy (it makes one task), or tasks, not both")
+            return {key: value for key, value in data.items() if key != "anatomy"}
+        for key in sorted(data.keys() - EvalConfig.model_fields.keys() - {*OWN_KEYS}):
+            if hint := did_you_mean(key, OWN_KEYS):
+                problems.add_unusable((key,), f"unknown key; expected one of {', '.join(OWN_KEYS)}", hint)
+        problems.moved[("tasks", 0, "name")] = problems.moved[_OPTIONS] = ("options",)
+        problems.moved[*_OPTIONS, "anatomy"] = ("anatomy",)
+        return {
+            "max_episode_steps": MAX_EPISODE_STEPS,
+            **{key: value for key, value in data.items() if key not in OWN_KEYS},
+            "agents": _agents(data, problems),
+            "tasks": [_task(data, problems)],
+        }
 
 
 def sofa_is_there() -> bool:

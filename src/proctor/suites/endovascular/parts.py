@@ -29,4 +29,7 @@ PARTS = {
         "default_v1": "proctor.suites.endovascular.scoring:DefaultV1",
         "ranking_v1": "proctor.suites.endovascular.scoring:RankingV1",
     },
+    "proctor.forms": {
+        "endovascular": "proctor.suites.endovascular.forms:BenchmarkForm",
+    },
 }

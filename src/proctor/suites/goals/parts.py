@@ -6,4 +6,7 @@ PARTS = {
     "proctor.loaders": {
         "goal": "proctor.suites.goals.conditioned:GoalLoader",
     },
+    "proctor.forms": {
+        "goals": "proctor.suites.goals.forms:GoalsSection",
+    },
 }

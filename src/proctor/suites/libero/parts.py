@@ -6,4 +6,7 @@ PARTS = {
     "proctor.suites": {
         "libero": "proctor.suites.libero.suite:LiberoSuite",
     },
+    "proctor.forms": {
+        "libero": "proctor.suites.libero.forms:ParallelForm",
+    },
 }
