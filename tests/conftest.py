@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from examining import examination
+from installed import plug  # noqa: F401 - a fixture
 from telling import Said, Tell
 
 from proctor import RunDir, config_from_dict, run_evaluation

@@ -74,6 +74,13 @@ class Registry(Generic[T]):
     def __contains__(self, name: str) -> bool:
         return name in self.builtin or name in self.names()
 
+    def refused(self) -> dict[str, str]:
+        """The names that more than one package claims, each with a sentence that says which and what to do."""
+        claims: dict[str, list[Part]] = {}
+        for part in self.parts():
+            claims.setdefault(part.name, []).append(part)
+        return {name: _contested(parts) for name, parts in claims.items() if len(parts) > 1}
+
     def part(self, name: str) -> Part:
         """The part of this name. Raises InputError where there is none, or where two packages claim the name."""
         found = [part for part in self.parts() if part.name == name]
@@ -100,9 +107,10 @@ class Registry(Generic[T]):
 
     def checked(self, found: Any, who: str) -> type[T]:
         """`found`, if it is a subclass of the contract; InputError otherwise."""
-        if self.contract is None or (isinstance(found, type) and issubclass(found, import_object(self.contract))):
-            return found
-        raise InputError(f"{who} is {found!r}; expected a subclass of {self.contract.replace(':', '.')}")
+        contract = self.contract
+        if contract is not None and not (isinstance(found, type) and issubclass(found, import_object(contract))):
+            raise InputError(f"{who} is {found!r}; expected a subclass of {contract.replace(':', '.')}")
+        return found
 
 
 def _contested(parts: list[Part]) -> str:
@@ -110,8 +118,11 @@ def _contested(parts: list[Part]) -> str:
     kind, name = first.kind, first.name
     claims = " and ".join(f"{part.origin} ({part.target})" for part in others)
     if first.origin == OWN:
-        return f'{claims} brings a {kind} "{name}", a name that Proctor has itself; uninstall it, or ask for a new name'
-    return f'the {kind} "{name}" comes from {first.origin} ({first.target}) and from {claims}; uninstall one of them'
+        return (
+            f'the {kind} "{name}" of {claims} has the name of a part of Proctor and is refused; uninstall or rename it'
+        )
+    both = f"{first.origin} ({first.target}) and {claims}"
+    return f'the {kind} "{name}" comes from {both}, so both are refused; uninstall one of them'
 
 
 @functools.cache

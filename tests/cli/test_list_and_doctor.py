@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from proctor.cli import doctor, probes
 from proctor.cli.doctor import Check
 from proctor.cli.list import inventory, list_command
+from proctor.errors import InputError
 
 
 def invoke(command, *arguments: str) -> str:
@@ -37,6 +38,36 @@ def test_everything_listed_can_be_named_in_a_config():
         scoring = {"mode": name, "options": needed[name]} if name in needed else name
         raw = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "scoring": scoring}
         assert config_from_dict(raw).scoring.mode == name
+
+
+def test_one_kind_is_listed_alone_and_an_unknown_one_is_refused():
+    assert list(json.loads(invoke(list_command, "metrics", "--json"))) == ["metrics"]
+    with pytest.raises(InputError, match=r'unknown kind "sutes"; did you mean "suites"\? \(known: suites, loaders, '):
+        inventory("sutes")
+
+
+def test_a_plug_in_is_listed_with_its_origin_and_a_refused_one_with_the_reason(plug):
+    source = (
+        "from proctor.runs.loggers import Logger\n"
+        "class Bell(Logger):\n"
+        "    'Rings. And rings.'\n"
+        "    def log(self, values, step): print(chr(7))\n"
+    )
+    entries = {"bell": "belfry:Bell", "csv": "belfry:Bell", "gone": "no_such_module_here:X"}
+    plug("belfry-tools", {"proctor.loggers": entries}, {"belfry": source})
+    found = {(entry["name"], entry["origin"]): entry["about"] for entry in inventory("loggers")["loggers"]}
+    assert found["bell", "belfry-tools 1.2"] == "Rings"
+    assert found["gone", "belfry-tools 1.2"].startswith('cannot be loaded: InputError: no module "no_such_module_here"')
+    reason = 'the logger "csv" of belfry-tools 1.2 (belfry:Bell) has the name of a part of Proctor and is refused'
+    assert found["csv", "belfry-tools 1.2"].startswith(f"refused: {reason}")
+    assert any(
+        line.split()[:4] == ["bell", "belfry-tools", "1.2", "Rings"] for line in invoke(list_command).splitlines()
+    )
+    brought, refused = probes.plugins()
+    assert brought == Check("belfry-tools 1.2", True, "brings logger bell, logger csv, logger gone")
+    assert (refused.name, refused.ok) == ("csv", False)
+    assert reason in refused.detail
+    assert "refused  csv" in doctor.as_text({"plug-ins": [refused]})
 
 
 def test_metrics_are_listed_with_unit_and_direction():
@@ -115,5 +146,7 @@ def test_a_probe_that_hangs_is_given_up(monkeypatch):
 def test_the_doctor_examines_every_section(monkeypatch):
     monkeypatch.setattr(probes, "PROBES", (probes.Probe("nothing", "pass", "fix"),))
     sections = json.loads(invoke(doctor.doctor_command, "--json"))
-    assert list(sections) == ["machine", "packages", "suites", "policies", "rendering"]
-    assert sections["rendering"] == [{"name": "nothing", "ok": True, "detail": "works", "fix": None}]
+    assert list(sections) == ["machine", "packages", "suites", "policies", "plug-ins", "rendering"]
+    assert sections["rendering"] == [
+        {"name": "nothing", "ok": True, "detail": "works", "fix": None, "fault": "missing"}
+    ]

@@ -17,6 +17,8 @@ class Check:
     ok: bool
     detail: str
     fix: str | None = None
+    fault: str = "missing"
+    """The word for a finding that is not ok."""
 
 
 Sections = dict[str, list[Check]]
@@ -39,6 +41,7 @@ def examine() -> Sections:
         "packages": probes.packages(),
         "suites": probes.suites(),
         "policies": probes.policies(),
+        "plug-ins": probes.plugins(),
         "rendering": probes.rendering(),
     }
 
@@ -54,8 +57,9 @@ def as_text(sections: Sections) -> str:
     for title, checks in sections.items():
         width = max((len(check.name) for check in checks), default=0)
         lines += ["", title.capitalize()] if lines else [title.capitalize()]
+        lines += [] if checks else ["  none"]
         for check in checks:
-            mark = "ok     " if check.ok else "missing"
+            mark = ("ok" if check.ok else check.fault).ljust(7)
             lines.append(f"  {mark}  {check.name.ljust(width)}  {check.detail}".rstrip())
             if not check.ok and check.fix:
                 lines.append(f"           {' ' * width}  {check.fix}")

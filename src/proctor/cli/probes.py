@@ -102,6 +102,18 @@ def policies() -> list[Check]:
     return [_part(name, lambda name=name: LOADERS.load(name).needs) for name in LOADERS.names()]
 
 
+def plugins() -> list[Check]:
+    """The packages that bring parts, and the names that are refused because more than one package claims them."""
+    from proctor.registry import KINDS, OWN
+
+    brought: dict[str, list[str]] = {}
+    for part in (part for registry in KINDS for part in registry.parts() if part.origin != OWN):
+        brought.setdefault(part.origin, []).append(f"{part.kind} {part.name}")
+    found = [Check(origin, True, f"brings {', '.join(parts)}") for origin, parts in sorted(brought.items())]
+    refused = [(name, reason) for registry in KINDS for name, reason in registry.refused().items()]
+    return [*found, *(Check(name, False, reason, fault="refused") for name, reason in refused)]
+
+
 def _part(name: str, needs) -> Check:
     try:
         wanted: Iterable[tuple[str, str]] = needs()
