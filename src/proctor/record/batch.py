@@ -1,10 +1,12 @@
-"""Finished trials by the thousand: columns instead of objects, for what reads all trials of a large run."""
+"""Some thousands of finished trials as raw columns: what a ledger gives, and what a scoring scores, at a time.
+
+`record.columns` makes arrays of them and puts them together."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import islice
@@ -17,10 +19,13 @@ from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 
 BATCH, FETCH = 16_384, 1024
-NAMES = ("agent", "task", "index", "seed", *(f.name for f in fields(TrialResult) if f.name != "trial"))
+KEY = ("agent", "task", "index", "seed")
+NAMES = (*KEY, *(f.name for f in fields(TrialResult) if f.name != "trial"))
 """Columns of a batch: the trial, then its result."""
 PLAIN = re.compile(r"[A-Za-z0-9_./%-]+")
 """Names that mean the same to DuckDB, which also takes upper for lower case."""
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+_CODES = {value: code for code, value in enumerate(_OUTCOMES)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +39,11 @@ class Metrics:
 
 
 class TrialBatch:
-    """Some trials, each column by its name in `NAMES`: a sequence with a value for every trial. `outcome` holds the
-    values of `Outcome`, `success` and `after_stop` are truthy or not."""
+    """Some trials, each column by its name in `NAMES` (all of them, or those that were asked for): a sequence with a
+    value for every trial. `outcome` holds the values of `Outcome`, `success` and `after_stop` are truthy or not."""
 
     def __init__(self, columns: dict[str, Sequence[Any]], metrics: Metrics):
         self._columns, self.metrics = columns, metrics
-
-    @classmethod
-    def of_columns(cls, columns: dict[str, Sequence[Any]], connection: Any) -> TrialBatch:
-        """From sequences by name, with metrics as JSON, which a DuckDB connection takes apart."""
-        return cls(columns, _parsed(columns["metrics"], connection))
 
     @classmethod
     def of(cls, results: Sequence[TrialResult]) -> TrialBatch:
@@ -56,29 +56,34 @@ class TrialBatch:
     def __len__(self) -> int:
         return len(self._columns["agent"])
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._columns
+
     def __getitem__(self, name: str) -> Sequence[Any]:
         return self._columns[name]
 
     @cached_property
     def outcome_codes(self) -> np.ndarray:
         """The place of each trial's outcome in `Outcome`."""
-        codes = {outcome.value: code for code, outcome in enumerate(Outcome)}
-        return np.array([codes[value] for value in self._columns["outcome"]], np.int8)
+        return np.array([_CODES[value] for value in self._columns["outcome"]], np.int8)
 
     def metric(self, name: str) -> np.ndarray:
         found = self.metrics.columns.get(name)
         return np.full(len(self), np.nan) if found is None else found
 
     def results(self) -> Iterator[TrialResult]:
-        """The trials as objects."""
-        outcomes = {outcome.value: outcome for outcome in Outcome}
-        for row in zip(*(self._columns[name] for name in NAMES), strict=True):
-            values = dict(zip(NAMES[4:], row[4:], strict=True))
-            values["outcome"] = outcomes[values["outcome"]]
-            values["success"], values["after_stop"] = bool(values["success"]), bool(values["after_stop"])
-            if isinstance(values["metrics"], str):
-                values["metrics"] = json.loads(values["metrics"])
-            yield TrialResult(trial=Trial(*row[:4]), **values)
+        """The trials as objects; the batch must have every column."""
+        return map(result_of, zip(*(self._columns[name] for name in NAMES), strict=True))
+
+
+def result_of(row: Sequence[Any]) -> TrialResult:
+    """A trial from its values in the order of `NAMES`, as a ledger keeps them."""
+    values = dict(zip(NAMES[4:], row[4:], strict=True))
+    values["outcome"] = _OUTCOMES[values["outcome"]]
+    values["success"], values["after_stop"] = bool(values["success"]), bool(values["after_stop"])
+    if isinstance(values["metrics"], str):
+        values["metrics"] = json.loads(values["metrics"])
+    return TrialResult(trial=Trial(*row[:4]), **values)
 
 
 def numbers(values: Sequence[float | None]) -> np.ndarray:
@@ -94,6 +99,11 @@ def prints(traces: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]:
     return told, found
 
 
+def no_metrics(n: int) -> Metrics:
+    """Of n trials, where none was asked for."""
+    return Metrics({}, [()], np.zeros(n, np.int64))
+
+
 def metrics_of(found: Sequence[dict[str, float | None]]) -> Metrics:
     """From a mapping for each trial."""
     sets: dict[tuple[str, ...], int] = {}
@@ -102,21 +112,32 @@ def metrics_of(found: Sequence[dict[str, float | None]]) -> Metrics:
     return Metrics({name: numbers([m.get(name) for m in found]) for name in names}, list(sets), which)
 
 
-def _parsed(texts: Sequence[str], connection: Any) -> Metrics:
-    """From JSON objects of numbers. DuckDB reads them several times as fast as Python, to the same bits."""
+def json_parser() -> Any:
+    """A DuckDB connection, to be closed, for `parsed_metrics`."""
+    import duckdb
+
+    return duckdb.connect(":memory:", config={"threads": 1})
+
+
+def parsed_metrics(texts: Sequence[str], parser: Any, only: Collection[str] | None) -> Metrics:
+    """From JSON objects of numbers; all metrics, or `only` some. DuckDB reads them several times as fast as Python, to
+    the same bits."""
     column = np.empty(len(texts), dtype=object)
     column[:] = texts
-    connection.register("texts", {"text": column})
-    keys = connection.execute("SELECT hash(json_keys(text)) AS keys FROM texts").fetchnumpy()["keys"]
+    parser.register("texts", {"text": column})
+    keys = parser.execute("SELECT hash(json_keys(text)) AS keys FROM texts").fetchnumpy()["keys"]
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    named = [tuple(json.loads(texts[int(row)])) for row in first]
+    named = [
+        tuple(name for name in json.loads(texts[int(row)]) if only is None or name in only) for row in first.tolist()
+    ]
     names = list(dict.fromkeys(name for some in named for name in some))
     if not names:
         return Metrics({}, named, which)
     if len({name.lower() for name in names}) < len(names) or not all(map(PLAIN.fullmatch, names)):
-        return metrics_of([json.loads(text) for text in texts])
+        found = [json.loads(text) for text in texts]
+        return metrics_of(found if only is None else [{n: v for n, v in m.items() if n in only} for m in found])
     shape = json.dumps(dict.fromkeys(names, "DOUBLE"))
-    fields_ = connection.execute(f"SELECT unnest(from_json(text, '{shape}')) FROM texts").fetchnumpy()
+    fields_ = parser.execute(f"SELECT unnest(from_json(text, '{shape}')) FROM texts").fetchnumpy()
     columns = {name: np.ma.filled(values.astype(np.float64), np.nan) for name, values in fields_.items()}
     return Metrics(columns, named, which)
 

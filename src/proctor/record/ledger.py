@@ -9,14 +9,24 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from proctor.errors import InputError, RunError
 from proctor.plan.trial import Trial
-from proctor.record.batch import BATCH, FETCH, NAMES, TrialBatch
+from proctor.record.batch import (
+    BATCH,
+    FETCH,
+    KEY,
+    NAMES,
+    TrialBatch,
+    json_parser,
+    no_metrics,
+    parsed_metrics,
+    result_of,
+)
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 
@@ -36,18 +46,9 @@ CREATE TABLE trials (
 CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
 """
 
-_RESULT_COLUMNS = (
-    "attempts, outcome, success, steps_total, steps_to_success, episode_reward, max_steps, clipped_steps, wall_time_s, "
-    'sim_time_s, metrics, error, npz, digest, trace, video, "case", after_stop'
-)
-_IN_ORDER = ", ".join(f'"{name}"' for name in NAMES[4:])
-_CODES = " ".join(f"WHEN '{outcome.value}' THEN {code}" for code, outcome in enumerate(Outcome))
-_SHORT = {
-    "outcome": f"CASE outcome {_CODES} END",
-    "trace": "substr(trace, 1, 16)",
-}
-"""What is enough of a column to compare trials."""
-_RESULT_NAMES = tuple(name.strip(' "') for name in _RESULT_COLUMNS.split(","))
+_RESULT_NAMES = NAMES[len(KEY) :]
+_COLUMNS = {name: "idx" if name == "index" else f'"{name}"' for name in NAMES}
+_FINISHED = f"SELECT {', '.join(_COLUMNS.values())} FROM trials WHERE state = 'done'"
 
 
 class Ledger:
@@ -154,11 +155,13 @@ class Ledger:
             self._write("UPDATE trials SET after_stop = ? WHERE agent = ? AND task = ? AND idx = ?", changed)
 
     def successes(self) -> Iterator[tuple[str, str, int, bool | None]]:
-        """(agent, task, index, success) of every finished trial, in no order; success is None where it is unscored."""
+        """(agent, task, index, success) of every finished trial, in plan order; success is None where it is
+        unscored."""
         scored = {outcome.value for outcome in Outcome if outcome.scored}
-        rows = self._db.execute("SELECT agent, task, idx, success, outcome FROM trials WHERE state = 'done'")
-        for agent, task, index, success, outcome in rows:
-            yield agent, task, index, bool(success) if outcome in scored else None
+        for batch in self.batches(("success", "outcome"), metrics=()):
+            names = ("agent", "task", "index", "success", "outcome")
+            for agent, task, index, success, outcome in zip(*(batch[name] for name in names), strict=True):
+                yield agent, task, index, bool(success) if outcome in scored else None
 
     def counts(self) -> tuple[int, int]:
         """(planned, done)."""
@@ -171,46 +174,30 @@ class Ledger:
 
     def results(self) -> Iterator[TrialResult]:
         """Finished trials in plan order: agent, task, index."""
-        cursor = self._db.execute(
-            f"SELECT agent, task, idx, seed, {_RESULT_COLUMNS} FROM trials WHERE state = 'done' "
-            "ORDER BY agent_position, task_position, idx"
-        )
-        for row in cursor:
-            yield _from_row(row)
+        for row in self._db.execute(f"{_FINISHED} ORDER BY agent_position, task_position, idx"):
+            yield result_of(row)
 
-    def columns(self, names: Sequence[str], metrics: Sequence[str] = ()) -> dict[str, list[Any]]:
-        """Columns and metrics, by name, of the finished trials but those after a stop; rows in no order, None where a
-        trial has no value. `outcome` is its place in `Outcome`, `trace` its first 16 digits. For many trials at once:
-        `results` makes an object of each."""
-        paths = [f"""$."{name}\"""" for name in metrics]
-        picked = [_SHORT.get(name, f'"{name}"') for name in names]
-        wanted = ", ".join([*picked, *("json_extract(metrics, ?)" for _ in paths)])
-        cursor = self._db.execute(f"SELECT {wanted} FROM trials WHERE state = 'done' AND after_stop = 0", paths)
-        return _gathered(_parts(cursor), (*names, *metrics))
-
-    def batches(self) -> Iterator[TrialBatch]:
-        """As `results`, many trials at a time and without an object for each, all as they are at one moment. Read cell
-        by cell, as they lie in the file: the index of the plan's order would look up each trial by itself. Nothing is
-        to be written through this ledger meanwhile."""
-        import duckdb
-
-        query = (
-            f"SELECT agent, task, idx, seed, {_IN_ORDER} FROM trials "
-            "WHERE agent = ? AND task = ? AND state = 'done' ORDER BY idx"
-        )
-        with self._snapshot(), duckdb.connect(":memory:", config={"threads": 1}) as connection:
+    def batches(self, columns: Collection[str] = NAMES, metrics: Collection[str] | None = None) -> Iterator[TrialBatch]:
+        """As `results`, many trials at a time and without an object for each, all as they are at one moment. With
+        `columns` only these and `agent`, `task`, `index`, `seed`; with `metrics` only these metrics. Read cell by cell,
+        as they lie in the file: the index of the plan's order would look up each trial by itself. Nothing is to be
+        written through this ledger meanwhile."""
+        wanted = {*KEY, *columns} | (set() if metrics == () else {"metrics"})
+        names = [name for name in NAMES if name in wanted]
+        picked = ", ".join(_COLUMNS[name] for name in names)
+        query = f"SELECT {picked} FROM trials WHERE agent = ? AND task = ? AND state = 'done' ORDER BY idx"
+        with self._snapshot(), nullcontext() if metrics == () else json_parser() as parser:
             cells = self._db.execute("SELECT agent, task FROM trials GROUP BY agent_position, task_position").fetchall()
             parts = (part for cell in cells for part in _parts(self._db.execute(query, cell)))
-            while (columns := _gathered(parts, NAMES, BATCH))["agent"]:
-                yield TrialBatch.of_columns(dict(columns), connection)
+            while (found := _gathered(parts, names))["agent"]:
+                n = len(found["agent"])
+                yield TrialBatch(
+                    dict(found), no_metrics(n) if parser is None else parsed_metrics(found["metrics"], parser, metrics)
+                )
 
     def result(self, agent: str, task: str, index: int) -> TrialResult | None:
-        row = self._db.execute(
-            f"SELECT agent, task, idx, seed, {_RESULT_COLUMNS} FROM trials "
-            "WHERE state = 'done' AND agent = ? AND task = ? AND idx = ?",
-            (agent, task, index),
-        ).fetchone()
-        return None if row is None else _from_row(row)
+        row = self._db.execute(f"{_FINISHED} AND agent = ? AND task = ? AND idx = ?", (agent, task, index)).fetchone()
+        return None if row is None else result_of(row)
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
@@ -244,17 +231,15 @@ def _parts(cursor: sqlite3.Cursor) -> Iterator[list[tuple[Any, ...]]]:
         yield rows
 
 
-def _gathered(
-    parts: Iterable[list[tuple[Any, ...]]], names: Sequence[str], enough: float = math.inf
-) -> dict[str, list[Any]]:
-    """The next rows as columns, until there are enough."""
+def _gathered(parts: Iterable[list[tuple[Any, ...]]], names: Sequence[str]) -> dict[str, list[Any]]:
+    """The next rows as columns, until there are enough for a batch."""
     columns: dict[str, list[Any]] = {name: [] for name in names}
     n = 0
     for rows in parts:
         for column, values in zip(columns.values(), zip(*rows, strict=True), strict=True):
             column += values
         n += len(rows)
-        if n >= enough:
+        if n >= BATCH:
             break
     return columns
 
@@ -276,13 +261,3 @@ def _to_row(r: TrialResult) -> tuple[Any, ...]:
         "metrics": _dump(r.metrics),
     }
     return (*(values[name] for name in _RESULT_NAMES), r.trial.agent, r.trial.task, r.trial.index)
-
-
-def _from_row(row: tuple[Any, ...]) -> TrialResult:
-    agent, task, index, seed = row[:4]
-    values = dict(zip(_RESULT_NAMES, row[4:], strict=True))
-    values["outcome"] = Outcome(values["outcome"])
-    values["success"] = bool(values["success"])
-    values["after_stop"] = bool(values["after_stop"])
-    values["metrics"] = json.loads(values["metrics"])
-    return TrialResult(trial=Trial(agent, task, index, seed), **values)

@@ -24,7 +24,7 @@ from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.runs.evaluation import write_report
-from proctor.verdict.comparison.reading import IMPORTED
+from proctor.verdict.trials import IMPORTED
 
 KNOWN = ("agent", "task", "trial", "seed", "success", "score", "steps", "max_steps", "outcome", "case")
 YES, NO = {"1", "true", "yes", "success", "1.0"}, {"0", "false", "no", "failure", "fail", "0.0"}

@@ -14,7 +14,7 @@ from proctor.verdict.comparison import AgentTrials, Comparison, Gate, Measure, S
 from proctor.verdict.comparison.folders import about_stopping, examine, names_apart
 from proctor.verdict.comparison.pairs import compare_pair
 from proctor.verdict.comparison.protocol import Examined, common_tasks, unlike_scoring, unlike_tasks, unlike_versions
-from proctor.verdict.comparison.reading import read_agents
+from proctor.verdict.trials import read_agents
 
 
 @dataclass(frozen=True)

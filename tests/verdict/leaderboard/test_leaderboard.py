@@ -17,24 +17,23 @@ from proctor.errors import InputError
 from proctor.record.episode import Outcome
 from proctor.scoring import make_scoring
 from proctor.stats import Resampling, bootstrap
-from proctor.verdict.comparison import TaskTrials
 from proctor.verdict.leaderboard import Entry, Leaderboard, Options, build, leaderboard
 from proctor.verdict.leaderboard.build import BROKEN, Contest, task_shares
 from proctor.verdict.leaderboard.gaps import EXACT, ONCE
-from proctor.verdict.leaderboard.reading import Trials
+from proctor.verdict.trials import TaskTrials
 
 FEW = Options(n_resamples=200)
 
 
-def trials(scores: Any, prints: Any = None) -> Trials:
+def trials(scores: Any, prints: Any = None) -> TaskTrials:
     """Trials with these scores, which are all of one term `x` with the weight 1."""
     values = np.asarray(scores, float)
     n = np.arange(len(values))
     marks = n + 1 if prints is None else np.asarray(prints)
-    return Trials(TaskTrials(n, values > 0, values, marks.astype(np.uint64), seed=n), {"x": values})
+    return TaskTrials(n, values > 0, values, marks.astype(np.uint64), seed=n, terms={"x": values})
 
 
-def made(agents: dict[str, dict[str, Trials]], options: Options = FEW, **weights: float) -> Leaderboard:
+def made(agents: dict[str, dict[str, TaskTrials]], options: Options = FEW, **weights: float) -> Leaderboard:
     tasks = tuple(next(iter(agents.values())))
     scoring = make_scoring(ScoringCfg(mode="terminal", options={"weights": weights or {"x": 1.0}}))
     return build(Contest("made up", tasks, agents, scoring), options)
@@ -148,7 +147,7 @@ def test_equal_agents_share_everything() -> None:
 
 
 def test_where_no_seed_changes_an_episode_differences_are_exact() -> None:
-    def still(value: float, n: int) -> dict[str, Trials]:
+    def still(value: float, n: int) -> dict[str, TaskTrials]:
         return {"t": trials([value] * n, [9] * n)}
 
     apart = made({"x": still(1.0, 3), "y": still(1.5, 3), "z": still(1.0, 3)})

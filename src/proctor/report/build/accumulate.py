@@ -12,14 +12,13 @@ import numpy as np
 from proctor.config.models import EvalConfig
 from proctor.plan.trial import Trial
 from proctor.record.batch import TrialBatch
+from proctor.record.columns import BROKEN, OUTCOMES, SCORED, Trials
 from proctor.report.model import Cause, Mark
-from proctor.report.build.trials import OUTCOMES, Trials
 from proctor.scoring import Scoring
+from proctor.scoring.trials import scored_trials
 
 MARKS_IN_ALL, MARKS_PER_CELL, MARKS_AT_LEAST = 6000, 200, 20
 MAX_CAUSES = 200
-SCORED = np.array([outcome.scored for outcome in OUTCOMES])
-BROKEN = np.array([outcome.broken_by_policy for outcome in OUTCOMES])
 
 
 class CaseTrial(NamedTuple):
@@ -48,13 +47,6 @@ class CellColumns:
     metrics: dict[str, np.ndarray]
     outcomes: Counter[str]
     traces: np.ndarray
-    indices: np.ndarray
-    """Of the scored trials; `won` and `prints` go with them."""
-    won: np.ndarray
-    prints: np.ndarray
-    """The beginning of the trace; 0 where there is none, or the policy broke the trial."""
-    unscored: np.ndarray
-    """Indices of the trials that the infrastructure broke."""
     clipped_steps: int
     clipped_trials: int
     retried_trials: int
@@ -71,13 +63,9 @@ class Columns:
     """All cells of a run, in the order of the config, and what broke trials."""
 
     def __init__(self, cfg: EvalConfig, batches: Iterable[TrialBatch], scoring: Scoring):
-        self.trials = trials = Trials(cfg, batches, scoring)
+        self.trials = trials = scored_trials(cfg, batches, scoring)
         cap = min(MARKS_PER_CELL, max(MARKS_AT_LEAST, MARKS_IN_ALL // len(trials.pairs)))
-        order = np.argsort(trials["cell"], kind="stable")
-        ends = np.searchsorted(trials["cell"][order], np.arange(len(trials.pairs) + 1))
-        self.cells = {
-            pair: _cell(trials, cell, order[ends[cell] : ends[cell + 1]], cap) for cell, pair in enumerate(trials.pairs)
-        }
+        self.cells = {pair: _cell(trials, cell, cap) for cell, pair in enumerate(trials.pairs)}
 
     def causes(self) -> tuple[Cause, ...]:
         """Most frequent first, ties by name. Beyond MAX_CAUSES different messages, further ones are counted
@@ -99,13 +87,13 @@ class Columns:
         return Trial(agent, task, int(trials["index"][row]), int(trials["seed"][row])).key
 
 
-def _cell(trials: Trials, cell: int, rows: np.ndarray, cap: int) -> CellColumns:
-    """The trials of one cell: those in `rows`, in their order."""
+def _cell(trials: Trials, cell: int, cap: int) -> CellColumns:
+    """The trials of one cell, in their order."""
+    rows = trials.rows(*trials.pairs[cell])
     kept = rows[~trials["after_stop"][rows]]
     scored = kept[SCORED[trials["outcome"][kept]]]
     broken = BROKEN[trials["outcome"][scored]]
     success, clipped = trials["success"][scored], trials["clipped_steps"][scored]
-    prints = np.where(broken, np.uint64(0), trials["print"][scored])
     counts = np.bincount(trials["outcome"][kept], minlength=len(OUTCOMES)).tolist()
     return CellColumns(
         *trials.pairs[cell],
@@ -119,11 +107,7 @@ def _cell(trials: Trials, cell: int, rows: np.ndarray, cap: int) -> CellColumns:
         components={name: trials.components[name][scored] for name in sorted(trials.cell_components[cell])},
         metrics={name: trials.metrics[name][scored] for name in sorted(trials.cell_metrics[cell])},
         outcomes=Counter({outcome.value: n for outcome, n in zip(OUTCOMES, counts, strict=True) if n}),
-        traces=prints[trials["told"][scored] & ~broken],
-        indices=trials["index"][scored],
-        won=success,
-        prints=prints,
-        unscored=trials["index"][kept[~SCORED[trials["outcome"][kept]]]],
+        traces=trials["print"][scored][trials["told"][scored] & ~broken],
         clipped_steps=int(clipped.sum()),
         clipped_trials=int((clipped > 0).sum()),
         retried_trials=int((trials["attempts"][kept] > 1).sum()),

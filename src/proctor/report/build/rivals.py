@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from proctor.verdict.comparison import AgentTrials, Comparison, Settings, TaskTrials, judge
-from proctor.verdict.comparison.pairs import LARGE
-from proctor.verdict.comparison.reading import pairs_of
 from proctor.config.models import EvalConfig
-from proctor.report.build.accumulate import CellColumns, Columns
-from proctor.report.model import AgentProfile, ReportContext, Training
+from proctor.report.build.accumulate import Columns
 from proctor.report.draw.svg import axis_for
+from proctor.report.model import AgentProfile, ReportContext, Training
 from proctor.stats import Profile, Resampling, performance_profile
+from proctor.verdict.comparison import Comparison, Settings, judge
+from proctor.verdict.comparison.pairs import LARGE
+from proctor.verdict.trials import agents_of
 
 THRESHOLDS, PROFILED, PROFILE_RESAMPLES = 61, 10, 1000
 CHECKPOINTS = 3
@@ -23,24 +23,10 @@ CHECKPOINTS = 3
 
 def compare_agents(columns: Columns, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
     """The agents of a run, paired by seed; None with fewer than two that have scored trials."""
-    pairs = pairs_of(cfg)
-    agents = [
-        AgentTrials(agent.name, {task.name: _trials(columns.cells[agent.name, task.name]) for task in cfg.tasks}, pairs)
-        for agent in cfg.agents
-    ]
+    agents = agents_of(columns.trials, cfg, [task.name for task in cfg.tasks])
     if sum(agent.n > 0 for agent in agents) < 2:
         return None
     return judge(agents, Settings(context.level, context.n_resamples, cfg.base_seed))
-
-
-def _trials(cell: CellColumns) -> TaskTrials:
-    return TaskTrials(
-        index=np.array(cell.indices, dtype=np.int64),
-        success=np.array(cell.won, dtype=bool),
-        score=np.array(cell.score, dtype=np.float64),
-        prints=np.array(cell.prints, dtype=np.uint64),
-        unscored=np.array(cell.unscored, dtype=np.int64),
-    )
 
 
 def score_profiles(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.report.build.trials import OUTCOMES, Trials
+from proctor.record.columns import OUTCOMES, Trials
 from proctor.report.formats.files import replacing
 from proctor.report.model import AgentReport, MeanEstimate, Report
 

@@ -7,8 +7,9 @@ from urllib.parse import quote
 
 import numpy as np
 
+from proctor.record.columns import OUTCOMES, SCORED
 from proctor.report import text
-from proctor.report.build.accumulate import OUTCOMES, SCORED, Columns
+from proctor.report.build.accumulate import Columns
 from proctor.report.draw.markup import lead, table
 from proctor.report.draw.svg import esc
 from proctor.report.model import Extreme, Report

@@ -15,7 +15,7 @@ from proctor.suites.goals.report.model import Dimension, Rate, Reading, absent
 from proctor.suites.goals.visuals import Visuals
 from proctor.verdict.comparison import AgentTrials, Settings
 from proctor.verdict.comparison.pairs import compare_pair
-from proctor.verdict.comparison.reading import read_agents
+from proctor.verdict.trials import read_agents
 
 NO_ABLATION = "no ablation was run: the config names no policy under goals.ablation"
 

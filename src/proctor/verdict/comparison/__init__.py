@@ -4,7 +4,7 @@ from proctor.verdict.comparison.gate import Gate, Ruling, decide
 from proctor.verdict.comparison.judge import MOST_IN_FULL, Settings, judge
 from proctor.verdict.comparison.model import Comparison, Difference, Measure, Pair, Standing, TaskDifference
 from proctor.verdict.comparison.needed import needed_trials
-from proctor.verdict.comparison.trials import AgentTrials, TaskTrials
+from proctor.verdict.trials import AgentTrials, TaskTrials
 
 __all__ = [
     "MOST_IN_FULL",

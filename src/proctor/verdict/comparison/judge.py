@@ -10,7 +10,7 @@ import numpy as np
 from proctor.stats import holm, letters, wilson
 from proctor.verdict.comparison.model import MEASURES, Comparison, Measure, Pair, Standing
 from proctor.verdict.comparison.pairs import Settings, compare_pair
-from proctor.verdict.comparison.trials import AgentTrials
+from proctor.verdict.trials import AgentTrials
 
 MOST_IN_FULL = 20
 """Agents up to which all pairs are tested; above, each with the first-ranked one."""

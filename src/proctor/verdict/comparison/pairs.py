@@ -31,8 +31,9 @@ from proctor.stats import (
     welch,
     wins_and_losses,
 )
+from proctor.verdict.comparison.meeting import Meeting, Side, distinct, meet, unpairable
 from proctor.verdict.comparison.model import Difference, Measure, Pair, TaskDifference
-from proctor.verdict.comparison.trials import AgentTrials, Meeting, Side, distinct, meet, unpairable
+from proctor.verdict.trials import AgentTrials
 
 LARGE = 20_000
 """Values from which formulas take the place of resampling: the two differ by less than they are read to."""

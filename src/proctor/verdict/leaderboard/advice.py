@@ -10,7 +10,7 @@ import numpy as np
 from proctor.scoring import Scoring
 from proctor.suites.soccer.scoring.terminal import STEPS
 from proctor.verdict.leaderboard.model import Advice, Kind
-from proctor.verdict.leaderboard.reading import Trials
+from proctor.verdict.trials import TaskTrials
 
 MOST = 3
 NEGLIGIBLE = 0.005
@@ -21,7 +21,7 @@ NEGLIGIBLE = 0.005
 class Field:
     """All agents on all tasks: what one of them can be measured by. `cells` by (agent, task)."""
 
-    cells: Mapping[tuple[str, str], Trials]
+    cells: Mapping[tuple[str, str], TaskTrials]
     shares: Mapping[str, float]
     scoring: Scoring
 

@@ -11,13 +11,12 @@ from proctor.errors import InputError
 from proctor.registry import nearest
 from proctor.scoring import Scoring
 from proctor.stats import NoInterval, bootstrap
-from proctor.verdict.comparison import AgentTrials, Settings
-from proctor.verdict.comparison.trials import distinct
+from proctor.verdict.comparison import AgentTrials, Settings, TaskTrials
+from proctor.verdict.comparison.meeting import distinct
 from proctor.verdict.leaderboard.advice import Field, advise
 from proctor.verdict.leaderboard.gaps import Standings, stand
 from proctor.verdict.leaderboard.means import weigh
 from proctor.verdict.leaderboard.model import BROKEN, Entry, Leaderboard, TaskResult
-from proctor.verdict.leaderboard.reading import Trials
 
 SINGLE = "a single different episode, which tells nothing of the spread"
 FIXED = "every task has a single different episode, which tells nothing of the spread"
@@ -45,7 +44,7 @@ class Contest:
 
     name: str
     tasks: tuple[str, ...]
-    agents: Mapping[str, Mapping[str, Trials]]
+    agents: Mapping[str, Mapping[str, TaskTrials]]
     scoring: Scoring
     pairs: bool = True
 
@@ -90,10 +89,10 @@ def task_shares(tasks: Sequence[str], weights: Mapping[str, float]) -> dict[str,
     return {task: weight / total for task, weight in given.items()}
 
 
-def _entry(agent: str, tasks: Mapping[str, Trials], rivals: Field, options: Options) -> Entry:
+def _entry(agent: str, tasks: Mapping[str, TaskTrials], rivals: Field, options: Options) -> Entry:
     results = tuple(_task_result(task, tasks[task], options) for task in rivals.shares)
     means = {r.task: r.score for r in results if rivals.shares[r.task] > 0}
-    whole = weigh({task: distinct(tasks[task].trials).score for task in rivals.shares}, rivals.shares)
+    whole = weigh({task: distinct(tasks[task]).score for task in rivals.shares}, rivals.shares)
     spread = bootstrap(whole.strata, level=options.level, resampling=options.settings.resampling)
     reason = _reason(whole.missing, spread.reason, not whole.strata)
     score = None
@@ -121,8 +120,8 @@ def _reason(missing: Sequence[str], found: NoInterval | None, nothing_varies: bo
     return None if found is None else found.value
 
 
-def _task_result(task: str, cell: Trials, options: Options) -> TaskResult:
-    scores, different = cell.trials.score, distinct(cell.trials).score
+def _task_result(task: str, cell: TaskTrials, options: Options) -> TaskResult:
+    scores, different = cell.score, distinct(cell).score
     whole = len(scores) > 0 and not np.isnan(scores).any()
     spread = bootstrap([different], level=options.level, resampling=options.settings.resampling)
     reason = SINGLE if whole and len(different) == 1 else None if spread.reason is None else spread.reason.value
@@ -130,7 +129,7 @@ def _task_result(task: str, cell: Trials, options: Options) -> TaskResult:
         task=task,
         n=len(scores),
         n_distinct=len(different),
-        n_unscored=len(cell.trials.unscored),
+        n_unscored=len(cell.unscored),
         score=float(scores.mean()) if whole else None,
         score_distinct=spread.value,
         interval=spread.interval,
@@ -139,11 +138,11 @@ def _task_result(task: str, cell: Trials, options: Options) -> TaskResult:
     )
 
 
-def _mean_terms(cell: Trials) -> dict[str, float]:
+def _mean_terms(cell: TaskTrials) -> dict[str, float]:
     """What each term adds to the mean score; trials that the policy broke add their floor."""
     if not cell.terms:
         return {}
-    n, scores = len(cell.trials.score), cell.trials.score
+    n, scores = cell.n, cell.score
     found = {name: float(np.nansum(values)) / n for name, values in cell.terms.items()}
     broken = np.isnan(np.stack(list(cell.terms.values()))).all(axis=0)
     return {**found, BROKEN: float(scores[broken].sum()) / n} if broken.any() else found
@@ -158,8 +157,7 @@ def _weighed_terms(results: Sequence[TaskResult], shares: Mapping[str, float]) -
 
 
 def _as_rival(agent: str, contest: Contest) -> AgentTrials:
-    trials = {task: cell.trials for task, cell in contest.agents[agent].items()}
-    return AgentTrials(agent, trials, contest.pairs)
+    return AgentTrials(agent, contest.agents[agent], contest.pairs)
 
 
 def _placed(entry: Entry, standings: Standings) -> Entry:

@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.stats import NoInterval, bootstrap, bootstrap_difference, holm, letters, sign_flip, welch
 from proctor.verdict.comparison import AgentTrials, Settings
-from proctor.verdict.comparison.trials import distinct, meet, unpairable
+from proctor.verdict.comparison.meeting import distinct, meet, unpairable
 from proctor.verdict.leaderboard.means import Weighed, weigh
 from proctor.verdict.leaderboard.model import Gap
 

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from proctor.config.models import EvalConfig
 from proctor.errors import InputError
+from proctor.record.columns import Trials
 from proctor.record.rundir import RunDir
 from proctor.scoring import make_scoring
+from proctor.scoring.trials import scored_trials
 from proctor.verdict.comparison.folders import about_stopping, examine, names_apart
 from proctor.verdict.comparison.protocol import Examined, Unlike, unlike_scoring, unlike_tasks, unlike_versions
-from proctor.verdict.comparison.reading import pairs_of
 from proctor.verdict.leaderboard.build import Contest, Options, build
 from proctor.verdict.leaderboard.model import Leaderboard
-from proctor.verdict.leaderboard.reading import Recorded, read_trials
+from proctor.verdict.trials import pairs_of, task_trials
 
 
 def leaderboard(paths: Sequence[str | Path], options: Options = Options()) -> Leaderboard:  # noqa: B008 - frozen
@@ -27,12 +29,12 @@ def leaderboard(paths: Sequence[str | Path], options: Options = Options()) -> Le
     runs = [RunDir.open(path) for path in paths]
     examined = examine(runs)
     check_alike(examined)
-    found = [_read(run, one) for run, one in zip(runs, examined, strict=True)]
-    if not any(cell.trials.n for recorded in found for cell in recorded.cells.values()):
-        raise InputError("no run has a scored trial; there is nothing to rank")
+    found = [_read(run, one.cfg) for run, one in zip(runs, examined, strict=True)]
     contest = _contest(examined, found)
+    if not any(cell.n for tasks in contest.agents.values() for cell in tasks.values()):
+        raise InputError("no run has a scored trial; there is nothing to rank")
     board = build(contest, replace(options, seed=examined[0].cfg.base_seed))
-    remarks = contest.scoring.remarks(_metrics(found))
+    remarks = contest.scoring.remarks(_metrics(found, contest.tasks))
     return replace(
         board,
         cautions=(
@@ -87,27 +89,28 @@ def _unlike_seeds(first: Examined, second: Examined) -> list[Unlike]:
     return found
 
 
-def _read(run: RunDir, examined: Examined) -> Recorded:
+def _read(run: RunDir, cfg: EvalConfig) -> Trials:
     with run.ledger() as ledger:
-        return read_trials(ledger, examined.cfg, make_scoring(examined.cfg.scoring))
+        return scored_trials(cfg, ledger.batches(), make_scoring(cfg.scoring))
 
 
-def _contest(runs: Sequence[Examined], found: Sequence[Recorded]) -> Contest:
+def _contest(runs: Sequence[Examined], found: Sequence[Trials]) -> Contest:
     own = [[agent.name for agent in run.cfg.agents] for run in runs]
     tasks = tuple(task.name for task in runs[0].cfg.tasks)
     names = names_apart(own, [run.label for run in runs])
+    scoring = make_scoring(runs[0].cfg.scoring)
+    terms = {task: list(scoring.term_weights(task)) for task in tasks}
     agents = {
-        name: {task: recorded.cells[agent, task] for task in tasks}
-        for recorded, in_run, here in zip(found, own, names, strict=True)
+        name: {task: task_trials(trials, agent, task, terms[task]) for task in tasks}
+        for trials, in_run, here in zip(found, own, names, strict=True)
         for agent, name in zip(in_run, here, strict=True)
     }
     name = " and ".join(dict.fromkeys(run.cfg.name for run in runs))
-    return Contest(name, tasks, agents, make_scoring(runs[0].cfg.scoring), all(pairs_of(run.cfg) for run in runs))
+    return Contest(name, tasks, agents, scoring, all(pairs_of(run.cfg) for run in runs))
 
 
-def _metrics(found: Sequence[Recorded]) -> dict[str, list[str]]:
-    tasks = found[0].metrics
-    return {task: list(dict.fromkeys(name for recorded in found for name in recorded.metrics[task])) for task in tasks}
+def _metrics(found: Sequence[Trials], tasks: Sequence[str]) -> dict[str, list[str]]:
+    return {task: list(dict.fromkeys(name for trials in found for name in trials.metrics_of(task))) for task in tasks}
 
 
 def _said(run: Examined, path: str) -> str:

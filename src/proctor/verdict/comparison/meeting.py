@@ -1,60 +1,13 @@
-"""The trials of an agent as columns, and how those of two agents are put side by side."""
+"""How the trials of two agents are put side by side, and which of them are copies."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from proctor.stats import Interval
-
-
-def _none() -> np.ndarray:
-    return np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class TaskTrials:
-    """The finished trials of one agent on one task. `index`, `success`, `score` (NaN where a trial has none) and
-    `prints` (equal for episodes that are copies of each other, 0 where nothing is known) are of the scored ones;
-    `unscored` holds the indices of those that the infrastructure broke."""
-
-    index: np.ndarray
-    success: np.ndarray
-    score: np.ndarray
-    prints: np.ndarray
-    unscored: np.ndarray = field(default_factory=_none)
-    seed: np.ndarray | None = None
-    """Of the scored trials; None: the same for every agent at an index."""
-
-    @property
-    def n(self) -> int:
-        return len(self.index)
-
-
-@dataclass(frozen=True, eq=False)
-class AgentTrials:
-    """`pairs`: whether trials of equal index and seed began alike, for every agent that says so."""
-
-    name: str
-    tasks: Mapping[str, TaskTrials]
-    pairs: bool = True
-
-    @property
-    def n(self) -> int:
-        return sum(task.n for task in self.tasks.values())
-
-    @property
-    def n_unscored(self) -> int:
-        return sum(len(task.unscored) for task in self.tasks.values())
-
-    @property
-    def successes(self) -> int:
-        return int(sum(np.count_nonzero(task.success) for task in self.tasks.values()))
-
-    def scores(self) -> np.ndarray:
-        return np.concatenate([task.score for task in self.tasks.values()]) if self.tasks else np.empty(0)
+from proctor.verdict.trials import AgentTrials, TaskTrials
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,167 @@
+"""All finished trials of a run as arrays, each scored once: the one reader of trials as columns.
+
+Comparisons, leaderboards, reports and re-scoring read trials through `Trials`. About 300 bytes a trial where every
+column is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.plan.trial import Trial
+from proctor.record.batch import Metrics, TrialBatch, no_metrics, numbers, prints
+from proctor.record.episode import Outcome
+
+OUTCOMES = tuple(Outcome)
+SCORED = np.array([outcome.scored for outcome in OUTCOMES])
+BROKEN = np.array([outcome.broken_by_policy for outcome in OUTCOMES])
+"""Of each outcome: whether a trial that ended so is scored, and whether the policy broke it."""
+
+Scorer = Callable[[TrialBatch], tuple[np.ndarray, Metrics]]
+"""The total of each trial of a batch, NaN where it has none, and its components, as `Metrics` has metrics."""
+
+_WHOLE = ("index", "seed", "attempts", "steps_total", "max_steps", "clipped_steps")
+_REAL = ("steps_to_success", "episode_reward", "wall_time_s", "sim_time_s")
+_FLAGS = ("success", "after_stop")
+_TEXT = ("npz", "video", "case")
+
+
+class Trials:
+    """`columns` by name, in the order in which the trials came; NaN or None where there is no value. Those of the
+    batches, as arrays, and: `cell` counts `pairs` of (agent, task), `outcome` is the place in `OUTCOMES`, `error` the
+    first line, `print` the first 64 bits of the trace (0 where there is none, then `told` is false), `score` what the
+    scorer says. Raises InputError for a trial of no such pair."""
+
+    def __init__(
+        self, pairs: Sequence[tuple[str, str]], batches: Iterable[TrialBatch], scorer: Scorer | None = None
+    ) -> None:
+        self.pairs = list(pairs)
+        self._places = {pair: place for place, pair in enumerate(self.pairs)}
+        self._scorer = scorer
+        self._parts: dict[str, list[np.ndarray]] = {}
+        self._lines: dict[str, str] = {}
+        self.cell_metrics: list[set[str]] = [set() for _ in self.pairs]
+        """Names that scored trials of each cell have, with a value or without."""
+        self.cell_components: list[set[str]] = [set() for _ in self.pairs]
+        self._metrics, self._components = _Growing(), _Growing()
+        self.n = 0
+        for batch in batches:
+            self._add(batch)
+        self.columns = {name: np.concatenate(parts) for name, parts in self._parts.items()} or _nothing()
+        self.metrics, self.components = self._metrics.whole(self.n), self._components.whole(self.n)
+        del self._parts, self._metrics, self._components
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns[name]
+
+    def rows(self, agent: str, task: str) -> np.ndarray:
+        """Where the trials of one agent on one task are, in their order."""
+        order, ends = self._by_cell
+        cell = self._places[agent, task]
+        return order[ends[cell] : ends[cell + 1]]
+
+    def metrics_of(self, task: str) -> list[str]:
+        """The metrics that have a value in some trial of a task, by name."""
+        cells = [cell for cell, pair in enumerate(self.pairs) if pair[1] == task]
+        own = np.isin(self["cell"], cells)
+        return sorted(name for name, column in self.metrics.items() if np.isfinite(column[own]).any())
+
+    @cached_property
+    def _by_cell(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self["cell"], kind="stable")
+        return order, np.searchsorted(self["cell"][order], np.arange(len(self.pairs) + 1))
+
+    def _add(self, batch: TrialBatch) -> None:
+        cells = self._cells(batch)
+        total, components = (None, no_metrics(len(batch))) if self._scorer is None else self._scorer(batch)
+        columns = {"cell": cells, **self._arrays(batch)} | ({} if total is None else {"score": total})
+        for name, values in columns.items():
+            self._parts.setdefault(name, []).append(values)
+        if "outcome" in columns and "after_stop" in columns:
+            entering = SCORED[columns["outcome"]] & ~columns["after_stop"]
+            _note_names(self.cell_metrics, batch.metrics, entering, cells)
+            _note_names(self.cell_components, components, entering, cells)
+        self._metrics.add(self.n, batch.metrics.columns)
+        self._components.add(self.n, components.columns)
+        self.n += len(batch)
+
+    def _arrays(self, batch: TrialBatch) -> dict[str, np.ndarray]:
+        """Every column that the batch has, as an array."""
+        found = {name: np.array(batch[name], np.int64) for name in _WHOLE if name in batch}
+        found |= {name: numbers(batch[name]) for name in _REAL if name in batch}
+        found |= {name: np.array(batch[name], bool) for name in _FLAGS if name in batch}
+        found |= {name: _texts(batch[name]) for name in _TEXT if name in batch}
+        if "outcome" in batch:
+            found["outcome"] = batch.outcome_codes
+        if "trace" in batch:
+            found["told"], found["print"] = prints(batch["trace"])
+        if "error" in batch:
+            found["error"] = _texts([None if error is None else self._line(error) for error in batch["error"]])
+        return found
+
+    def _cells(self, batch: TrialBatch) -> np.ndarray:
+        pairs = zip(batch["agent"], batch["task"], strict=True)
+        codes = np.array([self._places.get(pair, -1) for pair in pairs], np.int32)
+        if (codes < 0).any():
+            row = int(codes.argmin())
+            key = Trial(batch["agent"][row], batch["task"][row], batch["index"][row], 0).key
+            raise InputError(f"trial {key} belongs to no agent and task of the config")
+        return codes
+
+    def _line(self, error: str) -> str:
+        """The first line of an error; equal ones are kept once."""
+        line = _first_line(error)
+        return self._lines.setdefault(line, line)
+
+
+class _Growing:
+    """Columns by name, of which some batches have nothing."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[np.ndarray]] = {}
+        self._ends: dict[str, int] = {}
+
+    def add(self, start: int, columns: dict[str, np.ndarray]) -> None:
+        for name, values in columns.items():
+            missing = np.full(start - self._ends.get(name, 0), math.nan)
+            self._parts.setdefault(name, []).extend([missing, values])
+            self._ends[name] = start + len(values)
+
+    def whole(self, n: int) -> dict[str, np.ndarray]:
+        return {
+            name: np.concatenate([*parts, np.full(n - self._ends[name], math.nan)])
+            for name, parts in self._parts.items()
+        }
+
+
+def _note_names(by_cell: list[set[str]], found: Metrics, entering: np.ndarray, cells: np.ndarray) -> None:
+    """Add the names of the trials that enter the numbers to their cells."""
+    for code in np.unique(cells[entering].astype(np.int64) * len(found.named) + found.which[entering]).tolist():
+        cell, which = divmod(code, len(found.named))
+        by_cell[cell].update(found.named[which])
+
+
+def _texts(values: Sequence[Any]) -> np.ndarray:
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
+
+
+def _nothing() -> dict[str, np.ndarray]:
+    """The columns of no trial."""
+    kinds = {"cell": np.int32, "outcome": np.int8, "print": np.uint64, "told": np.bool_, "score": np.float64}
+    kinds |= dict.fromkeys(_WHOLE, np.int64) | dict.fromkeys(_REAL, np.float64) | dict.fromkeys(_FLAGS, np.bool_)
+    kinds |= dict.fromkeys((*_TEXT, "error"), np.object_)
+    return {name: np.empty(0, kind) for name, kind in kinds.items()}
+
+
+def _first_line(text: str) -> str:
+    """The first line of an error, cut to what fits a table."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= 200 else line[:199] + "…"

@@ -1,0 +1,110 @@
+"""The trials of agents as every verdict takes them: which are scored, which are copies, which can be paired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from proctor.config.models import EvalConfig
+from proctor.record.columns import BROKEN, SCORED, Trials
+from proctor.record.ledger import Ledger
+from proctor.scoring import make_scoring
+from proctor.scoring.bulk import bulk_reads
+from proctor.scoring.trials import scored_trials
+
+IMPORTED = "imported"
+"""The suite of tasks whose outcomes were read from a file."""
+READ = ("outcome", "success", "trace", "after_stop")
+
+
+def _none() -> np.ndarray:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskTrials:
+    """The finished trials of one agent on one task. `index`, `success`, `score` (NaN where a trial has none) and
+    `prints` (equal for episodes that are copies of each other, 0 where nothing is known) are of the scored ones;
+    `unscored` holds the indices of those that the infrastructure broke."""
+
+    index: np.ndarray
+    success: np.ndarray
+    score: np.ndarray
+    prints: np.ndarray
+    unscored: np.ndarray = field(default_factory=_none)
+    seed: np.ndarray | None = None
+    """Of the scored trials; None: the same for every agent at an index."""
+    terms: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """What each term of the score contributed to it, NaN where the policy broke the trial; empty where the score is no
+    sum of terms."""
+
+    @property
+    def n(self) -> int:
+        return len(self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class AgentTrials:
+    """`pairs`: whether trials of equal index and seed began alike, for every agent that says so."""
+
+    name: str
+    tasks: Mapping[str, TaskTrials]
+    pairs: bool = True
+
+    @property
+    def n(self) -> int:
+        return sum(task.n for task in self.tasks.values())
+
+    @property
+    def n_unscored(self) -> int:
+        return sum(len(task.unscored) for task in self.tasks.values())
+
+    @property
+    def successes(self) -> int:
+        return int(sum(np.count_nonzero(task.success) for task in self.tasks.values()))
+
+    def scores(self) -> np.ndarray:
+        return np.concatenate([task.score for task in self.tasks.values()]) if self.tasks else np.empty(0)
+
+
+def read_agents(ledger: Ledger, cfg: EvalConfig, tasks: Sequence[str]) -> list[AgentTrials]:
+    """Every agent of the config on these of its tasks, from what a verdict needs of a ledger: a hundred thousand trials
+    in a fraction of a second."""
+    scoring = make_scoring(cfg.scoring)
+    reads = bulk_reads(scoring)
+    batches = ledger.batches() if reads is None else ledger.batches((*READ, *reads[0]), reads[1])
+    return agents_of(scored_trials(cfg, batches, scoring), cfg, tasks)
+
+
+def agents_of(trials: Trials, cfg: EvalConfig, tasks: Sequence[str]) -> list[AgentTrials]:
+    """Every agent of the config on these of its tasks."""
+    pairs = pairs_of(cfg)
+    return [
+        AgentTrials(agent.name, {task: task_trials(trials, agent.name, task) for task in tasks}, pairs)
+        for agent in cfg.agents
+    ]
+
+
+def task_trials(trials: Trials, agent: str, task: str, terms: Sequence[str] = ()) -> TaskTrials:
+    """One agent on one task, without the trials that come after a stop. `terms`: the components of the score to keep
+    where they were recorded."""
+    rows = trials.rows(agent, task)
+    kept = rows[~trials["after_stop"][rows]]
+    is_scored = SCORED[trials["outcome"][kept]]
+    scored = kept[is_scored]
+    return TaskTrials(
+        index=trials["index"][scored],
+        success=trials["success"][scored],
+        score=trials["score"][scored],
+        prints=np.where(BROKEN[trials["outcome"][scored]], np.uint64(0), trials["print"][scored]),
+        unscored=trials["index"][kept[~is_scored]],
+        seed=trials["seed"][scored],
+        terms={name: trials.components[name][scored] for name in terms if name in trials.components},
+    )
+
+
+def pairs_of(cfg: EvalConfig) -> bool:
+    """Whether trials of one index began alike: always for trials that Proctor ran."""
+    return all(task.options.get("pairs", False) for task in cfg.tasks if task.suite == IMPORTED)
