@@ -114,7 +114,7 @@ def measure(run: Path) -> dict[str, float]:
 def write(run: Path) -> None:
     import resource
 
-    from proctor.runs.evaluation import write_report
+    from proctor.runs.report import write_report
 
     started = time.perf_counter()
     write_report(RunDir.open(run))

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from proctor.record.result import TrialResult
     from proctor.record.rundir import RunDir
     from proctor.rollout.progress import CancelToken, Progress
-    from proctor.runs.evaluation import run_evaluation
+    from proctor.runs.start import run_evaluation
     from proctor.scoring import Score, Scoring
 
 _HOME = {
     "proctor.config": ("ConfigError", "EvalConfig", "config_from_dict", "load_config"),
     "proctor.errors": ("InputError", "ProctorError", "RunError"),
-    "proctor.runs.evaluation": ("run_evaluation",),
+    "proctor.runs.start": ("run_evaluation",),
     "proctor.policies.protocol": (
         "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "Policy", "SpaceInfo", "Stage", "StageOutput",
         "StagedPolicy", "Unavailable",

@@ -14,7 +14,8 @@ from telling import Said, Tell
 
 import proctor
 from proctor import CancelToken, RunDir, config_from_dict
-from proctor.runs.evaluation import Hooks, start
+from proctor.runs.session import Hooks
+from proctor.runs.start import start
 
 Write = Callable[..., Path]
 
@@ -265,7 +266,7 @@ def test_check_of_bad_input(tell: Tell, write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verb", "where"), [("check", "proctor.runs.check.check"), ("run", "proctor.runs.evaluation.start")]
+    ("verb", "where"), [("check", "proctor.runs.check.check"), ("run", "proctor.runs.start.start")]
 )
 def test_an_interrupt_is_code_130(
     tell: Tell, write: Write, monkeypatch: pytest.MonkeyPatch, verb: str, where: str

@@ -14,7 +14,9 @@ from proctor import InputError, RunDir, RunError, config_from_dict
 from proctor.record.episode import Outcome
 from proctor.rollout.progress import CancelToken, Progress
 from proctor.rollout.worker import recorder
-from proctor.runs.evaluation import Finished, Hooks, resume, start
+from proctor.runs.resume import resume
+from proctor.runs.session import Hooks, RunEnd
+from proctor.runs.start import start
 
 N = 16
 BAD = 123 + 7
@@ -240,7 +242,7 @@ def test_a_cancelled_run_keeps_what_is_finished_and_can_go_on(tmp_path: Path, wo
             token.cancel()
 
     keys = {"tasks": [task(kwargs={"nap_s": 0.005})], "n_trials": 40, "workers": workers}
-    finished: Finished = start(config_from_dict(examination(tmp_path / "a", **keys)), Hooks(stop, token))
+    finished: RunEnd = start(config_from_dict(examination(tmp_path / "a", **keys)), Hooks(stop, token))
     assert finished.cancelled
     assert 3 <= len(by_key(finished.run)) < 40
     again = resume(finished.run.path)

@@ -24,7 +24,9 @@ from onnx import TensorProto, helper, numpy_helper
 from proctor import RunDir, config_from_dict
 from proctor.registry import import_object
 from proctor.rollout.progress import Progress
-from proctor.runs.evaluation import Hooks, resume, start
+from proctor.runs.resume import resume
+from proctor.runs.session import Hooks
+from proctor.runs.start import start
 
 N = 6
 

@@ -11,7 +11,8 @@ from examining import digests, examination, policy, task
 
 from proctor import Outcome, RunDir, RunError, config_from_dict
 from proctor.rollout.progress import Progress
-from proctor.runs.evaluation import Hooks, start
+from proctor.runs.session import Hooks
+from proctor.runs.start import start
 
 PLACES = """
 import os

@@ -14,7 +14,8 @@ from proctor import Outcome, RunDir, config_from_dict
 from proctor.errors import InputError
 from proctor.rollout.progress import Progress
 from proctor.rollout.worker.rounds import Page
-from proctor.runs.evaluation import Hooks, start
+from proctor.runs.session import Hooks
+from proctor.runs.start import start
 from proctor.testing import EnvConformance
 
 SUPPORT = Path(__file__).parents[1] / "support"

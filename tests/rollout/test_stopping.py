@@ -16,7 +16,9 @@ from examining import by_key, examination, policy, task, timeless
 
 from proctor import CancelToken, InputError, RunDir, config_from_dict
 from proctor.rollout import engine
-from proctor.runs.evaluation import Finished, Hooks, resume, start
+from proctor.runs.resume import resume
+from proctor.runs.session import Hooks, RunEnd
+from proctor.runs.start import start
 
 Examine = Callable[..., RunDir]
 PAIR = {"agents": [policy("Upward"), {"name": "idle", "policy": "zero"}], "n_trials": 80}
@@ -77,7 +79,7 @@ def test_tasks_are_read_in_turn(examine: Examine, monkeypatch: pytest.MonkeyPatc
     assert len(list(one_by_one.results())) <= len(read) + 8, "a task does not run ahead of another"
 
 
-def cancelled_after(count: int, raw: dict[str, Any]) -> Finished:
+def cancelled_after(count: int, raw: dict[str, Any]) -> RunEnd:
     token = CancelToken()
 
     def watch(progress: Any) -> None:

@@ -12,8 +12,9 @@ from examining import ODDITIES, digests, examination, odd, odd_task, policy, tas
 
 from proctor import InputError, RunDir, config_from_dict, run_evaluation
 from proctor.record.episode import Outcome
-from proctor.runs.evaluation import resume, score
 from proctor.runs.merge import merge
+from proctor.runs.resume import resume
+from proctor.runs.score import score
 
 Examine = Callable[..., RunDir]
 

@@ -13,7 +13,7 @@ from proctor.cli.options import Json, Quiet, RunPath, Sets, stop_signals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from proctor.runs.evaluation import Hooks
+    from proctor.runs.session import Hooks
     from proctor.suites.goals.report.model import GoalsReport
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file with a section `goals`.")]
@@ -107,7 +107,7 @@ def import_command(
 def _followed(work: Callable[[Hooks], T], as_json: bool, quiet: bool) -> T:
     from proctor.cli.progress import make_display
     from proctor.rollout.progress import CancelToken
-    from proctor.runs.evaluation import Hooks
+    from proctor.runs.session import Hooks
 
     cancel = CancelToken()
     display = make_display(as_json, quiet)

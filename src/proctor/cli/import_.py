@@ -23,8 +23,8 @@ def import_command(
     columns with numbers are metrics. Trials with a seed are paired between agents.
     """
     from proctor.cli.report import show
-    from proctor.runs.evaluation import write_report
-    from proctor.runs.outcomes import ImportOptions, import_outcomes
+    from proctor.runs.import_outcomes import ImportOptions, import_outcomes
+    from proctor.runs.report import write_report
 
     run = import_outcomes(outcomes, ImportOptions(name or Path(outcomes).stem, output_root, task))
     if not as_json:

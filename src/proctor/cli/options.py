@@ -12,7 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from proctor.rollout.progress import CancelToken
-    from proctor.runs.evaluation import Finished, Hooks
+    from proctor.runs.session import Hooks, RunEnd
 
 Sets = Annotated[
     list[str] | None,
@@ -25,11 +25,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only th
 RunPath = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
-def follow(work: Callable[[Hooks], Finished], *, as_json: bool, quiet: bool) -> NoReturn:
+def follow(work: Callable[[Hooks], RunEnd], *, as_json: bool, quiet: bool) -> NoReturn:
     """Run a session with a progress display, show its result, and exit with its code."""
     from proctor.cli.progress import make_display
     from proctor.rollout.progress import CancelToken
-    from proctor.runs.evaluation import Hooks
+    from proctor.runs.session import Hooks
 
     cancel = CancelToken()
     display = make_display(as_json, quiet)
@@ -39,7 +39,7 @@ def follow(work: Callable[[Hooks], Finished], *, as_json: bool, quiet: bool) -> 
     raise typer.Exit(exit_code(finished))
 
 
-def exit_code(finished: Finished) -> int:
+def exit_code(finished: RunEnd) -> int:
     if finished.cancelled and not finished.complete:
         return 130
     unscored = sum(agent.overall.n_unscored for agent in finished.report.agents) if finished.report else 0

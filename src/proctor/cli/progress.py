@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from proctor.report import ReportContext
-    from proctor.runs.evaluation import Finished
+    from proctor.runs.session import RunEnd
 
 PLAIN_EVERY_S = 5.0
 MAX_AGENTS_SHOWN = 12
@@ -39,7 +39,7 @@ class Display(abc.ABC):
     @abc.abstractmethod
     def update(self, progress: Progress) -> None: ...
 
-    def result(self, finished: Finished) -> None:
+    def result(self, finished: RunEnd) -> None:
         """The ranked table, where the reports are, and how to go on if something is missing."""
         from rich.console import Console
 
@@ -100,7 +100,7 @@ class JsonLines(Display):
             self._next = progress.seconds + 1.0
             self._print({"event": "progress", **_numbers(progress)})
 
-    def result(self, finished: Finished) -> None:
+    def result(self, finished: RunEnd) -> None:
         report = finished.run.report() if finished.report is not None else None
         self._print(
             {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def report_command(run: RunPath, as_json: Json = False) -> None:
     """Write the report files from what is in the ledger, also while the run is going on, and show the table."""
     from proctor.record.rundir import RunDir
-    from proctor.runs.evaluation import write_report
+    from proctor.runs.report import write_report
 
     folder = RunDir.open(run)
     show(folder, write_report(folder), as_json)

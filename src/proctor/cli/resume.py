@@ -22,6 +22,6 @@ def resume_command(
 
     Finished trials stay as they are; a change that would alter them is refused.
     """
-    from proctor.runs.evaluation import resume
+    from proctor.runs.resume import resume
 
     follow(lambda hooks: resume(run, sets or [], hooks, retry_unscored=retry_unscored), as_json=as_json, quiet=quiet)

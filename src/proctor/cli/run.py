@@ -29,7 +29,7 @@ def run_command(
     from proctor.cli.trust import confirmed
     from proctor.config import load_config
     from proctor.plan.plan import Shard
-    from proctor.runs.evaluation import start
+    from proctor.runs.start import start
 
     if (config is None) == (config_option is None):
         raise InputError("name one config file: proctor run CONFIG")

@@ -27,7 +27,7 @@ def score_command(run: RunPath, sets: Sets = None, weights: Weights = None, as_j
     """
     from proctor.cli.report import show
     from proctor.record.rundir import RunDir
-    from proctor.runs.evaluation import score
+    from proctor.runs.score import score
 
     show(RunDir.open(run), score(run, sets or [], numbers_by_name("--weights", "TERM", weights or [])), as_json)
 

@@ -8,10 +8,11 @@ At the very end also what the report says. Loggers are guests: one that raises i
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from proctor.config import EvalConfig
 from proctor.errors import InputError
@@ -19,7 +20,7 @@ from proctor.record.rundir import RunDir
 from proctor.registry import LOGGERS
 from proctor.rollout.progress import Observer, Progress
 from proctor.runs.loggers.base import Logger
-from proctor.scoring import make_scoring
+from proctor.verdict.trials import read_agents
 
 EVERY_S = 10.0
 """Seconds between two logs of a run's progress."""
@@ -89,18 +90,18 @@ class RunLogs:
 
     def _scores(self) -> dict[str, float]:
         """The mean score of each agent so far. A scoring that raises is for the report to tell of."""
-        totals: dict[str, list[float]] = {}
         try:
-            scoring = make_scoring(self._cfg.scoring)
             with self._run.ledger() as ledger:
-                for result in ledger.results():
-                    total = None if result.after_stop else scoring.score(result).total
-                    if total is not None:
-                        totals.setdefault(result.trial.agent, []).append(total)
+                agents = read_agents(ledger, self._cfg, [task.name for task in self._cfg.tasks])
         except Exception as error:
             log.warning("no scores are logged: %r", error)
             return {}
-        return {f"progress/{agent}/score": math.fsum(found) / len(found) for agent, found in totals.items()}
+        found = {agent.name: agent.scores() for agent in agents}
+        return {
+            f"progress/{name}/score": float(np.nanmean(scores))
+            for name, scores in found.items()
+            if not np.isnan(scores).all()
+        }
 
     def _each(self, call: Callable[[Logger], None]) -> None:
         """Call every logger that is left, and switch off those that raise."""

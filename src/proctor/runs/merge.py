@@ -19,7 +19,7 @@ from proctor.plan.resume import FREE, differences
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
-from proctor.runs.evaluation import write_report
+from proctor.runs.report import write_report
 
 BATCH = 256
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from proctor.config.models import ScoringCfg
+from proctor.errors import InputError
 from proctor.record.result import TrialResult
 
 
@@ -42,6 +43,8 @@ class Scoring(abc.ABC):
     components: tuple[str, ...] = ()
     floor: float | None = None
     unit: str = "1"
+    step_term: str | None = None
+    """Among the terms of a score, the one that every step of an episode adds to."""
 
     def __init__(self, cfg: ScoringCfg):
         self.cfg = cfg
@@ -68,6 +71,14 @@ class Scoring(abc.ABC):
         """For a scoring that adds up terms: the weights on a task. Each term is a component of the score, its value
         times its weight; {} for any other scoring."""
         return {}
+
+    def reweighted(self, weights: Mapping[str, float], recorded: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """The options of this scoring with these weights of terms, on every task that has the term; `recorded` has the
+        names of the metrics of each task. Raises InputError for a term that no task has, and for a scoring without
+        terms."""
+        raise InputError(
+            f'the run is scored by "{self.name}", which has no terms; --weights is for a scoring that adds up terms'
+        )
 
     def remarks(self, recorded: Mapping[str, Sequence[str]]) -> list[Remark]:
         """What is to be said of these scores; `recorded` has the names of the metrics of each task."""

@@ -15,7 +15,7 @@ from examining import timeless
 
 from proctor import CancelToken, EvalConfig, InputError, Progress, RunDir, config_from_dict, load_config, run_evaluation
 from proctor.config import ConfigError
-from proctor.runs.evaluation import resume
+from proctor.runs.resume import resume
 
 FORM = """\
 name: arch_benchmark

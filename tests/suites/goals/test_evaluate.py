@@ -157,7 +157,7 @@ def test_permuting_tasks_permutes_results(whole: Evaluated, collected: Path, tmp
 
 def test_a_stopped_ablation_goes_on(collected: Path, tmp_path: Path) -> None:
     from proctor.rollout.progress import CancelToken
-    from proctor.runs.evaluation import Hooks
+    from proctor.runs.session import Hooks
 
     cancel = CancelToken()
     cancel.cancel()

@@ -21,7 +21,7 @@ from PIL import Image
 from proctor import InputError, RunDir, config_from_dict, run_evaluation
 from proctor.config import ConfigError
 from proctor.errors import MissingExtra
-from proctor.runs.evaluation import resume
+from proctor.runs.resume import resume
 from proctor.suites.libero.env import LiberoEnv, axis_angle
 from proctor.suites.libero.installation import CONFIG_VARIABLE, find_assets, import_libero, package_folder, read_states
 from proctor.suites.libero.options import LiberoOptions

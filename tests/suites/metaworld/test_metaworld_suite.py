@@ -18,7 +18,7 @@ from proctor import InputError, RunDir, config_from_dict, run_evaluation
 from proctor.config import ConfigError
 from proctor.plan.trial import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
-from proctor.runs.evaluation import resume
+from proctor.runs.resume import resume
 from proctor.suites import make_env
 from proctor.suites.metaworld.agents import Expert
 from proctor.suites.metaworld.env import MetaworldEnv

@@ -13,7 +13,7 @@ from examining import by_key, digests
 from official_soccer import STARTS, WEIGHTS, official
 
 from proctor import RunDir, config_from_dict
-from proctor.runs.evaluation import resume
+from proctor.runs.resume import resume
 from proctor.suites.offscreen import RenderingUnavailable, graphics_context
 from proctor.suites.soccer.env import SoccerEnv
 from proctor.suites.soccer.options import SoccerOptions

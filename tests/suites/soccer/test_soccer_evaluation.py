@@ -16,7 +16,8 @@ from official_soccer import official, own_function
 from proctor import ConfigError, config_from_dict, run_evaluation
 from proctor.errors import InputError
 from proctor.runs.check import check
-from proctor.runs.evaluation import resume, score
+from proctor.runs.resume import resume
+from proctor.runs.score import score
 from proctor.suites.soccer.env import SoccerEnv
 from proctor.suites.soccer.evaluating import Evaluation
 from proctor.suites.soccer.options import EvaluationCfg, SoccerOptions

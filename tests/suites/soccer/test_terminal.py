@@ -19,7 +19,7 @@ from proctor.record.episode import Episode, Outcome
 from proctor.record.result import TrialResult
 from proctor.scoring import Score, make_scoring
 from proctor.suites.soccer.scoring.presets import PRESETS, preset_table
-from proctor.suites.soccer.scoring.terminal import TerminalScoring, with_weights
+from proctor.suites.soccer.scoring.terminal import TerminalScoring
 
 SEED_TABLES = {
     "penalty_kick": {
@@ -236,15 +236,15 @@ def test_ignored_terms_and_unofficial_weights_are_said() -> None:
 def test_other_weights_reach_every_task_that_has_the_term() -> None:
     cfg = ScoringCfg(mode="terminal", options={"preset": "sai"})
     recorded = {"goalie": ["term/goal_scored"], "target": ["term/success"]}
-    options = with_weights(cfg, {"goal_scored": 5.0, "steps": 0.0}, recorded)
+    options = make_scoring(cfg).reweighted({"goal_scored": 5.0, "steps": 0.0}, recorded)
     assert options["task_weights"] == {"goalie": {"goal_scored": 5.0, "steps": 0.0}, "target": {"steps": 0.0}}
     with pytest.raises(InputError, match='no task recorded a term "goal_score"; did you mean "goal_scored"'):
-        with_weights(cfg, {"goal_score": 5.0}, recorded)
+        make_scoring(cfg).reweighted({"goal_score": 5.0}, recorded)
     with pytest.raises(InputError, match='the run is scored by "return", which has no terms'):
-        with_weights(ScoringCfg(mode="return"), {"goal_scored": 5.0}, recorded)
+        make_scoring(ScoringCfg(mode="return")).reweighted({"goal_scored": 5.0}, recorded)
     own = ScoringCfg(mode="terminal", options={"source": "evaluation_fn"})
     with pytest.raises(InputError, match="scored by its own evaluation function, which has no weights"):
-        with_weights(own, {"goal_scored": 5.0}, recorded)
+        make_scoring(own).reweighted({"goal_scored": 5.0}, recorded)
 
 
 # Whole runs -----------------------------------------------------------------------------------------------------------

@@ -20,7 +20,9 @@ from proctor.images import resize
 from proctor.record.npz import read_npz, write_npz, write_synced
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
-from proctor.runs.evaluation import Finished, Hooks, resume, start
+from proctor.runs.resume import resume
+from proctor.runs.session import Hooks, RunEnd
+from proctor.runs.start import start
 from proctor.suites.goals.config import GoalsCfg
 from proctor.suites.goals.frames import Player, chosen_frames, window_frames
 from proctor.suites.goals.instructions import Instruction, instructions_for
@@ -39,7 +41,7 @@ class Collected:
     """What came of collecting. `visuals` is None where the run was stopped before its end."""
 
     folder: Path
-    finished: Finished
+    finished: RunEnd
     visuals: Visuals | None
 
 
@@ -104,7 +106,7 @@ def _claim(folder: Path, wanted: Mapping[str, Any]) -> None:
         )
 
 
-def _run(folder: Path, cfg: EvalConfig, hooks: Hooks) -> Finished:
+def _run(folder: Path, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     """The trials: a new run, or the rest of the one that is there."""
     root = folder / "run"
     known = sorted(path.parent for path in root.glob("*/ledger.sqlite"))

@@ -9,7 +9,9 @@ from pathlib import Path
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.record.rundir import RunDir
-from proctor.runs.evaluation import Finished, Hooks, resume, start
+from proctor.runs.resume import resume
+from proctor.runs.session import Hooks, RunEnd
+from proctor.runs.start import start
 from proctor.suites.goals.ablation import ablation_config, read_ablation
 from proctor.suites.goals.asking import ask
 from proctor.suites.goals.build import build_report
@@ -26,7 +28,7 @@ class Evaluated:
     """`report` is None where the ablation was stopped before its end: `evaluate` with this `folder` goes on."""
 
     folder: Path
-    finished: Finished | None
+    finished: RunEnd | None
     report: GoalsReport | None
 
 
@@ -65,7 +67,7 @@ def _visuals(goals: GoalsCfg) -> tuple[Visuals | None, str]:
     )
 
 
-def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, folder: str | Path | None) -> Finished:
+def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, folder: str | Path | None) -> RunEnd:
     if folder is not None:
         _check_priors(folder, records)
         return resume(folder, (), hooks)

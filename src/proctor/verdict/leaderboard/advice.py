@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from proctor.scoring import Scoring
-from proctor.suites.soccer.scoring.terminal import STEPS
 from proctor.verdict.leaderboard.model import Advice, Kind
 from proctor.verdict.trials import TaskTrials
 
@@ -81,9 +80,10 @@ def _reachable(term: str, weights: Mapping[str, float], field: Field) -> tuple[K
     """How the term could pay more, what it could add to a score, and the agent for which it does: a cost can be 0; what
     is done or not (0 or 1) can be done in every episode; for anything else the best agent is the measure."""
     values = {task: field.of_all(term, task) for task in weights}
-    if term != STEPS and all(weights[task] < 0 and (values[task] <= 0).all() for task in weights):
+    once = term != field.scoring.step_term
+    if once and all(weights[task] < 0 and (values[task] <= 0).all() for task in weights):
         return "avoid", 0.0, None
-    if term != STEPS and all(weights[t] > 0 and np.isin(values[t], (0.0, weights[t])).all() for t in weights):
+    if once and all(weights[t] > 0 and np.isin(values[t], (0.0, weights[t])).all() for t in weights):
         return "reach", sum(field.shares[task] * weights[task] for task in weights), None
     means = {
         agent: field.paid(agent, term, weights) for agent in field.agents if _complete(agent, term, weights, field)

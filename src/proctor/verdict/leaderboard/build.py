@@ -107,7 +107,7 @@ def _entry(agent: str, tasks: Mapping[str, TaskTrials], rivals: Field, options: 
         reason=reason,
         fixed=whole.fixed,
         tasks=results,
-        terms=_weighed_terms(results, rivals.shares),
+        terms=_weighed_terms(results, rivals),
         advice=advise(agent, rivals),
     )
 
@@ -148,12 +148,14 @@ def _mean_terms(cell: TaskTrials) -> dict[str, float]:
     return {**found, BROKEN: float(scores[broken].sum()) / n} if broken.any() else found
 
 
-def _weighed_terms(results: Sequence[TaskResult], shares: Mapping[str, float]) -> dict[str, float]:
+def _weighed_terms(results: Sequence[TaskResult], rivals: Field) -> dict[str, float]:
+    """What each term adds to the score over all tasks; what steps and broken trials add comes last."""
     found: dict[str, float] = {}
     for result in results:
         for term, value in result.terms.items():
-            found[term] = found.get(term, 0.0) + shares[result.task] * value
-    return {term: found[term] for term in sorted(found, key=lambda term: term in ("steps", BROKEN))}
+            found[term] = found.get(term, 0.0) + rivals.shares[result.task] * value
+    last = (rivals.scoring.step_term, BROKEN)
+    return {term: found[term] for term in sorted(found, key=lambda term: term in last)}
 
 
 def _as_rival(agent: str, contest: Contest) -> AgentTrials:

@@ -71,7 +71,7 @@ class Table:
 class TerminalScoring(Scoring):
     """The weighted sum of the last step's terms. Unbounded, so it has no floor of its own."""
 
-    name, version, unit = "terminal", "1", "reward"
+    name, version, unit, step_term = "terminal", "1", "reward", STEPS
 
     def __init__(self, cfg: ScoringCfg):
         super().__init__(cfg)
@@ -127,6 +127,22 @@ class TerminalScoring(Scoring):
             )
         return result.metrics[PAID]
 
+    def reweighted(self, weights: Mapping[str, float], recorded: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        if self.options.source == "evaluation_fn":
+            raise InputError(
+                "the run is scored by its own evaluation function, which has no weights; score by terms: "
+                '--set "scoring.options={preset: sai}"'
+            )
+        own = {task: dict(table) for task, table in self.options.task_weights.items()}
+        for term, weight in weights.items():
+            having = [task for task, names in recorded.items() if term == STEPS or PREFIX + term in names]
+            if not having:
+                known = sorted({STEPS, *(term for names in recorded.values() for term in _terms(names))})
+                raise InputError(f'no task recorded a term "{term}"{_meant(term, known)}')
+            for task in having:
+                own.setdefault(task, {})[term] = weight
+        return {**self.cfg.options, "task_weights": own}
+
     def check_tasks(self, tasks: Iterable[str]) -> None:
         tasks, options = list(tasks), self.options
         by_task = options.preset if isinstance(options.preset, dict) else {}
@@ -164,33 +180,6 @@ class TerminalScoring(Scoring):
             return []
         words = "The weight of steps is paid for every step (steps: count); the official functions pay it once."
         return [Remark("caution", words)]
-
-
-def with_weights(
-    scoring: ScoringCfg, weights: Mapping[str, float], recorded: Mapping[str, Sequence[str]]
-) -> dict[str, Any]:
-    """Options with these weights on every task that has the term; `recorded` has the names of the metrics by task.
-    Raises InputError for a term that no task has, and for runs that are not scored by terms."""
-    if scoring.mode != TerminalScoring.name:
-        raise InputError(
-            f'the run is scored by "{scoring.mode}", which has no terms; --weights is for the scoring terminal: '
-            '--set scoring.mode=terminal --set "scoring.options={preset: sai}"'
-        )
-    options = _options(scoring.options)
-    if options.source == "evaluation_fn":
-        raise InputError(
-            "the run is scored by its own evaluation function, which has no weights; score by terms: "
-            '--set "scoring.options={preset: sai}"'
-        )
-    own = {task: dict(table) for task, table in options.task_weights.items()}
-    for term, weight in weights.items():
-        having = [task for task, names in recorded.items() if term == STEPS or PREFIX + term in names]
-        if not having:
-            known = sorted({STEPS, *(term for names in recorded.values() for term in _terms(names))})
-            raise InputError(f'no task recorded a term "{term}"{_meant(term, known)}')
-        for task in having:
-            own.setdefault(task, {})[term] = weight
-    return {**scoring.options, "task_weights": own}
 
 
 def _unofficial(tables: Mapping[str, Table]) -> str:

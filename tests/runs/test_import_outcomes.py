@@ -11,7 +11,7 @@ import pytest
 from proctor.cli import main
 from proctor.errors import InputError
 from proctor.record.rundir import RunDir
-from proctor.runs.outcomes import ImportOptions, import_outcomes
+from proctor.runs.import_outcomes import ImportOptions, import_outcomes
 from proctor.verdict.compare import compare
 
 

@@ -23,7 +23,7 @@ from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
-from proctor.runs.evaluation import write_report
+from proctor.runs.report import write_report
 from proctor.verdict.trials import IMPORTED
 
 KNOWN = ("agent", "task", "trial", "seed", "success", "score", "steps", "max_steps", "outcome", "case")

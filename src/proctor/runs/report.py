@@ -1,0 +1,48 @@
+"""Writing the reports of a run from what is in its ledger."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from proctor.plan.plan import Shard
+from proctor.record.ledger import Ledger
+from proctor.record.rundir import RunDir
+from proctor.report import Report, ReportContext, write_batches
+from proctor.rollout.stopper import Stopper
+
+
+def shard_of(ledger: Ledger) -> Shard:
+    """The part of the run that this ledger is of; 1/1 is all of it."""
+    return Shard.parse(ledger.get_meta("shard", "1/1"))
+
+
+def write_report(run: RunDir) -> Report:
+    """Write every report file from what is in the ledger."""
+    cfg = run.config()
+    with run.ledger() as ledger:
+        planned, _ = ledger.counts()
+        stopper = Stopper(cfg, ledger)
+        stopper.mark()
+        env = run.read_json("environment.json", {})
+        context = ReportContext(
+            generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            environment={**env.get("current", {}), "models": ledger.get_meta("fingerprints", {})},
+            planned=planned,
+            duration_s=ledger.get_meta("seconds"),
+            batch=ledger.get_meta("batching"),
+            spent=ledger.get_meta("spent"),
+            notes=_notes(ledger),
+            stops=stopper.stops(),
+            spared=stopper.spared(),
+        )
+        return write_batches(run.path, cfg, ledger.batches(), context)
+
+
+def _notes(ledger: Ledger) -> tuple[str, ...]:
+    shard = shard_of(ledger)
+    source = ledger.get_meta("imported_from")
+    imported = f"Imported from {source}: steps and times that the file does not have are shown as 0."
+    return (
+        *((f"This is shard {shard} of the run.",) if shard.count > 1 else ()),
+        *((imported,) if source else ()),
+    )

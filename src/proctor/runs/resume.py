@@ -1,0 +1,68 @@
+"""Going on with a run: what is missing is run, what is finished stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from proctor.config import EvalConfig, apply_overrides, config_from_dict
+from proctor.errors import InputError
+from proctor.plan.plan import Plan
+from proctor.plan.resume import check_resumable
+from proctor.plan.trial import Trial
+from proctor.policies import fingerprint
+from proctor.record.batch import KEY
+from proctor.record.ledger import Ledger
+from proctor.record.rundir import RunDir
+from proctor.runs.report import shard_of
+from proctor.runs.session import Hooks, RunEnd, work
+
+
+def resume(
+    path: str | Path, overrides: Sequence[str] = (), hooks: Hooks = Hooks(), *, retry_unscored: bool = False  # noqa: B008
+) -> RunEnd:  # fmt: skip
+    """Run what is missing. Does nothing but rewrite the reports on a finished run."""
+    run = RunDir.open(path)
+    old = run.config()
+    cfg = _overridden(old, overrides)
+    check_resumable(old, cfg)
+    with run.locked():
+        with run.ledger() as ledger:
+            _check_fingerprints(cfg, ledger)
+            shard = shard_of(ledger)
+            if shard.count > 1 and cfg.trials_per_agent != old.trials_per_agent:
+                raise InputError(
+                    f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume"
+                )
+            run.write_config(cfg)
+            ledger.reopen(_lost(run, ledger))
+            if retry_unscored:
+                ledger.reopen_unscored()
+            ledger.add(Plan(cfg, shard).placed())
+        return work(run, cfg, hooks)
+
+
+def _lost(run: RunDir, ledger: Ledger) -> list[Trial]:
+    """Finished trials whose recorded arrays are gone."""
+    return [
+        Trial(*key)
+        for batch in ledger.batches(("npz",), metrics=())
+        for *key, npz in zip(*(batch[name] for name in (*KEY, "npz")), strict=True)
+        if npz is not None and not (run.path / npz).is_file()
+    ]
+
+
+def _overridden(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:
+    if not overrides:
+        return cfg
+    return config_from_dict(apply_overrides(cfg.model_dump(mode="json"), overrides))
+
+
+def _check_fingerprints(cfg: EvalConfig, ledger: Ledger) -> None:
+    known = ledger.get_meta("fingerprints", {})
+    changed = [a.name for a in cfg.agents if a.name in known and known[a.name] != fingerprint(a)]
+    if changed:
+        raise InputError(
+            f"the files of agent {', '.join(changed)} have changed since this run began; its finished trials belong to "
+            "the old ones. Put the old files back, or start a new run."
+        )

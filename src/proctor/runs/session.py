@@ -1,0 +1,146 @@
+"""One session on a run folder: the engine, its loggers, then the reports.
+
+Starting and resuming a run are sessions. `progress` is called a few times a second with a snapshot; a `CancelToken`
+stops the run from any thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from proctor.config import EvalConfig
+from proctor.plan.plan import Plan
+from proctor.record import environment
+from proctor.record.ledger import Ledger
+from proctor.record.rundir import RunDir
+from proctor.report import Report
+from proctor.rollout.engine import Engine
+from proctor.rollout.progress import CancelToken, Observer, Progress
+from proctor.runs.following import RunLogs
+from proctor.runs.report import shard_of, write_report
+
+log = logging.getLogger("proctor")
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """How a session on a run folder ended. `report` is None where the run was stopped before any trial."""
+
+    run: RunDir
+    progress: Progress
+    cancelled: bool
+    report: Report | None
+
+    @property
+    def complete(self) -> bool:
+        return self.progress.complete
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """How a caller follows and stops a run."""
+
+    progress: Observer | None = None
+    cancel: CancelToken | None = None
+
+
+def work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
+    """One session, followed by the config's loggers. The folder is locked."""
+    with _logging_to(run.path / "run.log"), RunLogs(run, cfg) as logs:
+        end = _session(run, cfg, replace(hooks, progress=logs.ahead_of(hooks.progress)))
+        logs.end(end.progress, None if end.report is None else run.report())
+        return end
+
+
+def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
+    """The engine, then the reports."""
+    began = time.monotonic()
+    session = _note_session(run)
+    with run.ledger() as ledger:
+        engine = Engine(cfg, Plan(cfg, shard_of(ledger)), run.path, ledger)
+        engine.observer = hooks.progress
+        engine.cancel = hooks.cancel or engine.cancel
+        log.info("session begins: %d planned, %d done", *ledger.counts())
+        try:
+            progress = engine.run()
+        finally:
+            _add_duration(ledger, time.monotonic() - began)
+            _add_batching(ledger, engine)
+            _add_spent(ledger, engine)
+        log.info("session ends: %d of %d done, %d unscored", progress.done, progress.planned, progress.unscored)
+    session["seconds"] = round(time.monotonic() - began, 3)
+    _end_session(run, session)
+    report = write_report(run) if progress.done else None
+    return RunEnd(run, progress, engine.cancel.cancelled, report)
+
+
+def _note_session(run: RunDir) -> dict[str, Any]:
+    """Describe this session in environment.json, and warn where decisive versions differ from the first session's."""
+    known = run.read_json("environment.json", {"sessions": []})
+    session = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), **environment.describe()}
+    if known["sessions"]:
+        before = known["sessions"][0]["versions"]
+        for name in environment.DECISIVE:
+            if before.get(name) != session["versions"].get(name):
+                text = f"{name} was {before.get(name)} when this run began and is {session['versions'].get(name)} now"
+                session.setdefault("warnings", []).append(text)
+                log.warning("%s; trials of the two sessions may differ", text)
+    known["sessions"].append(session)
+    known["current"] = session
+    run.write_json("environment.json", known)
+    return session
+
+
+def _end_session(run: RunDir, session: dict[str, Any]) -> None:
+    known = run.read_json("environment.json")
+    known["sessions"][-1] = known["current"] = session
+    run.write_json("environment.json", known)
+
+
+def _add_duration(ledger: Ledger, seconds: float) -> None:
+    ledger.set_meta("seconds", round(ledger.get_meta("seconds", 0.0) + seconds, 3))
+
+
+def _add_batching(ledger: Ledger, engine: Engine) -> None:
+    """Forwards, rows and seconds per agent and stage, added up over sessions."""
+    known = ledger.get_meta("batching", {})
+    for agent, stages in engine.batching.items():
+        for stage, stats in stages.items():
+            before = known.setdefault(agent, {}).setdefault(stage, {"forwards": 0, "rows": 0, "seconds": 0.0})
+            before["forwards"] += stats.forwards
+            before["rows"] += stats.rows
+            before["seconds"] = round(before["seconds"] + stats.seconds, 3)
+    ledger.set_meta("batching", known)
+
+
+def _add_spent(ledger: Ledger, engine: Engine) -> None:
+    """Slot-seconds by place, added up over sessions."""
+    lanes = [stats for stages in engine.batching.values() for stats in stages.values()]
+    known = ledger.get_meta("spent", {})
+    new = engine.account.seconds(lanes)
+    if new:
+        ledger.set_meta("spent", {place: round(known.get(place, 0.0) + s, 3) for place, s in new.items()})
+
+
+@contextlib.contextmanager
+def _logging_to(path: Path) -> Iterator[None]:
+    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    level, propagate = log.level, log.propagate
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        handler.close()
+        log.setLevel(level)
+        log.propagate = propagate

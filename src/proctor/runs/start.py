@@ -1,0 +1,46 @@
+"""Running an examination in a new folder."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+
+from proctor.config import EvalConfig
+from proctor.errors import InputError
+from proctor.plan.plan import Plan, Shard
+from proctor.policies import fingerprint
+from proctor.record.rundir import RunDir
+from proctor.record.video import require_video
+from proctor.rollout.progress import CancelToken, Observer
+from proctor.runs.session import Hooks, RunEnd, work
+
+
+def run_evaluation(
+    cfg: EvalConfig, *, progress: Observer | None = None, cancel: CancelToken | None = None, shard: str | None = None
+) -> RunDir:
+    """Run an examination in a new folder and write its reports. May be called from any thread."""
+    return start(cfg, Hooks(progress, cancel), None if shard is None else Shard.parse(shard)).run
+
+
+def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -> RunEnd:  # noqa: B008 - frozen
+    """As `run_evaluation`, saying more of how it ended."""
+    if cfg.record.level == "video":
+        require_video()
+    if shard is not None and shard.count > 1 and cfg.stop_when is not None:
+        raise InputError(
+            "a shard cannot follow stop_when: its test reads the trials of all shards in their order. Run without "
+            "--shard, or without stop_when"
+        )
+    prints = {agent.name: fingerprint(agent) for agent in cfg.agents}
+    run = RunDir.create(cfg, datetime.now())
+    with run.locked():
+        with run.ledger() as ledger:
+            ledger.set_meta("shard", str(shard or Shard()))
+            ledger.set_meta("fingerprints", prints)
+            ledger.add(Plan(cfg, shard).placed())
+        try:
+            return work(run, cfg, hooks)
+        except InputError:
+            if next(run.results(), None) is None:
+                shutil.rmtree(run.path)
+            raise
