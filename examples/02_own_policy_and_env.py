@@ -15,8 +15,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
-from proctor.plan.trial import Trial
-from proctor.policies.protocol import Actions, Batch, Policy
+from proctor import Actions, Batch, Policy, Trial
 
 DT_S = 0.1
 

@@ -13,9 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from proctor.metrics.protocol import Direction, Metric
-from proctor.record.episode import Episode
-from proctor.record.result import TrialResult
+from proctor import Episode, Metric, TrialResult
+from proctor.metrics import Direction
 
 
 class TorqueSwitches(Metric):

@@ -13,12 +13,8 @@ from pathlib import Path
 import numpy as np
 from gymnasium.spaces import Box
 
-from proctor.metrics.protocol import Metric
-from proctor.policies.protocol import Policy
-from proctor.registry import import_object
-from proctor.suites.gymnasium.options import GymnasiumOptions
-from proctor.suites.gymnasium.suite import GymnasiumSuite
-from proctor.suites.protocol import Env
+from proctor import Env, Metric, Policy, import_object
+from proctor.suites import find_suite
 from proctor.testing import EnvConformance, MetricConformance, PolicyConformance
 
 HERE = Path(__file__).parent
@@ -35,7 +31,8 @@ class TestPilot(PolicyConformance):
 
 class TestDock(EnvConformance):
     def make(self) -> Env:
-        env = GymnasiumSuite().make(GymnasiumOptions(id=f"{BOAT}:Dock-v0"), render=False, worlds=1)
+        suite = find_suite("gymnasium")
+        env = suite.make(suite.Options.model_validate({"id": f"{BOAT}:Dock-v0"}), render=False, worlds=1)
         assert isinstance(env, Env)
         return env
 

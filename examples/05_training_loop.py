@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from proctor.suites.tracking.suite import load_task
-from proctor.suites.tracking.trajectories import TrajectoryBuffer
-from proctor.training import DictLogger, EvaluationCallback, Practice, TrackingEvaluation, TrackingEvaluationCfg
+from proctor import DictLogger, EvaluationCallback, Practice, TrackingEvaluation, TrackingEvaluationCfg
+from proctor.suites.tracking import TrajectoryBuffer, load_task
 
 EVALUATION = TrackingEvaluationCfg(
     motions=["procedural:all"], max_episode_length_s=3.0, num_envs=8, targets={"emd": 0.75}

@@ -19,13 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from proctor.suites.crafter import skills
-from proctor.suites.crafter.env import CrafterEnv
-from proctor.suites.crafter.options import CrafterOptions
-from proctor.suites.crafter.tasks import INSTRUCTIONS, TASKS, TaskName
-from proctor.suites.goals.contrastive import nets
-from proctor.suites.goals.contrastive.checkpoint import Checkpoint, write_checkpoint
-from proctor.suites.goals.contrastive.inputs import tiles, word_counts
+from proctor.suites.crafter import INSTRUCTIONS, TASKS, CrafterEnv, CrafterOptions, TaskName, skills
+from proctor.suites.goals import Checkpoint, nets, tiles, word_counts, write_checkpoint
 
 TARGET = Path(__file__).parent / "checkpoints" / "goals.safetensors"
 FIRST_SEED = 1_000_000

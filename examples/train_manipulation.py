@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from proctor.errors import InputError
-from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg
-from proctor.suites.metaworld.waypoint_flow.demos import Demos, read_demos
+from proctor import InputError
+from proctor.suites.metaworld import Demos, NetCfg, read_demos
 
 TASKS = (
     "reach-v3",
@@ -57,8 +56,7 @@ class Stage:
     def __init__(self, task: str, variations: int):
         from metaworld.policies import ENV_POLICY_MAP
 
-        from proctor.suites.metaworld.env import MetaworldEnv
-        from proctor.suites.metaworld.options import MetaworldOptions
+        from proctor.suites.metaworld import MetaworldEnv, MetaworldOptions
 
         size = {f"{of}_{side}": SIZE for of in ("image", "video") for side in ("height", "width")}
         options = {"video_camera": CAMERA, "variations": variations, "variation_seed": VARIATION_SEED, **size}
@@ -140,8 +138,7 @@ def gathered(shows: list[tuple[int, Show]], instructions: list[str]) -> Demos:
 def train(demos: Demos, arguments: argparse.Namespace) -> None:
     import torch
 
-    from proctor.suites.metaworld.waypoint_flow.checkpoint import save_nets
-    from proctor.suites.metaworld.waypoint_flow.learning import LearningCfg, fit
+    from proctor.suites.metaworld import LearningCfg, fit, save_nets
 
     cfg = LearningCfg(steps=arguments.steps, batch=arguments.batch, seed=arguments.seed)
     about: dict[str, Any] = {

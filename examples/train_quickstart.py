@@ -26,8 +26,7 @@ from onnx import TensorProto, helper, numpy_helper
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from proctor.plan.trial import Trial
-from proctor.policies.protocol import Batch, SpaceInfo
+from proctor import Batch, SpaceInfo, Trial
 
 HERE = Path(__file__).parent
 EARLY_SHARE = 0.1

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from proctor.metrics import describe
-from proctor.suites.tracking.metrics import TrackingOptions
+from proctor.suites.tracking.metrics import TrackOptions
 from proctor.suites.tracking.metrics.evaluate import NAMES
 from proctor.suites.tracking.scoring import TrackingV1Options
 
@@ -41,7 +41,7 @@ def test_every_metric_has_a_row_with_its_unit_and_direction(name: str) -> None:
 
 def test_every_option_is_there() -> None:
     scoring = (ROOT / "docs" / "scoring.md").read_text()
-    assert all(f"`{field.name}`" in PAGE for field in fields(TrackingOptions))
+    assert all(f"`{field.name}`" in PAGE for field in fields(TrackOptions))
     assert all(name in scoring for name in TrackingV1Options.model_fields)
 
 

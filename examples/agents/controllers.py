@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from proctor.policies.protocol import Batch, Policy
+from proctor import Batch, Policy
 
 Action = np.ndarray | np.int64
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from proctor.policies.protocol import Batch, Policy, SpaceInfo
+from proctor import Batch, Policy, SpaceInfo
 
 
 class TaskNetwork(Policy):

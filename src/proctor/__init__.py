@@ -5,21 +5,28 @@
     run = run_evaluation(load_config("examination.yml"))
     print(run.path, run.report()["agents"][0]["agent"])
 
-Names are imported when first used, so `import proctor` costs nothing.
+Here, and in `proctor.suites`, `.policies`, `.metrics`, `.scoring` and `.testing`, is everything that a user implements
+or calls; docs/api.md lists it. Names are imported when first used, so `import proctor` costs nothing.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from proctor.exports import lazily
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from proctor.config import ConfigError, EvalConfig, config_from_dict, load_config
-    from proctor.errors import InputError, ProctorError, RunError
-    from proctor.metrics import Metric
+    from proctor.config.forms import ConfigForm
+    from proctor.config.models import AgentCfg, ScoringCfg
+    from proctor.config.problems import Problems
+    from proctor.errors import InputError, MissingExtra, ProctorError, RunError
+    from proctor.metrics.protocol import GroupMetric, Metric
     from proctor.plan.trial import Trial
+    from proctor.policies.loader import Loader
+    from proctor.policies.options import PolicyOptions
     from proctor.policies.padding import LeftPad
     from proctor.policies.protocol import (
         Actions,
@@ -38,41 +45,74 @@ if TYPE_CHECKING:
     from proctor.record.episode import Episode, Outcome
     from proctor.record.result import TrialResult
     from proctor.record.rundir import RunDir
+    from proctor.record.sheet import Sheet
+    from proctor.registry import import_object
     from proctor.rollout.progress import CancelToken, Progress
+    from proctor.runs.loggers import (
+        CsvLogger,
+        DictLogger,
+        Logger,
+        LoggerOptions,
+        Loggers,
+        MlflowLogger,
+        TensorboardLogger,
+        WandbLogger,
+    )
     from proctor.runs.start import run_evaluation
-    from proctor.scoring import Score, Scoring
+    from proctor.scoring.protocol import Remark, Score, Scoring
+    from proctor.stats import expected_discordance, trials_paired, trials_sequential, trials_unpaired
+    from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
+    from proctor.training import EvaluationCallback, Practice, TrackingEvaluation, TrackingEvaluationCfg
+    from proctor.training.curriculum import Curriculum, CurriculumCfg
+    from proctor.training.reward import RewardEvaluation, RewardEvaluationCfg
 
-_HOME = {
-    "proctor.config": ("ConfigError", "EvalConfig", "config_from_dict", "load_config"),
-    "proctor.errors": ("InputError", "ProctorError", "RunError"),
-    "proctor.runs.start": ("run_evaluation",),
-    "proctor.policies.protocol": (
-        "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "Policy", "SpaceInfo", "Stage", "StageOutput",
-        "StagedPolicy", "Unavailable",
-    ),
-    "proctor.policies.padding": ("LeftPad",),
-    "proctor.metrics": ("Metric",),
-    "proctor.plan.trial": ("Trial",),
-    "proctor.record.episode": ("Episode", "Outcome"),
-    "proctor.record.result": ("TrialResult",),
-    "proctor.scoring": ("Score", "Scoring"),
-    "proctor.record.rundir": ("RunDir",),
-    "proctor.rollout.progress": ("CancelToken", "Progress"),
-}  # fmt: skip
-_WHERE = {name: module for module, names in _HOME.items() for name in names}
+__getattr__ = lazily(
+    __name__,
+    {
+        "proctor.config": "ConfigError EvalConfig config_from_dict load_config",
+        "proctor.config.forms": "ConfigForm",
+        "proctor.config.models": "AgentCfg ScoringCfg",
+        "proctor.config.problems": "Problems",
+        "proctor.errors": "InputError MissingExtra ProctorError RunError",
+        "proctor.metrics.protocol": "GroupMetric Metric",
+        "proctor.plan.trial": "Trial",
+        "proctor.policies.loader": "Loader",
+        "proctor.policies.options": "PolicyOptions",
+        "proctor.policies.padding": "LeftPad",
+        "proctor.policies.protocol": (
+            "Actions Batch Execute Fail Goto Idle Policy SpaceInfo Stage StageOutput StagedPolicy Unavailable"
+        ),
+        "proctor.record.episode": "Episode Outcome",
+        "proctor.record.result": "TrialResult",
+        "proctor.record.rundir": "RunDir",
+        "proctor.record.sheet": "Sheet",
+        "proctor.registry": "import_object",
+        "proctor.rollout.progress": "CancelToken Progress",
+        "proctor.runs.start": "run_evaluation",
+        "proctor.runs.loggers": (
+            "CsvLogger DictLogger Logger LoggerOptions Loggers MlflowLogger TensorboardLogger WandbLogger"
+        ),
+        "proctor.scoring.protocol": "Remark Score Scoring",
+        "proctor.stats": "expected_discordance trials_paired trials_sequential trials_unpaired",
+        "proctor.suites.protocol": "BatchEnv ColumnEnv Columns Env SheetEnv Step Suite SuiteOptions",
+        "proctor.training": "EvaluationCallback Practice TrackingEvaluation TrackingEvaluationCfg",
+        "proctor.training.curriculum": "Curriculum CurriculumCfg",
+        "proctor.training.reward": "RewardEvaluation RewardEvaluationCfg",
+    },
+)
 
 __all__ = [
-    "Actions", "Batch", "CancelToken", "ConfigError", "Episode", "EvalConfig", "Execute", "Fail", "Goto", "Idle",
-    "InputError", "LeftPad", "Metric", "Outcome", "Policy", "ProctorError", "Progress", "RunDir", "RunError", "Score",
-    "Scoring", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Trial", "TrialResult", "Unavailable",
-    "__version__", "config_from_dict", "load_config", "run_evaluation",
+    "Actions", "AgentCfg", "Batch", "BatchEnv", "CancelToken", "ColumnEnv", "Columns", "ConfigError", "ConfigForm",
+    "CsvLogger", "Curriculum", "CurriculumCfg", "DictLogger", "Env", "Episode", "EvalConfig", "EvaluationCallback",
+    "Execute", "Fail", "Goto", "GroupMetric", "Idle", "InputError", "LeftPad", "Loader", "Logger", "LoggerOptions",
+    "Loggers", "Metric", "MissingExtra", "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice",
+    "Problems", "ProctorError", "Progress", "Remark", "RewardEvaluation", "RewardEvaluationCfg", "RunDir",
+    "RunError", "Score", "Scoring", "ScoringCfg", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput",
+    "StagedPolicy", "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation",
+    "TrackingEvaluationCfg", "Trial", "TrialResult", "Unavailable", "WandbLogger", "__version__",
+    "config_from_dict", "expected_discordance", "import_object", "load_config", "run_evaluation", "trials_paired",
+    "trials_sequential", "trials_unpaired",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(importlib.import_module(_WHERE[name]), name)
-    raise AttributeError(f"module 'proctor' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -158,7 +158,8 @@ def _resolve_scoring(scoring: Any, context: Context) -> None:
 def _check_scoring_options(scoring: dict[str, Any], context: Context) -> None:
     """What a registered scoring says of its options, and of the targets of any."""
     from proctor.registry import SCORINGS
-    from proctor.scoring import check_targets, make_scoring
+    from proctor.scoring import make_scoring
+    from proctor.scoring.targets import check_targets
 
     mode, options = scoring.get("mode", ScoringCfg().mode), scoring["options"]
     try:

@@ -1,6 +1,18 @@
 """Metrics: pure functions of a recorded episode, each with unit, direction and reducer."""
 
-from proctor.metrics.protocol import GroupMetric, Metric
-from proctor.metrics.registry import MetricInfo, compute, describe, describe_term, find_metrics
+from __future__ import annotations
 
-__all__ = ["GroupMetric", "Metric", "MetricInfo", "compute", "describe", "describe_term", "find_metrics"]
+from typing import TYPE_CHECKING
+
+from proctor.exports import lazily
+from proctor.metrics.protocol import Direction, GroupMetric, Metric, Reducer
+from proctor.metrics.registry import MetricInfo, compute, describe
+
+if TYPE_CHECKING:
+    from proctor.metrics.transport import emd, emd_many
+
+__getattr__ = lazily(__name__, {"proctor.metrics.transport": "emd emd_many"})
+
+__all__ = [
+    "Direction", "GroupMetric", "Metric", "MetricInfo", "Reducer", "compute", "describe", "emd", "emd_many",
+]  # fmt: skip

@@ -7,17 +7,52 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
+from proctor.exports import lazily
 from proctor.policies.files import find_file, sha256
 from proctor.policies.foreign import conversion
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
+from proctor.policies.padding import LeftPad
 from proctor.policies.pipeline import Pipeline
-from proctor.policies.protocol import AnyPolicy, SpaceInfo
+from proctor.policies.protocol import (
+    Actions,
+    AnyPolicy,
+    Batch,
+    Execute,
+    Fail,
+    Goto,
+    Idle,
+    Policy,
+    SpaceInfo,
+    Stage,
+    StagedPolicy,
+    StageOutput,
+    Unavailable,
+)
 from proctor.policies.stages import stages_of
 from proctor.registry import LOADERS
+
+if TYPE_CHECKING:
+    from proctor.policies.noise import torch_normal
+    from proctor.policies.waypoints import Leg, Plan, WaypointCfg, WaypointPolicy
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "proctor.policies.noise": "torch_normal",
+        "proctor.policies.waypoints": "Leg Plan WaypointCfg WaypointPolicy",
+    },
+)
+
+__all__ = [
+    "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "LeftPad", "Leg", "Loader", "Plan", "Policy",
+    "PolicyOptions", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Unavailable", "WaypointCfg",
+    "WaypointPolicy", "load_policy", "torch_normal",
+]  # fmt: skip
 
 
 def loader_for(policy: str) -> Loader:

@@ -4,11 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from proctor.exports import lazily
 from proctor.registry import SUITES
 
 if TYPE_CHECKING:
     from proctor.config.models import TaskCfg
-    from proctor.suites.protocol import BatchEnv, Env, Suite
+    from proctor.record.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED, Sheet
+    from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "proctor.record.sheet": "HEAD REWARD SUCCESS Sheet TERMINATED TRUNCATED",
+        "proctor.suites.protocol": "BatchEnv ColumnEnv Columns Env SheetEnv Step Suite SuiteOptions",
+    },
+)
+
+__all__ = [
+    "HEAD",
+    "REWARD",
+    "SUCCESS",
+    "TERMINATED",
+    "TRUNCATED",
+    "BatchEnv",
+    "ColumnEnv",
+    "Columns",
+    "Env",
+    "Sheet",
+    "SheetEnv",
+    "Step",
+    "Suite",
+    "SuiteOptions",
+    "find_suite",
+]  # fmt: skip
 
 
 def find_suite(name: str) -> Suite:

@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from proctor.errors import InputError
 from proctor.suites.tracking.metrics import (
     Track,
-    TrackingOptions,
+    TrackOptions,
     by_motion,
     evaluate_tracks,
     summarize,
@@ -47,7 +47,7 @@ def track(seed: int = 0, frames: int = 12, joints: int = 5, bodies: int = 4, siz
 
 
 def values(agent: Track, reference: Track, **options: Any) -> dict[str, Any]:
-    return tracking_metrics(agent, reference, dt_s=0.02, options=TrackingOptions(**options))
+    return tracking_metrics(agent, reference, dt_s=0.02, options=TrackOptions(**options))
 
 
 def first(track: Track, n: int) -> Track:
@@ -322,11 +322,11 @@ def test_only_what_both_tracks_have_is_compared() -> None:
             lambda: Track(joint_pos=np.zeros((4, 2)), root_pos=np.zeros((5, 3))),
             "different numbers of frames: joint_pos 4, root_pos 5",
         ),
-        (lambda: TrackingOptions(legacy="bfm0"), "legacy is 'bfm0'; expected \"bfm_zero\""),  # type: ignore[arg-type]
-        (lambda: TrackingOptions(margin=0), "margin is 0; expected a finite number, more than 0"),
-        (lambda: TrackingOptions(bound=-1), "bound is -1; expected a finite number, 0 or more"),
+        (lambda: TrackOptions(legacy="bfm0"), "legacy is 'bfm0'; expected \"bfm_zero\""),  # type: ignore[arg-type]
+        (lambda: TrackOptions(margin=0), "margin is 0; expected a finite number, more than 0"),
+        (lambda: TrackOptions(bound=-1), "bound is -1; expected a finite number, 0 or more"),
         (lambda: evaluate_tracks([], 0), "threads is 0; expected 1 or more"),
-        (lambda: TrackingOptions(dt_s=0), "dt_s is 0; expected seconds between frames"),
+        (lambda: TrackOptions(dt_s=0), "dt_s is 0; expected seconds between frames"),
         (
             lambda: tracking_metrics(Track(joint_pos=np.zeros((4, 29))), Track(joint_pos=np.zeros((4, 23)))),
             r"joint_pos: one frame of the agent has shape \(29,\), one of the reference \(23,\); both tracks need",

@@ -15,7 +15,8 @@ from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
-from proctor.scoring import Score, check_targets, make_scoring, read_targets
+from proctor.scoring import Score, make_scoring
+from proctor.scoring.targets import check_targets, read_targets
 
 
 def rated(metrics: dict[str, float | None], outcome: Outcome = Outcome.TRUNCATED, **options: Any) -> Score:

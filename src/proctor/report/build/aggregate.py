@@ -13,7 +13,8 @@ import numpy as np
 
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import InputError
-from proctor.metrics import MetricInfo, describe, describe_term
+from proctor.metrics import MetricInfo, describe
+from proctor.metrics.registry import describe_term
 from proctor.record.batch import batched
 from proctor.record.result import TrialResult
 from proctor.report import model
@@ -26,7 +27,8 @@ from proctor.suites.endovascular.report.simulators import force_findings, simula
 from proctor.report.build.stops import stop_findings
 from proctor.report.build.targets import target_results
 from proctor.suites.tracking.report.section import tracking_findings
-from proctor.scoring import Scoring, make_scoring, read_targets
+from proctor.scoring import Scoring, make_scoring
+from proctor.scoring.targets import read_targets
 from proctor.stats import Interval, bootstrap_mean, rate_bounds, student_t, wilson
 
 BOOTSTRAP_STREAM = 2

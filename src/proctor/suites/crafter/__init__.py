@@ -4,3 +4,27 @@
 - `simulator`: Crafter made reproducible; `names`: what its numbers mean.
 - `options`, `env`, `suite`: the task; `skills`, `agents`: scripted agents.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from proctor.exports import lazily
+
+if TYPE_CHECKING:
+    from proctor.suites.crafter import skills
+    from proctor.suites.crafter.env import CrafterEnv
+    from proctor.suites.crafter.options import CrafterOptions
+    from proctor.suites.crafter.tasks import INSTRUCTIONS, TASKS, TaskName
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "proctor.suites.crafter": "skills",
+        "proctor.suites.crafter.env": "CrafterEnv",
+        "proctor.suites.crafter.options": "CrafterOptions",
+        "proctor.suites.crafter.tasks": "INSTRUCTIONS TASKS TaskName",
+    },
+)
+
+__all__ = ["INSTRUCTIONS", "TASKS", "CrafterEnv", "CrafterOptions", "TaskName", "skills"]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from proctor.exports import lazily
 
 if TYPE_CHECKING:
+    from proctor.suites.goals.contrastive import nets
+    from proctor.suites.goals.contrastive.checkpoint import Checkpoint, write_checkpoint
+    from proctor.suites.goals.contrastive.inputs import tiles, word_counts
     from proctor.suites.goals.instructions import Instruction
     from proctor.suites.goals.metrics.embeddings import Embeddings
     from proctor.suites.goals.protocol import GoalModel
 
-_HOME = {"Embeddings": "metrics.embeddings", "GoalModel": "protocol", "Instruction": "instructions"}
+__getattr__ = lazily(
+    __name__,
+    {
+        "proctor.suites.goals.contrastive": "nets",
+        "proctor.suites.goals.contrastive.checkpoint": "Checkpoint write_checkpoint",
+        "proctor.suites.goals.contrastive.inputs": "tiles word_counts",
+        "proctor.suites.goals.instructions": "Instruction",
+        "proctor.suites.goals.metrics.embeddings": "Embeddings",
+        "proctor.suites.goals.protocol": "GoalModel",
+    },
+)
 
-__all__ = ["Embeddings", "GoalModel", "Instruction"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["Checkpoint", "Embeddings", "GoalModel", "Instruction", "nets", "tiles", "word_counts", "write_checkpoint"]

@@ -4,3 +4,31 @@
 - `worlds`: Meta-World's simulations and the variations of a task; `env`, `suite`: the task.
 - `agents`: the scripted experts.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from proctor.exports import lazily
+
+if TYPE_CHECKING:
+    from proctor.suites.metaworld.env import MetaworldEnv
+    from proctor.suites.metaworld.options import MetaworldOptions
+    from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg
+    from proctor.suites.metaworld.waypoint_flow.checkpoint import save_nets
+    from proctor.suites.metaworld.waypoint_flow.demos import Demos, read_demos
+    from proctor.suites.metaworld.waypoint_flow.learning import LearningCfg, fit
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "proctor.suites.metaworld.env": "MetaworldEnv",
+        "proctor.suites.metaworld.options": "MetaworldOptions",
+        "proctor.suites.metaworld.waypoint_flow.cfg": "NetCfg",
+        "proctor.suites.metaworld.waypoint_flow.checkpoint": "save_nets",
+        "proctor.suites.metaworld.waypoint_flow.demos": "Demos read_demos",
+        "proctor.suites.metaworld.waypoint_flow.learning": "LearningCfg fit",
+    },
+)
+
+__all__ = ["Demos", "LearningCfg", "MetaworldEnv", "MetaworldOptions", "NetCfg", "fit", "read_demos", "save_nets"]

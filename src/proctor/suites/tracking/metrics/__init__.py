@@ -7,6 +7,6 @@ docs/tracking-metrics.md.
 
 from proctor.suites.tracking.metrics.evaluate import evaluate_tracks, tracking_metrics
 from proctor.suites.tracking.metrics.summary import by_motion, summarize
-from proctor.suites.tracking.metrics.track import Track, TrackingOptions
+from proctor.suites.tracking.metrics.track import Track, TrackOptions
 
-__all__ = ["Track", "TrackingOptions", "by_motion", "evaluate_tracks", "summarize", "tracking_metrics"]
+__all__ = ["Track", "TrackOptions", "by_motion", "evaluate_tracks", "summarize", "tracking_metrics"]

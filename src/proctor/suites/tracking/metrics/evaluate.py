@@ -17,7 +17,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.tracking.metrics.frames import Values, frame_metrics
-from proctor.suites.tracking.metrics.track import Legacy, Track, TrackingOptions
+from proctor.suites.tracking.metrics.track import Legacy, Track, TrackOptions
 
 LEGACY_OBSERVED = 23
 """Entries of the observed joint block that the older evaluator compared."""
@@ -47,7 +47,7 @@ def tracking_metrics(
     *,
     legacy: Legacy | None = None,
     dt_s: float | None = None,
-    options: TrackingOptions | None = None,
+    options: TrackOptions | None = None,
 ) -> Values:
     """The tracking metrics of one motion by name, those whose arrays both tracks have.
 
@@ -64,7 +64,7 @@ def evaluate_tracks(
     *,
     legacy: Legacy | None = None,
     dt_s: float | None = None,
-    options: TrackingOptions | None = None,
+    options: TrackOptions | None = None,
 ) -> list[Values]:
     """`tracking_metrics` of every (agent, reference), in order; the same numbers for any number of threads. `threads`:
     None for all cores that this process may use."""
@@ -85,12 +85,12 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def _options(options: TrackingOptions | None, legacy: Legacy | None, dt_s: float | None) -> TrackingOptions:
+def _options(options: TrackOptions | None, legacy: Legacy | None, dt_s: float | None) -> TrackOptions:
     given = {name: value for name, value in {"legacy": legacy, "dt_s": dt_s}.items() if value is not None}
-    return replace(options or TrackingOptions(), **given)
+    return replace(options or TrackOptions(), **given)
 
 
-def _prepared(track: Track, options: TrackingOptions) -> Track:
+def _prepared(track: Track, options: TrackOptions) -> Track:
     if options.legacy != "bfm_zero" or track.observed is None:
         return track
     return replace(track, observed=track.observed[:, :LEGACY_OBSERVED])

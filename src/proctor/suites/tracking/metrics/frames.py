@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from proctor.suites.tracking.metrics.track import Track, TrackingOptions
+from proctor.suites.tracking.metrics.track import Track, TrackOptions
 
 Values = dict[str, float | None]
 
 
-def frame_metrics(agent: Track, reference: Track, options: TrackingOptions) -> Values:
+def frame_metrics(agent: Track, reference: Track, options: TrackOptions) -> Values:
     """Every frame-wise metric whose arrays both tracks have. A frame of the reference that the agent never reached is
     left out of the means, and counts as neither a success nor upright."""
     n = min(len(agent), len(reference))
@@ -57,14 +57,14 @@ def _mean(values: np.ndarray, scale: float = 1.0) -> float | None:
     return scale * mean if math.isfinite(mean) else math.nan
 
 
-def _distances(distance: np.ndarray, options: TrackingOptions) -> Values:
+def _distances(distance: np.ndarray, options: TrackOptions) -> Values:
     """`distance` and `proximity` of distances (T,)."""
     near = np.clip((options.bound + options.margin - distance) / options.margin, 0.0, 1.0)
     mean = _mean(distance)
     return {"distance": mean, "proximity": math.nan if mean is not None and math.isnan(mean) else _mean(near)}
 
 
-def _joints(agent: np.ndarray, reference: np.ndarray, options: TrackingOptions) -> Values:
+def _joints(agent: np.ndarray, reference: np.ndarray, options: TrackOptions) -> Values:
     """Joint space. The difference of two finite differences is the finite difference of the difference."""
     difference = agent - reference
     norms = _norms(difference)
@@ -79,7 +79,7 @@ def _joints(agent: np.ndarray, reference: np.ndarray, options: TrackingOptions) 
     }
 
 
-def _bodies(agent: np.ndarray, reference: np.ndarray, options: TrackingOptions, reached: bool) -> Values:
+def _bodies(agent: np.ndarray, reference: np.ndarray, options: TrackOptions, reached: bool) -> Values:
     """World space, (T, B, 3)."""
     difference = agent - reference
     squares = np.einsum("tbk,tbk->tb", difference, difference)
@@ -122,7 +122,7 @@ def lean(quaternions: np.ndarray) -> np.ndarray:
     return 2 * np.arctan2(np.hypot(x, y), np.hypot(w, z))
 
 
-def _posture(agent: Track, reference: Track, n: int, options: TrackingOptions) -> Values:
+def _posture(agent: Track, reference: Track, n: int, options: TrackOptions) -> Values:
     """`upright_share` of the reference's frames, and `first_fall_s`, the time of the first frame that is not upright:
     None where all that were reached are, and without a clock."""
     root, torso = common(agent.root_pos, reference.root_pos, n), common(agent.anchor_quat, reference.anchor_quat, n)
@@ -135,7 +135,7 @@ def _posture(agent: Track, reference: Track, n: int, options: TrackingOptions) -
 
 
 def is_upright(
-    heights: tuple[np.ndarray, np.ndarray], torso: tuple[np.ndarray, np.ndarray], options: TrackingOptions
+    heights: tuple[np.ndarray, np.ndarray], torso: tuple[np.ndarray, np.ndarray], options: TrackOptions
 ) -> np.ndarray:
     """For every frame (T,): high enough and not leaning too far, both measured against the reference, so that a
     reference that lies down may be followed to the floor. Pairs are (agent, reference)."""

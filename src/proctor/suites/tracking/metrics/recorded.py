@@ -3,7 +3,7 @@
 A record has `joint_pos`, `body_pos`, `root_pos`, `root_quat`, `anchor_quat` and `observed_joint_pos` with one row per
 step, the same names with `first.` (the state before the first step) and with `reference.` (all frames of the
 reference); a metric needs all three of each array it reads. A constant `tracking.KEY`, KEY an option of
-`TrackingOptions`, changes how they are computed. One computation serves all metrics of an episode.
+`TrackOptions`, changes how they are computed. One computation serves all metrics of an episode.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from proctor.metrics.protocol import GroupMetric
 from proctor.record.episode import Episode
 from proctor.suites.tracking.metrics.evaluate import tracking_metrics
-from proctor.suites.tracking.metrics.track import Track, TrackingOptions
+from proctor.suites.tracking.metrics.track import Track, TrackOptions
 
 RECORDED = {
     "joint_pos": "joint_pos",
@@ -50,13 +50,13 @@ def episode_tracks(episode: Episode) -> tuple[Track, Track] | None:
     return Track(**agent), Track(**{name: arrays[f"reference.{RECORDED[name]}"] for name in whole})
 
 
-def episode_options(episode: Episode) -> TrackingOptions:
+def episode_options(episode: Episode) -> TrackOptions:
     """The options that the record asks for, with its clock."""
     given: dict[str, Any] = {"dt_s": episode.dt_s if math.isfinite(episode.dt_s) else None}
-    for name in (field.name for field in fields(TrackingOptions)):
+    for name in (field.name for field in fields(TrackOptions)):
         if f"tracking.{name}" in episode.arrays:
             given[name] = episode.arrays[f"tracking.{name}"].item()
-    return TrackingOptions(**given)
+    return TrackOptions(**given)
 
 
 class TrackingMetric(GroupMetric):

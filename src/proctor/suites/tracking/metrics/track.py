@@ -73,7 +73,7 @@ def _frames(name: str, value: Any) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class TrackingOptions:
+class TrackOptions:
     """How tracks are compared.
 
     `legacy="bfm_zero"` reproduces the numbers of an older evaluator (docs/tracking-metrics.md); `dt_s` is the time

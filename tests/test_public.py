@@ -1,0 +1,89 @@
+"""The public surface: what is exported is documented, and docs and examples import nothing else."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = ("proctor", *(f"proctor.{name}" for name in ("suites", "policies", "metrics", "scoring", "testing")))
+"""Where contracts and functions for users are. Beside them, a suite's package has what is particular to that suite."""
+ROOMS = tuple(f"proctor.suites.{name}" for name in ("crafter", "goals", "metaworld", "tracking"))
+ROW = re.compile(r"\| `(\w+)` \| (`proctor[^|]*) \| ([^|]+) \|")
+
+
+def documented() -> dict[str, set[str]]:
+    """Module -> the names that docs/api.md has of it."""
+    found: dict[str, set[str]] = {}
+    for name, modules, about in ROW.findall((ROOT / "docs" / "api.md").read_text()):
+        assert about.strip(), f"docs/api.md says nothing of {name}"
+        for module in re.findall(r"`([\w.]+)`", modules):
+            assert name not in found.setdefault(module, set()), f"docs/api.md has {module}.{name} twice"
+            found[module].add(name)
+    return found
+
+
+def test_the_table_has_every_public_module():
+    assert set(documented()) == {*MODULES, *ROOMS}
+
+
+@pytest.mark.parametrize("module", [*MODULES, *ROOMS])
+def test_the_table_equals_what_is_exported(module):
+    found = importlib.import_module(module)
+    assert documented()[module] == set(found.__all__)
+    for name in found.__all__:
+        assert getattr(found, name) is not None
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = found.no_such_name
+
+
+def test_a_name_in_two_public_modules_is_one_thing():
+    for name in importlib.import_module("proctor").__all__:
+        owners = [importlib.import_module(module) for module, names in documented().items() if name in names]
+        assert len({id(getattr(owner, name)) for owner in owners}) == 1, name
+
+
+def snippets() -> list[tuple[str, str]]:
+    """(where, source) of every example and of every Python block in README and docs."""
+    found = [(str(path.relative_to(ROOT)), path.read_text()) for path in sorted((ROOT / "examples").rglob("*.py"))]
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
+        found += [(f"{page.relative_to(ROOT)}, block {i}", block) for i, block in enumerate(blocks, start=1)]
+    return found
+
+
+def private_imports(source: str) -> list[str]:
+    """What a snippet imports of Proctor that is not public."""
+    public, wrong = documented(), []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            wrong += [a.name for a in node.names if a.name.partition(".")[0] == "proctor" and a.name not in public]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "proctor":
+            assert node.module is not None
+            wrong += [f"{node.module}.{a.name}" for a in node.names if a.name not in public.get(node.module, ())]
+    return wrong
+
+
+def test_docs_and_examples_import_public_names_only():
+    wrong = {where: found for where, source in snippets() if (found := private_imports(source))}
+    assert not wrong, f"these import what docs/api.md does not list: {wrong}"
+
+
+def test_a_private_import_would_be_noticed():
+    assert private_imports("from proctor.rollout.engine import Engine") == ["proctor.rollout.engine.Engine"]
+    assert private_imports("import proctor.record.ledger") == ["proctor.record.ledger"]
+    assert private_imports("from proctor import Env, Engine\nimport proctor.suites") == ["proctor.Engine"]
+    assert len([where for where, source in snippets() if "proctor" in source]) > 20
+
+
+def test_importing_proctor_is_quick():
+    code = "import time; began = time.perf_counter(); import proctor; print(time.perf_counter() - began)"
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(3)]
+    took = min(float(run.stdout) for run in runs)
+    assert took < 0.2, f"import proctor took {took:.3f} s"
