@@ -12,7 +12,7 @@ from proctor.cli import main
 from proctor.errors import InputError
 from proctor.record.rundir import RunDir
 from proctor.runs.import_outcomes import ImportOptions, import_outcomes
-from proctor.verdict.compare import compare
+from proctor.verdict.comparison.compare import compare
 
 
 def brought(tmp_path: Path, text: str, name: str = "robot") -> RunDir:

@@ -58,3 +58,14 @@ def ended(trial: Trial, how: Any) -> TrialResult | None:
         "max_steps": 50,
     }
     return TrialResult(trial=trial, outcome=outcome, success=won, **{**defaults, **fields})
+
+
+def run_of(
+    root: Path, name: str, wins: Callable[[Any], Any], agents: tuple[str, ...] = ("policy",), **keys: Any
+) -> Path:
+    versions = keys.pop("versions", None)
+    return made_up(config(root / name, agents, name=name, **keys), wins, versions).path
+
+
+def below(limit: int) -> Callable[[Any], bool]:
+    return lambda trial: trial.index < limit

@@ -15,19 +15,23 @@ from proctor.record.result import TrialResult
 from proctor.scoring import make_scoring
 from proctor.verdict.trials import pairs_of, read_agents
 
+NAMES = ("wall_wire_force_norm_max", "wall_lcp_max_abs_max", "tip_speed_max_mm_s", "tip_jerk_p95_mm_s3", "emd")
+
 
 def half_the_reward(result: TrialResult) -> float | None:
     return None if result.episode_reward is None else result.episode_reward / 2
 
 
-@pytest.mark.parametrize("mode", ["success", "return", "default_v1", "ranking_v1", f"{__name__}:half_the_reward"])
+@pytest.mark.parametrize(
+    "mode", ["success", "return", "default_v1", "ranking_v1", "tracking_v1", f"{__name__}:half_the_reward"]
+)
 def test_agents_have_the_scores_of_their_results(tmp_path: Path, mode: str) -> None:
     cfg = EvalConfig(
         name="made-up",
         agents=(AgentCfg(name="b", policy="random"), AgentCfg(name="a", policy="random")),
         tasks=(TaskCfg(suite="gymnasium", name="t"), TaskCfg(suite="gymnasium", name="s")),
         n_trials=20,
-        scoring=ScoringCfg(mode=mode, floor=-1.0),
+        scoring=ScoringCfg(mode=mode, floor=-1.0, jerk_scale_mm_s3=4.0),
     )
     rng = np.random.default_rng(0)
     outcomes = list(Outcome)
@@ -35,7 +39,7 @@ def test_agents_have_the_scores_of_their_results(tmp_path: Path, mode: str) -> N
         TrialResult(
             trial, outcome := outcomes[rng.integers(len(outcomes))], outcome is Outcome.SUCCESS, 9,
             4 if outcome is Outcome.SUCCESS else None, float(rng.normal()), 10,
-            metrics={"tip_speed_max_mm_s": float(rng.gamma(2)), "wall_wire_force_norm_max": None},
+            metrics={name: None if rng.random() < 0.3 else float(rng.gamma(2, 3)) for name in NAMES},
             trace=f"{int(rng.integers(1, 2**60)):064x}", after_stop=bool(rng.random() < 0.1),
         )
         for trial in Plan(cfg)

@@ -14,8 +14,8 @@ from proctor.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
     from proctor.report.compare.page import CompareReport
-    from proctor.verdict.compare import Compared
-    from proctor.verdict.comparison import Gate
+    from proctor.verdict.comparison.compare import Compared
+    from proctor.verdict.gate import Gate
 
 WORSE = 3
 
@@ -53,34 +53,30 @@ def compare_command(
     compared, 2 bad input or different protocols, 3 worse (with --fail-if-worse).
     """
     from proctor.errors import InputError
-    from proctor.verdict.compare import Options, compare, gates
+    from proctor.verdict.comparison.compare import CompareOptions, compare
+    from proctor.verdict.gate import gates
 
     if on not in ("success", "score"):
         raise InputError(f'--on {on}: expected "success" or "score"')
     if fail_if_worse is None and (require_proof or baseline is not None):
         raise InputError("--require-proof and --baseline go with --fail-if-worse MARGIN")
-    found = compare(runs, Options(level=level, across=across_protocols))
+    found = compare(runs, CompareOptions(level=level, across=across_protocols))
     rulings = [] if fail_if_worse is None else gates(found, on, fail_if_worse, baseline)
     failed = None if fail_if_worse is None else any(gate.failed(require_proof) for gate in rulings)
-    report = _report(found, runs, rulings, failed)
+    report = _report(found, rulings, failed)
     folder = _write(report, out or Path(runs[-1]))
     _show(report, folder, as_json=as_json, quiet=quiet)
     raise typer.Exit(WORSE if failed else 0)
 
 
-def _report(found: Compared, paths: list[str], rulings: list[Gate], failed: bool | None) -> CompareReport:
+def _report(found: Compared, rulings: list[Gate], failed: bool | None) -> CompareReport:
     from proctor.report.compare.page import CompareReport
 
-    runs = {
-        run.label: f"{run.cfg.name}: {len(run.cfg.agents)} agents, {len(run.cfg.tasks)} tasks, scoring "
-        f"{run.cfg.scoring.mode}, seeds from {run.cfg.base_seed}; {path}"
-        for run, path in zip(found.runs, paths, strict=True)
-    }
     names = list(dict.fromkeys(run.cfg.name for run in found.runs))
     return CompareReport(
         name=" and ".join(names),
         comparison=found.comparison,
-        runs=runs,
+        runs={run.label: run.described() for run in found.runs},
         cautions=found.cautions,
         gates=rulings,
         failed=failed,

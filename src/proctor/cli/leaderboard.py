@@ -36,10 +36,10 @@ def leaderboard_command(
     Of one run, or of several whose protocol, seeds and versions are the same. Writes leaderboard.json, .csv, .md and
     .html. Exit codes: 0 ranked, 2 bad input or runs that differ.
     """
-    from proctor.verdict.leaderboard import Options, leaderboard
+    from proctor.verdict.leaderboard import LeaderboardOptions, leaderboard
 
     weights = numbers_by_name("--weight", "TASK", weight or [])
-    board = leaderboard(runs, Options(weights=weights, level=level))
+    board = leaderboard(runs, LeaderboardOptions(weights=weights, level=level))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     folder = _write(board, out or Path(runs[-1]), now)
     if as_json:

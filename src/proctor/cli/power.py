@@ -11,7 +11,7 @@ import typer
 from proctor.cli.options import Json
 
 if TYPE_CHECKING:
-    from proctor.verdict.sizes import Answer, Question
+    from proctor.verdict.power import Answer, Question
 
 
 def power_command(
@@ -35,7 +35,7 @@ def power_command(
     proctor power --difference 0.05 --rate 0.8, or proctor power RUN.
     """
     from proctor.errors import InputError
-    from proctor.verdict.sizes import RATES, Question, answers, answers_for_run, as_rows
+    from proctor.verdict.power import RATES, Question, answers, answers_for_run, as_rows
 
     if run is not None and rate:
         raise InputError("name a RUN or rates, not both: a run brings its own rates")

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.stats import mcnemar, newcombe, tango, wilson
-from proctor.verdict.comparison import AgentTrials, Settings, TaskTrials, decide, judge, needed_trials
-from proctor.verdict.comparison.gate import Ruling
+from proctor.verdict.comparison import AgentTrials, Settings, TaskTrials, judge, needed_trials
 from proctor.verdict.comparison.pairs import LARGE, compare_pair
 
 QUICK = Settings(n_resamples=200)
@@ -191,33 +190,3 @@ def test_more_trials_settle_what_is_open() -> None:
     assert needed.n > 40
     same = judge([agent("a", [1, 0]), agent("b", [1, 0])], QUICK)
     assert needed_trials(same, same.pairs[0]) is None
-
-
-# Gate -----------------------------------------------------------------------------------------------------------------
-
-
-def gate(new, base, margin=0.02, **rest):
-    pair = compare_pair(agent("new", new, **rest), agent("base", base), Settings())
-    return decide(pair, "success", margin, 0.95)
-
-
-def test_the_gate_goes_by_the_interval_and_not_by_the_mean() -> None:
-    few = gate([1, 0, 0, 0], [1, 1, 0, 0])
-    assert few.difference == -0.25
-    assert few.ruling is Ruling.OPEN
-    assert not few.failed(require_proof=False)
-    assert few.failed(require_proof=True)
-    many = gate([0] * 60 + [1] * 140, [1] * 200)
-    assert many.ruling is Ruling.WORSE
-    assert many.interval.high < -0.02
-    assert many.failed(require_proof=False)
-    fine = gate([1] * 600, [1] * 600)
-    assert fine.ruling is Ruling.NOT_WORSE
-    assert not fine.failed(require_proof=True)
-
-
-def test_unscored_trials_can_hide_a_loss_from_the_proof() -> None:
-    hidden = gate([1] * 600, [1] * 640, unscored=np.arange(600, 640))
-    assert hidden.interval.low > -0.02
-    assert hidden.worst_low < -0.02
-    assert hidden.ruling is Ruling.OPEN

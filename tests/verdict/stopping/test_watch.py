@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from proctor.config.models import AgentCfg, EvalConfig, StopCfg, TaskCfg
 from proctor.stats import RateSequence, SpendingTest, Verdict
-from proctor.verdict.stopping import Reading, Seen, Stopping
+from proctor.verdict.stopping import ReadingOrder, Seen, Stopping
 from proctor.verdict.stopping.watch import first_narrow
 
 
@@ -40,7 +40,7 @@ rules = st.sampled_from([{"compare": ("a", "b"), "alpha": 0.1}, {"interval_width
 
 @given(counts)
 def test_places_count_the_order_of_reading(n: list[int]) -> None:
-    reading = Reading(config(n, interval_width=0.5))
+    reading = ReadingOrder(config(n, interval_width=0.5))
     order = list(reading)
     assert [reading.place(task, index) for task, index in order] == list(range(reading.places))
     assert [index for _, index in order] == sorted(index for _, index in order)
@@ -70,7 +70,7 @@ def test_a_comparison_is_the_spending_test_on_scored_pairs_in_order(n: list[int]
     cfg = config(n, compare=("a", "b"))
     results = {seen[:3]: seen[3] for seen in outcomes(cfg, seed)}
     test, skipped, read = SpendingTest(sum(n)), 0, 0
-    for task, index in Reading(cfg):
+    for task, index in ReadingOrder(cfg):
         if test.decision.stop:
             break
         pair, read = (results["a", task, index], results["b", task, index]), read + 1

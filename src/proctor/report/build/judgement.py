@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from proctor.verdict.comparison import Comparison, Difference, Gate, Measure, Pair, Ruling, needed_trials
+from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, needed_trials
+from proctor.verdict.gate import Gate, Ruling
 from proctor.report import text
 from proctor.stats import Interval
 

@@ -19,7 +19,8 @@ from proctor.report.formats.json_file import plain
 from proctor.report.formats.markdown import escape
 from proctor.report.formats.markdown import table as pipe_table
 from proctor.report.sections.differences import difference_bounds, differences
-from proctor.verdict.comparison import Comparison, Gate, Standing
+from proctor.verdict.comparison import Comparison, Standing
+from proctor.verdict.gate import Gate
 
 MAX_AGENTS, MAX_PAIRS, MAX_TASKS = 20, 15, 12
 

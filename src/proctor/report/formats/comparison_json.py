@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from proctor.stats import Estimate, Interval
-from proctor.verdict.comparison import Comparison, Difference, Gate, Pair, Standing, needed_trials
+from proctor.verdict.comparison import Comparison, Difference, Pair, Standing, needed_trials
 from proctor.verdict.comparison.model import MEASURES
+from proctor.verdict.gate import Gate
 
 
 def comparison_keys(found: Comparison) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Which agent is better: all pairs of agents, on the same seeds where they have them, from columns of trials."""
 
-from proctor.verdict.comparison.gate import Gate, Ruling, decide
 from proctor.verdict.comparison.judge import MOST_IN_FULL, Settings, judge
 from proctor.verdict.comparison.model import Comparison, Difference, Measure, Pair, Standing, TaskDifference
 from proctor.verdict.comparison.needed import needed_trials
@@ -11,15 +10,12 @@ __all__ = [
     "AgentTrials",
     "Comparison",
     "Difference",
-    "Gate",
     "Measure",
     "Pair",
-    "Ruling",
     "Settings",
     "Standing",
     "TaskDifference",
     "TaskTrials",
-    "decide",
     "judge",
     "needed_trials",
 ]

@@ -17,7 +17,7 @@ NEGLIGIBLE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
+class Rivals:
     """All agents on all tasks: what one of them can be measured by. `cells` by (agent, task)."""
 
     cells: Mapping[tuple[str, str], TaskTrials]
@@ -49,12 +49,12 @@ class Field:
         return sum(self.shares[task] * float(values.mean()) for task, values in found.items() if len(values))
 
 
-def advise(agent: str, field: Field) -> tuple[Advice, ...]:
+def advise(agent: str, rivals: Rivals) -> tuple[Advice, ...]:
     """The terms with the most to gain, at most MOST, the largest first: among them the largest cost that could be
     avoided, and the largest gain that is missing. What every episode pays alike is left out: no agent can change it."""
-    terms = dict.fromkeys(term for task in field.shares for term in field.scoring.term_weights(task))
-    found = [advice for term in terms if (advice := _advice(agent, term, field)) is not None]
-    least = NEGLIGIBLE * sum(abs(field.paid(agent, term, field.weights(term))) for term in terms)
+    terms = dict.fromkeys(term for task in rivals.shares for term in rivals.scoring.term_weights(task))
+    found = [advice for term in terms if (advice := _advice(agent, term, rivals)) is not None]
+    least = NEGLIGIBLE * sum(abs(rivals.paid(agent, term, rivals.weights(term))) for term in terms)
     made = [advice for advice in found if advice.gain > least]
     made.sort(key=lambda advice: -advice.gain)
     firsts = [next((a for a in made if (a.kind == "avoid") is avoid), None) for avoid in (True, False)]
@@ -63,34 +63,34 @@ def advise(agent: str, field: Field) -> tuple[Advice, ...]:
     return tuple(sorted(chosen, key=lambda advice: -advice.gain))
 
 
-def _advice(agent: str, term: str, field: Field) -> Advice | None:
+def _advice(agent: str, term: str, rivals: Rivals) -> Advice | None:
     """What a term leaves to be had over all tasks that have it; None for nothing."""
-    weights = field.weights(term)
-    own = np.concatenate([np.empty(0), *(field.of(agent, term, task) for task in weights)])
+    weights = rivals.weights(term)
+    own = np.concatenate([np.empty(0), *(rivals.of(agent, term, task) for task in weights)])
     if not len(own):
         return None
-    paid = field.paid(agent, term, weights)
-    kind, best, example = _reachable(term, weights, field)
+    paid = rivals.paid(agent, term, weights)
+    kind, best, example = _reachable(term, weights, rivals)
     if best <= paid:
         return None
     return Advice(kind, term, best - paid, float(np.mean(own != 0)), paid, best, example)
 
 
-def _reachable(term: str, weights: Mapping[str, float], field: Field) -> tuple[Kind, float, str | None]:
+def _reachable(term: str, weights: Mapping[str, float], rivals: Rivals) -> tuple[Kind, float, str | None]:
     """How the term could pay more, what it could add to a score, and the agent for which it does: a cost can be 0; what
     is done or not (0 or 1) can be done in every episode; for anything else the best agent is the measure."""
-    values = {task: field.of_all(term, task) for task in weights}
-    once = term != field.scoring.step_term
+    values = {task: rivals.of_all(term, task) for task in weights}
+    once = term != rivals.scoring.step_term
     if once and all(weights[task] < 0 and (values[task] <= 0).all() for task in weights):
         return "avoid", 0.0, None
     if once and all(weights[t] > 0 and np.isin(values[t], (0.0, weights[t])).all() for t in weights):
-        return "reach", sum(field.shares[task] * weights[task] for task in weights), None
+        return "reach", sum(rivals.shares[task] * weights[task] for task in weights), None
     means = {
-        agent: field.paid(agent, term, weights) for agent in field.agents if _complete(agent, term, weights, field)
+        agent: rivals.paid(agent, term, weights) for agent in rivals.agents if _complete(agent, term, weights, rivals)
     }
     best = max(means, key=means.__getitem__)
     return "raise", means[best], best
 
 
-def _complete(agent: str, term: str, tasks: Iterable[str], field: Field) -> bool:
-    return all(len(field.of(agent, term, task)) for task in tasks)
+def _complete(agent: str, term: str, tasks: Iterable[str], rivals: Rivals) -> bool:
+    return all(len(rivals.of(agent, term, task)) for task in tasks)

@@ -13,7 +13,7 @@ from proctor.scoring import Scoring
 from proctor.stats import NoInterval, bootstrap
 from proctor.verdict.comparison import AgentTrials, Settings, TaskTrials
 from proctor.verdict.comparison.meeting import distinct
-from proctor.verdict.leaderboard.advice import Field, advise
+from proctor.verdict.leaderboard.advice import Rivals, advise
 from proctor.verdict.leaderboard.gaps import Standings, stand
 from proctor.verdict.leaderboard.means import weigh
 from proctor.verdict.leaderboard.model import BROKEN, Entry, Leaderboard, TaskResult
@@ -23,7 +23,7 @@ FIXED = "every task has a single different episode, which tells nothing of the s
 
 
 @dataclass(frozen=True)
-class Options:
+class LeaderboardOptions:
     """`weights`: task -> how much it counts against the others, 1 where nothing is said. `level` is that of every
     interval."""
 
@@ -49,12 +49,12 @@ class Contest:
     pairs: bool = True
 
 
-def build(contest: Contest, options: Options = Options()) -> Leaderboard:  # noqa: B008 - frozen
+def build(contest: Contest, options: LeaderboardOptions = LeaderboardOptions()) -> Leaderboard:  # noqa: B008 - frozen
     """The leaderboard of a contest. Its order is by score, then by name: that of agents and tasks changes nothing but
     the order of columns."""
     shares = task_shares(contest.tasks, options.weights)
     cells = {(agent, task): of[task] for agent, of in contest.agents.items() for task in contest.tasks}
-    rivals = Field(cells, shares, contest.scoring)
+    rivals = Rivals(cells, shares, contest.scoring)
     entries = [_entry(agent, of, rivals, options) for agent, of in contest.agents.items()]
     entries.sort(key=lambda entry: (entry.score is None, -(entry.score or 0.0), entry.agent))
     ranked = [_as_rival(entry.agent, contest) for entry in entries if entry.score is not None]
@@ -89,7 +89,7 @@ def task_shares(tasks: Sequence[str], weights: Mapping[str, float]) -> dict[str,
     return {task: weight / total for task, weight in given.items()}
 
 
-def _entry(agent: str, tasks: Mapping[str, TaskTrials], rivals: Field, options: Options) -> Entry:
+def _entry(agent: str, tasks: Mapping[str, TaskTrials], rivals: Rivals, options: LeaderboardOptions) -> Entry:
     results = tuple(_task_result(task, tasks[task], options) for task in rivals.shares)
     means = {r.task: r.score for r in results if rivals.shares[r.task] > 0}
     whole = weigh({task: distinct(tasks[task]).score for task in rivals.shares}, rivals.shares)
@@ -120,7 +120,7 @@ def _reason(missing: Sequence[str], found: NoInterval | None, nothing_varies: bo
     return None if found is None else found.value
 
 
-def _task_result(task: str, cell: TaskTrials, options: Options) -> TaskResult:
+def _task_result(task: str, cell: TaskTrials, options: LeaderboardOptions) -> TaskResult:
     scores, different = cell.score, distinct(cell).score
     whole = len(scores) > 0 and not np.isnan(scores).any()
     spread = bootstrap([different], level=options.level, resampling=options.settings.resampling)
@@ -148,7 +148,7 @@ def _mean_terms(cell: TaskTrials) -> dict[str, float]:
     return {**found, BROKEN: float(scores[broken].sum()) / n} if broken.any() else found
 
 
-def _weighed_terms(results: Sequence[TaskResult], rivals: Field) -> dict[str, float]:
+def _weighed_terms(results: Sequence[TaskResult], rivals: Rivals) -> dict[str, float]:
     """What each term adds to the score over all tasks; what steps and broken trials add comes last."""
     found: dict[str, float] = {}
     for result in results:

@@ -1,6 +1,6 @@
 """Following a run's `stop_when`.
 
-Results arrive in any order and are read in one order only (see `reading`): result i when all before it are in. What a
+Results arrive in any order and are read in one order only (see `order`): result i when all before it are in. What a
 test says is therefore a function of the results, and a run that was killed is followed anew from its ledger.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from proctor.config.models import EvalConfig, StopCfg
 from proctor.stats import Interval, SpendingTest, Verdict, rate_sequence
+from proctor.verdict.stopping.order import ReadingOrder
 from proctor.verdict.stopping.outcome import Stop
-from proctor.verdict.stopping.reading import Reading
 
 MISSING, FAILED, SUCCEEDED, UNSCORED = -1, 0, 1, 2
 
@@ -30,7 +30,7 @@ class Stopping:
     def __init__(self, cfg: EvalConfig):
         if cfg.stop_when is None:
             raise ValueError("the config has no stop_when")
-        self._reading = Reading(cfg)
+        self._reading = ReadingOrder(cfg)
         rule = cfg.stop_when
         groups = [rule.compare] if rule.compare is not None else [(agent.name,) for agent in cfg.agents]
         kind = _Comparison if rule.compare is not None else _Precision

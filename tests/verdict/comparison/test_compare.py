@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from made_up_runs import config, made_up
+from made_up_runs import below, run_of
 from telling import Balanced
 
 from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.record.episode import Outcome
-from proctor.scoring import make_scoring
-from proctor.verdict.compare import Options, compare, gates
-
-
-def run_of(
-    root: Path, name: str, wins: Callable[[Any], Any], agents: tuple[str, ...] = ("policy",), **keys: Any
-) -> Path:
-    versions = keys.pop("versions", None)
-    return made_up(config(root / name, agents, name=name, **keys), wins, versions).path
-
-
-def below(limit: int) -> Callable[[Any], bool]:
-    return lambda trial: trial.index < limit
-
+from proctor.verdict.comparison.compare import CompareOptions, compare
 
 # Names and pairs ------------------------------------------------------------------------------------------------------
 
@@ -84,7 +68,7 @@ def test_different_protocols_are_refused_and_named(tmp_path: Path) -> None:
         "--across-protocols",
     ):
         assert words in str(refused.value)
-    found = compare([base, new], Options(across=True))
+    found = compare([base, new], CompareOptions(across=True))
     (pair,) = found.comparison.pairs
     assert not pair.paired
     assert pair.score.value is None
@@ -132,35 +116,6 @@ def test_nothing_to_compare_is_refused(tmp_path: Path) -> None:
 # Scores ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["success", "return", "default_v1", "ranking_v1", "tracking_v1"])
-def test_scores_read_in_bulk_are_those_of_the_scoring(tmp_path: Path, mode: str) -> None:
-    rng = np.random.default_rng(5)
-    kinds = [True, False, Outcome.TRUNCATED, Outcome.POLICY_ERROR, Outcome.INVALID_ACTION, Outcome.TIMEOUT]
-    names = ("wall_wire_force_norm_max", "wall_lcp_max_abs_max", "tip_speed_max_mm_s", "tip_jerk_p95_mm_s3", "emd")
-
-    def how(_: Any) -> dict[str, Any]:
-        metrics = {name: None if rng.random() < 0.3 else float(rng.gamma(2, 3)) for name in names}
-        return {
-            "outcome": kinds[int(rng.integers(6))],
-            "metrics": metrics,
-            "steps_to_success": int(rng.integers(1, 50)),
-        }
-
-    cfg = config(tmp_path, ("x", "y"), ("s", "t"), scoring=ScoringCfg(mode=mode, jerk_scale_mm_s3=4.0))
-    run = made_up(cfg, how)
-    scoring = make_scoring(cfg.scoring)
-    results = list(run.results())
-    agents = {agent.name: agent for agent in compare([run.path]).agents}
-    for name in ("x", "y"):
-        for task in ("s", "t"):
-            own = [r for r in results if (r.trial.agent, r.trial.task) == (name, task)]
-            expected = [scoring.score(r).total for r in own if r.outcome.scored]
-            column = agents[name].tasks[task]
-            assert column.score == pytest.approx([np.nan if s is None else s for s in expected], nan_ok=True)
-            assert column.index.tolist() == [r.trial.index for r in own if r.outcome.scored]
-            assert column.unscored.tolist() == [r.trial.index for r in own if not r.outcome.scored]
-
-
 # Command line ---------------------------------------------------------------------------------------------------------
 
 
@@ -194,43 +149,6 @@ def test_compare_for_machines_and_elsewhere(tmp_path: Path, tell) -> None:
     assert "name a folder: --out FOLDER" in refused.err
 
 
-def test_the_gate_has_its_own_exit_code(tmp_path: Path, tell) -> None:
-    many = {"n_trials": 200}
-    base, worse = run_of(tmp_path, "base", below(190), **many), run_of(tmp_path, "worse", below(140), **many)
-    near = run_of(tmp_path, "near", below(188), **many)
-    said = tell("compare", base, worse, "--fail-if-worse", "0.02", "--quiet")
-    assert said.code == 3
-    assert "worse: the whole interval lies below −2 points." in said.out
-    assert said.out.splitlines()[-2] == "gate: failed"
-    assert json.loads((worse / "compare.json").read_text())["gate"]["failed"] is True
-    passed = tell("compare", base, near, "--fail-if-worse", "0.02", "--quiet")
-    assert (passed.code, passed.out.splitlines()[-2]) == (0, "gate: passed")
-    assert "not settled: the interval does not lie on one side of −2 points." in passed.out
-    assert tell("compare", base, near, "--fail-if-worse", "0.02", "--require-proof").code == 3
-    assert tell("compare", base, near, "--fail-if-worse", "0.2", "--require-proof").code == 0
-    assert tell("compare", worse, base, "--fail-if-worse", "0.02").code == 0, "better is not worse"
-    assert tell("compare", base, worse).code == 0, "without a gate there is nothing to fail"
-
-
-def test_the_gate_on_scores(tmp_path: Path, tell) -> None:
-    def reward(shift: float) -> Callable[[Any], Any]:
-        return lambda t: {"outcome": True, "episode_reward": shift + (t.index % 7) / 7 + (t.index % 3) * shift / 10}
-
-    keys = {"scoring": ScoringCfg(mode="return"), "n_trials": 60}
-    base, new = run_of(tmp_path, "base", reward(1.0), **keys), run_of(tmp_path, "new", reward(0.5), **keys)
-    said = tell("compare", base, new, "--fail-if-worse", "0.1", "--on", "score", "--quiet")
-    assert said.code == 3
-    assert tell("compare", base, new, "--fail-if-worse", "0.1", "--quiet").code == 0, "all succeeded"
-
-
-def test_a_baseline_within_a_run_and_wider_intervals_for_several(tmp_path: Path, tell) -> None:
-    path = run_of(tmp_path, "a", lambda t: t.agent == "old" or t.index < 150, ("x", "old", "y"), n_trials=200)
-    assert tell("compare", path, "--fail-if-worse", "0.05", "--baseline", "old").code == 3
-    rulings = gates(compare([path]), "success", 0.05, "old")
-    assert [(gate.base, gate.new) for gate in rulings] == [("old", "x"), ("old", "y")]
-    assert all(gate.level == pytest.approx(0.975) for gate in rulings)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -246,11 +164,3 @@ def test_bad_options_are_code_2(tmp_path: Path, tell, arguments: tuple[str, ...]
     said = tell("compare", run_of(tmp_path, "a", below(9), ("x", "y")), *arguments)
     assert said.code == 2
     assert message in said.err
-
-
-def test_agents_without_namesakes_need_a_baseline(tmp_path: Path) -> None:
-    a, b = run_of(tmp_path, "a", below(9), ("x", "y")), run_of(tmp_path, "b", below(9), ("u", "v"))
-    with pytest.raises(InputError, match="no agent of the second run is named like one of the first"):
-        gates(compare([a, b]), "success", 0.02)
-    c, d = run_of(tmp_path, "c", below(9), ("x",)), run_of(tmp_path, "d", below(9), ("u",))
-    assert [(g.base, g.new) for g in gates(compare([c, d]), "success", 0.02)] == [("x", "u")]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from proctor.config.models import EvalConfig
 
 
-class Reading:
+class ReadingOrder:
     """The trials of one agent as places 0 .. `places` - 1 in the order of reading."""
 
     def __init__(self, cfg: EvalConfig):

@@ -15,8 +15,8 @@ from proctor.stats import (
     trials_sequential,
     trials_unpaired,
 )
-from proctor.verdict.compare import compare
 from proctor.verdict.comparison import Comparison, Pair
+from proctor.verdict.comparison.compare import compare
 
 RATES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MOST_SIMULATED = 2_000

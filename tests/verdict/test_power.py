@@ -12,7 +12,7 @@ from made_up_runs import config, made_up
 from proctor.cli import main
 from proctor.errors import InputError
 from proctor.stats import paired_power, trials_paired, trials_unpaired
-from proctor.verdict.sizes import Question, answers, answers_for_run, as_rows
+from proctor.verdict.power import Question, answers, answers_for_run, as_rows
 
 
 def test_rows_are_the_sample_sizes_of_the_tests() -> None:

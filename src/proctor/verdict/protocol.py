@@ -1,14 +1,16 @@
-"""Whether runs examined their agents in the same way: what must be equal for a comparison, and what for pairs."""
+"""Several runs at once: whether they examined their agents in the same way, and what runs and agents are called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from proctor.config.models import EvalConfig, ScoringCfg
+from proctor.errors import InputError
 from proctor.plan.resume import differences
 from proctor.record.environment import DECISIVE
+from proctor.record.rundir import RunDir
 from proctor.registry import SCORINGS
 from proctor.scoring import make_scoring
 
@@ -21,8 +23,37 @@ class Examined:
     """A run, as far as comparing it goes. `versions` of what a trial may depend on."""
 
     label: str
+    path: str
     cfg: EvalConfig
     versions: Mapping[str, str]
+
+    def described(self) -> str:
+        """What was run, in a line."""
+        cfg = self.cfg
+        trials = ", ".join(dict.fromkeys(str(cfg.trials_of(task)) for task in cfg.tasks))
+        agents, tasks = _count(len(cfg.agents), "agent"), _count(len(cfg.tasks), "task")
+        return (
+            f"{cfg.name}: {agents}, {tasks}, trials of each: {trials}, scoring {cfg.scoring.mode}, seeds from "
+            f"{cfg.base_seed}; {self.path}"
+        )
+
+
+def examine(runs: Sequence[RunDir]) -> list[Examined]:
+    """The runs as far as comparing them goes, each under a short name of its own."""
+    return [_examined(run, label) for run, label in zip(runs, _labels(runs), strict=True)]
+
+
+def _examined(run: RunDir, label: str) -> Examined:
+    environment = run.read_json("environment.json", {}) or {}
+    return Examined(label, str(run.path), run.config(), environment.get("current", {}).get("versions", {}))
+
+
+def _labels(runs: Sequence[RunDir]) -> list[str]:
+    """A short name for each run: its folder's, or the path where folders are named alike."""
+    if len({run.path.resolve() for run in runs}) < len(runs):
+        raise InputError("a run folder is named twice; name each once")
+    names = [run.path.resolve().name for run in runs]
+    return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +95,26 @@ def common_tasks(runs: list[Examined]) -> list[str]:
     return [t.name for t in runs[0].cfg.tasks if all(t.name in {u.name for u in r.cfg.tasks} for r in runs)]
 
 
+def names_apart(names: Sequence[Sequence[str]], labels: Sequence[str]) -> list[list[str]]:
+    """Names of agents, run by run: `run:agent` where several runs have one of that name."""
+    every = [name for of_run in names for name in of_run]
+    return [
+        [name if every.count(name) == 1 else f"{label}:{name}" for name in of_run]
+        for of_run, label in zip(names, labels, strict=True)
+    ]
+
+
+def about_stopping(runs: Sequence[Examined]) -> list[str]:
+    """What is to be said of runs that could stop early."""
+    stopped = [run.label for run in runs if run.cfg.stop_when is not None]
+    if not stopped:
+        return []
+    return [
+        f"{', '.join(stopped)} could stop early: tests and intervals here are for a number of trials that was fixed "
+        "before, and are too sure of themselves; the report of the run has the test and the interval that hold."
+    ]
+
+
 def _task(cfg: EvalConfig, name: str) -> dict[str, Any]:
     """A task with what the run decides for it."""
     task = cfg.task(name)
@@ -79,3 +130,7 @@ def _settings(scoring: ScoringCfg) -> dict[str, Any]:
 def _short(value: Any) -> str:
     text = "none" if value is None else str(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"

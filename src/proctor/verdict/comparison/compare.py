@@ -10,15 +10,24 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.record.rundir import RunDir
-from proctor.verdict.comparison import AgentTrials, Comparison, Gate, Measure, Settings, decide, judge
-from proctor.verdict.comparison.folders import about_stopping, examine, names_apart
-from proctor.verdict.comparison.pairs import compare_pair
-from proctor.verdict.comparison.protocol import Examined, common_tasks, unlike_scoring, unlike_tasks, unlike_versions
-from proctor.verdict.trials import read_agents
+from proctor.verdict.comparison.judge import judge
+from proctor.verdict.comparison.model import Comparison
+from proctor.verdict.comparison.pairs import Settings
+from proctor.verdict.protocol import (
+    Examined,
+    about_stopping,
+    common_tasks,
+    examine,
+    names_apart,
+    unlike_scoring,
+    unlike_tasks,
+    unlike_versions,
+)
+from proctor.verdict.trials import AgentTrials, read_agents
 
 
 @dataclass(frozen=True)
-class Options:
+class CompareOptions:
     """`across`: compare runs whose protocols differ, without pairing them. `level` is that of every interval."""
 
     level: float = 0.95
@@ -39,7 +48,7 @@ class Compared:
     settings: Settings
 
 
-def compare(paths: Sequence[str | Path], options: Options = Options()) -> Compared:  # noqa: B008 - frozen
+def compare(paths: Sequence[str | Path], options: CompareOptions = CompareOptions()) -> Compared:  # noqa: B008 - frozen
     """Compare the agents of one run, or of several. Raises InputError where there is nothing to compare, and for runs
     with different protocols, saying what differs."""
     if not 0 < options.level < 1:
@@ -76,9 +85,6 @@ def _named(
         agents += [replace(agent, name=name) for agent, name in zip(of_run, named, strict=True)]
         origin |= {name: (number, agent.name) for agent, name in zip(of_run, named, strict=True)}
     return agents, origin
-
-
-# Protocols ------------------------------------------------------------------------------------------------------------
 
 
 def _check_protocols(runs: Sequence[Examined], across: bool) -> tuple[dict[str, bool], list[str]]:
@@ -145,46 +151,3 @@ def _about_pairs(found: Comparison) -> list[str]:
     for because in sorted({pair.unpaired_because for pair in found.pairs if pair.unpaired_because}):
         said.append(f"Not paired ({because}): independent trials are compared, which takes more of them.")
     return said
-
-
-# Gate -----------------------------------------------------------------------------------------------------------------
-
-
-def gates(found: Compared, measure: Measure, margin: float, baseline: str | None = None) -> list[Gate]:
-    """A ruling for every new agent: those of the second run against their namesakes in the first (or its only agent
-    against the first's); with `baseline`, every other agent against that one. With several, each has a wider interval,
-    so that the chance of any false alarm stays what one alone would have."""
-    if not margin >= 0:
-        raise InputError(f"--fail-if-worse {margin:g}: expected how much worse is tolerated, 0 or more")
-    matches = _matches(found, baseline)
-    settings = replace(found.settings, level=1 - (1 - found.settings.level) / len(matches))
-    by_name = {agent.name: agent for agent in found.agents}
-    rulings = []
-    for base, new in matches:
-        empty = [name for name in (base, new) if not by_name[name].n]
-        if empty:
-            raise InputError(f"{empty[0]} has no scored trial; there is nothing to decide by")
-        pair = compare_pair(by_name[new], by_name[base], settings)
-        rulings.append(decide(pair, measure, margin, settings.level))
-    return rulings
-
-
-def _matches(found: Compared, baseline: str | None) -> list[tuple[str, str]]:
-    """(base, new) names."""
-    names = list(found.origin)
-    if baseline is not None:
-        if baseline not in names:
-            raise InputError(f'no agent "{baseline}"; expected one of {", ".join(names)}')
-        return [(baseline, name) for name in names if name != baseline]
-    if len(found.runs) != 2:
-        raise InputError("--fail-if-worse needs two runs, BASE and NEW, or --baseline AGENT")
-    bases, news = ({own: name for name, (run, own) in found.origin.items() if run == which} for which in (0, 1))
-    same = [(bases[own], news[own]) for own in news if own in bases]
-    if not same and len(bases) == len(news) == 1:
-        same = [(next(iter(bases.values())), next(iter(news.values())))]
-    if not same:
-        raise InputError(
-            f"no agent of the second run is named like one of the first ({', '.join(bases)} and {', '.join(news)}); "
-            "name the one to compare with: --baseline AGENT"
-        )
-    return same

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from proctor.errors import InputError
 from proctor.stats import Interval
+from proctor.verdict.comparison.compare import Compared
 from proctor.verdict.comparison.model import Measure, Pair
+from proctor.verdict.comparison.pairs import compare_pair
 
 
 class Ruling(StrEnum):
@@ -73,3 +76,43 @@ def _worst_low(pair: Pair, measure: Measure) -> float | None:
     if found.bounds is None or found.value is None:
         return None
     return interval.low - max(0.0, found.value - found.bounds.low)
+
+
+def gates(found: Compared, measure: Measure, margin: float, baseline: str | None = None) -> list[Gate]:
+    """A ruling for every new agent: those of the second run against their namesakes in the first (or its only agent
+    against the first's); with `baseline`, every other agent against that one. With several, each has a wider interval,
+    so that the chance of any false alarm stays what one alone would have."""
+    if not margin >= 0:
+        raise InputError(f"--fail-if-worse {margin:g}: expected how much worse is tolerated, 0 or more")
+    matches = _matches(found, baseline)
+    settings = replace(found.settings, level=1 - (1 - found.settings.level) / len(matches))
+    by_name = {agent.name: agent for agent in found.agents}
+    rulings = []
+    for base, new in matches:
+        empty = [name for name in (base, new) if not by_name[name].n]
+        if empty:
+            raise InputError(f"{empty[0]} has no scored trial; there is nothing to decide by")
+        pair = compare_pair(by_name[new], by_name[base], settings)
+        rulings.append(decide(pair, measure, margin, settings.level))
+    return rulings
+
+
+def _matches(found: Compared, baseline: str | None) -> list[tuple[str, str]]:
+    """(base, new) names."""
+    names = list(found.origin)
+    if baseline is not None:
+        if baseline not in names:
+            raise InputError(f'no agent "{baseline}"; expected one of {", ".join(names)}')
+        return [(baseline, name) for name in names if name != baseline]
+    if len(found.runs) != 2:
+        raise InputError("--fail-if-worse needs two runs, BASE and NEW, or --baseline AGENT")
+    bases, news = ({own: name for name, (run, own) in found.origin.items() if run == which} for which in (0, 1))
+    same = [(bases[own], news[own]) for own in news if own in bases]
+    if not same and len(bases) == len(news) == 1:
+        same = [(next(iter(bases.values())), next(iter(news.values())))]
+    if not same:
+        raise InputError(
+            f"no agent of the second run is named like one of the first ({', '.join(bases)} and {', '.join(news)}); "
+            "name the one to compare with: --baseline AGENT"
+        )
+    return same

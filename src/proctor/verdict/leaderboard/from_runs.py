@@ -12,14 +12,22 @@ from proctor.record.columns import Trials
 from proctor.record.rundir import RunDir
 from proctor.scoring import make_scoring
 from proctor.scoring.trials import scored_trials
-from proctor.verdict.comparison.folders import about_stopping, examine, names_apart
-from proctor.verdict.comparison.protocol import Examined, Unlike, unlike_scoring, unlike_tasks, unlike_versions
-from proctor.verdict.leaderboard.build import Contest, Options, build
+from proctor.verdict.leaderboard.build import Contest, LeaderboardOptions, build
 from proctor.verdict.leaderboard.model import Leaderboard
+from proctor.verdict.protocol import (
+    Examined,
+    Unlike,
+    about_stopping,
+    examine,
+    names_apart,
+    unlike_scoring,
+    unlike_tasks,
+    unlike_versions,
+)
 from proctor.verdict.trials import pairs_of, task_trials
 
 
-def leaderboard(paths: Sequence[str | Path], options: Options = Options()) -> Leaderboard:  # noqa: B008 - frozen
+def leaderboard(paths: Sequence[str | Path], options: LeaderboardOptions = LeaderboardOptions()) -> Leaderboard:  # noqa: B008 - frozen
     """The agents of one run, or of several. Raises InputError, saying what differs, unless protocol, seeds and versions
     are the same."""
     if not 0 < options.level < 1:
@@ -43,7 +51,7 @@ def leaderboard(paths: Sequence[str | Path], options: Options = Options()) -> Le
             *board.cautions,
         ),
         notes=tuple(remark.text for remark in remarks if remark.level == "note"),
-        runs={one.label: _said(one, str(path)) for one, path in zip(examined, paths, strict=True)},
+        runs={one.label: one.described() for one in examined},
     )
 
 
@@ -111,12 +119,3 @@ def _contest(runs: Sequence[Examined], found: Sequence[Trials]) -> Contest:
 
 def _metrics(found: Sequence[Trials], tasks: Sequence[str]) -> dict[str, list[str]]:
     return {task: list(dict.fromkeys(name for trials in found for name in trials.metrics_of(task))) for task in tasks}
-
-
-def _said(run: Examined, path: str) -> str:
-    cfg = run.cfg
-    trials = ", ".join(dict.fromkeys(str(cfg.trials_of(task)) for task in cfg.tasks))
-    return (
-        f"{cfg.name}: {len(cfg.agents)} agents, {len(cfg.tasks)} tasks, {trials} trials of each, scoring "
-        f"{cfg.scoring.mode}, seeds from {cfg.base_seed}; {path}"
-    )
