@@ -40,7 +40,7 @@ n_trials: ten
 base_seed: .inf
 workers: proces
 record: {level: serie, video: {first: 0}}
-scoring: {mode: defualt_v1, w_success: "2"}
+scoring: {mode: defualt_v1, floor: "2"}
 limits: []
 """
     )
@@ -76,7 +76,7 @@ limits: []
         "  bad.yml:17: record.video.first: found 0; expected at least 1",
         '  bad.yml:18: scoring.mode: unknown scoring "defualt_v1"; expected one of default_v1, ranking_v1, return, '
         'success, terminal, tracking_v1, or an import string such as my_scoring.py:score; did you mean "default_v1"?',
-        '  bad.yml:18: scoring.w_success: found "2"; expected a number',
+        '  bad.yml:18: scoring.floor: found "2"; expected a number',
         "  bad.yml:19: limits: found an empty list; expected a mapping",
     ]
 

@@ -66,9 +66,9 @@ def test_a_metric_and_a_scoring_of_ones_own_are_computed_from_the_records(orphan
 def test_back_to_the_first_scoring_gives_the_first_files(examine: Examine) -> None:
     run = examine(scoring="default_v1")
     before = contents(run)
-    score(run.path, ["scoring.mode=return", "scoring.w_success=5"])
+    score(run.path, ["scoring.mode=return", "scoring.floor=5"])
     assert contents(run) != before
-    score(run.path, ["scoring.mode=default_v1", "scoring.w_success=2.0"])
+    score(run.path, ["scoring.mode=default_v1", "scoring.floor=null"])
     assert contents(run) == before
 
 
@@ -79,8 +79,8 @@ def test_only_the_scoring_may_change(orphan: RunDir) -> None:
     assert str(error.value) == "proctor score changes the scoring only: --set scoring.KEY=VALUE"
     with pytest.raises(ConfigError, match=r'unknown scoring "sucess"(.|\n)*did you mean "success"'):
         score(orphan.path, ["scoring=sucess"])
-    with pytest.raises(ConfigError, match=r"scoring\.w_success(.|\n)*expected a number"):
-        score(orphan.path, ["scoring.w_success=much"])
+    with pytest.raises(ConfigError, match=r"scoring\.options\.w_success(.|\n)*expected a number"):
+        score(orphan.path, ["scoring.mode=default_v1", "scoring.options.w_success=much"])
     assert contents(orphan) == before
 
 

@@ -29,8 +29,8 @@ def result(outcome: Outcome = Outcome.SUCCESS, k: int | None = 100, **changes: A
     return TrialResult(**{**values, **changes})
 
 
-def score(cfg: dict[str, Any], row: TrialResult) -> Score:
-    return make_scoring(ScoringCfg(**cfg)).score(row)
+def score(options: dict[str, Any], row: TrialResult, mode: str = "default_v1", floor: float | None = None) -> Score:
+    return make_scoring(ScoringCfg(mode=mode, floor=floor, options=options)).score(row)
 
 
 def test_default_v1_equals_the_checked_values() -> None:
@@ -80,44 +80,44 @@ def test_nothing_available_has_no_total() -> None:
 )
 def test_weighted_scores_lie_between_zero_and_one(k: int, speed: float | None, force: float | None, mode: str) -> None:
     row = result(k=k, metrics={"tip_speed_max_mm_s": speed, "wall_wire_force_norm_max": force})
-    total = score({"mode": mode}, row).total
+    total = score({}, row, mode).total
     assert total is not None
     assert 0 <= total <= 1
 
 
 def test_later_success_never_scores_better() -> None:
     for mode in ("default_v1", "ranking_v1"):
-        totals = [score({"mode": mode}, result(k=k)).total for k in (1, 2, 500, 1000)]
+        totals = [score({}, result(k=k), mode).total for k in (1, 2, 500, 1000)]
         assert totals == sorted(totals, reverse=True)
 
 
 def test_efficiency_of_the_two_versions_differs_at_the_end() -> None:
     last = result(k=1000)
     assert score({}, last).components["efficiency"] == pytest.approx(0.001)
-    assert score({"mode": "ranking_v1"}, last).components["efficiency"] == 0
+    assert score({}, last, "ranking_v1").components["efficiency"] == 0
 
 
 def test_only_default_v1_counts_a_success_that_did_not_last() -> None:
     lost = result(Outcome.TRUNCATED, steps_to_success=1)
     assert score({}, lost).components["efficiency"] == 1
-    assert score({"mode": "ranking_v1"}, lost).components["efficiency"] == 0
+    assert score({}, lost, "ranking_v1").components["efficiency"] == 0
 
 
 def test_ranking_v1_smoothness_goes_by_jerk_and_needs_its_scale() -> None:
     row = result(metrics={"tip_jerk_p95_mm_s3": 80.0, "tip_speed_max_mm_s": 1.0})
-    assert score({"mode": "ranking_v1"}, row).components["smoothness"] is None
-    found = score({"mode": "ranking_v1", "jerk_scale_mm_s3": 40}, row)
+    assert score({}, row, "ranking_v1").components["smoothness"] is None
+    found = score({"jerk_scale_mm_s3": 40}, row, "ranking_v1")
     assert found.components["smoothness"] == pytest.approx(math.exp(-2))
 
 
 def test_ranking_v1_with_a_limit_of_one_step() -> None:
-    assert score({"mode": "ranking_v1"}, result(k=1, max_steps=1)).components["efficiency"] == 1
+    assert score({}, result(k=1, max_steps=1), "ranking_v1").components["efficiency"] == 1
 
 
 @pytest.mark.parametrize("outcome", [o for o in Outcome if not o.scored])
 @pytest.mark.parametrize("mode", SCORINGS.names())
 def test_unscored_trials_have_no_score(mode: str, outcome: Outcome) -> None:
-    found = score({"mode": mode, "floor": 0.5}, result(outcome))
+    found = score({}, result(outcome), mode, floor=0.5)
     assert found.total is None
     assert set(found.components.values()) <= {None}
 
@@ -125,9 +125,9 @@ def test_unscored_trials_have_no_score(mode: str, outcome: Outcome) -> None:
 @pytest.mark.parametrize("outcome", [o for o in Outcome if o.broken_by_policy])
 def test_what_the_policy_broke_takes_the_floor(outcome: Outcome) -> None:
     row = result(outcome, metrics={"tip_speed_max_mm_s": 0.0})
-    assert [score({"mode": m}, row).total for m in ("default_v1", "ranking_v1", "success")] == [0.0, 0.0, 0.0]
-    assert score({"mode": "return"}, row).total is None
-    assert score({"mode": "return", "floor": -100}, row).total == -100
+    assert [score({}, row, m).total for m in ("default_v1", "ranking_v1", "success")] == [0.0, 0.0, 0.0]
+    assert score({}, row, "return").total is None
+    assert score({}, row, "return", floor=-100).total == -100
     assert score({}, row).components == {
         "success": 0.0,
         "efficiency": None,
@@ -137,9 +137,9 @@ def test_what_the_policy_broke_takes_the_floor(outcome: Outcome) -> None:
 
 
 def test_success_and_return() -> None:
-    assert score({"mode": "success"}, result()).total == 1
-    assert score({"mode": "success"}, result(Outcome.TRUNCATED)).total == 0
-    assert score({"mode": "return"}, result()).total == -2.5
+    assert score({}, result(), "success").total == 1
+    assert score({}, result(Outcome.TRUNCATED), "success").total == 0
+    assert score({}, result(), "return").total == -2.5
 
 
 OWN = """

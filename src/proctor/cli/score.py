@@ -22,8 +22,8 @@ Weights = Annotated[
 def score_command(run: RunPath, sets: Sets = None, weights: Weights = None, as_json: Json = False) -> None:
     """Compute metrics, scores and every report file again from the records.
 
-    Needs neither simulator nor model. Another scoring: --set scoring.mode=return, --set scoring.w_safety=2. Other
-    weights of terms: --weights goal_scored=5 --weights offside=-1.
+    Needs neither simulator nor model. Another scoring: --set scoring.mode=return, --set scoring.options.w_safety=2.
+    Other weights of terms: --weights goal_scored=5 --weights offside=-1.
     """
     from proctor.cli.report import show
     from proctor.record.rundir import RunDir

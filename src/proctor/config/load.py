@@ -150,24 +150,37 @@ def _resolve_scoring(scoring: Any, context: Context) -> None:
         scoring["mode"] = _scoring_mode(scoring["mode"], context)
     if isinstance(scoring.get("metrics"), list):
         scoring["metrics"] = [_metric(m, i, context) for i, m in enumerate(scoring["metrics"])]
-    if isinstance(scoring.get("options"), dict):
-        scoring["options"] = resolve_options(scoring["options"], ("scoring", "options"), context)
-        _check_scoring_options(scoring, context)
+    if isinstance(scoring.get("targets"), dict) and not scoring.get("metrics"):
+        _check_targets(scoring["targets"], context)
+    if isinstance(scoring.get("options", {}), dict):
+        scoring["options"] = _scoring_options(scoring, context)
 
 
-def _check_scoring_options(scoring: dict[str, Any], context: Context) -> None:
-    """What a registered scoring says of its options, and of the targets of any."""
+def _scoring_options(scoring: dict[str, Any], context: Context) -> dict[str, Any]:
+    """The options with paths absolute and, for a registered scoring, every default written out."""
     from proctor.registry import SCORINGS
-    from proctor.scoring import make_scoring
-    from proctor.scoring.targets import check_targets
 
-    mode, options = scoring.get("mode", ScoringCfg().mode), scoring["options"]
-    try:
-        check_targets(options, more_metrics=bool(scoring.get("metrics")))
-        if mode in SCORINGS.names():
-            make_scoring(ScoringCfg(mode=mode, options=options))
-    except InputError as error:
-        context.problems.add(("scoring", "options"), str(error))
+    mode, here = scoring.get("mode", ScoringCfg().mode), ("scoring", "options")
+    options = resolve_options(scoring.get("options", {}), here, context)
+    model = SCORINGS.load(mode).Options if mode in SCORINGS else None
+    known = {} if model is None else model.model_fields
+    for key in [key for key in scoring if key not in ScoringCfg.model_fields and key in known]:
+        message = f'unknown key; "{key}" is an option of the scoring {mode}'
+        context.problems.add(("scoring", key), message, 'write it under "options"')
+        del scoring[key]
+    checked = None if model is None else validate(model, options, here, context.problems)
+    return options if checked is None else checked.model_dump(mode="json")
+
+
+def _check_targets(targets: dict[str, Any], context: Context) -> None:
+    """Refuse names that no metric has. A config that brings metrics of its own may name those, which are not known
+    yet."""
+    from proctor.registry import METRICS
+
+    for name in targets:
+        if name not in METRICS:
+            message = f'there is a target for "{name}", which is no metric; `proctor list` shows them all'
+            context.problems.add(("scoring", "targets", name), message, did_you_mean(name, METRICS.names()))
 
 
 def _check_scored_tasks(config: EvalConfig, problems: Problems) -> None:

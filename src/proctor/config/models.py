@@ -106,26 +106,18 @@ class RecordCfg(Frozen):
 
 
 class ScoringCfg(Frozen):
-    """How metrics become one number. YAML may also say `scoring: success`. What a mode reads of these keys is
-    in `proctor.scoring`; `mode` is a registered scoring or an import string."""
+    """How metrics become one number. YAML may also say `scoring: success`. `mode` is a registered scoring or an
+    import string."""
 
     mode: str = "default_v1"
-    w_success: float = Field(default=2.0, ge=0)
-    w_efficiency: float = Field(default=1.0, ge=0)
-    w_safety: float = Field(default=1.0, ge=0)
-    w_smoothness: float = Field(default=0.25, ge=0)
-    normalize_weights: bool = True
-    force_scale: float = 1.0
-    lcp_scale: float = 1.0
-    speed_scale_mm_s: float = 50.0
-    jerk_scale_mm_s3: float | None = None
-    missing_force: Literal["drop", "perfect"] = "drop"
     floor: float | None = None
     """Score of a trial that the policy broke. None: the scoring's own floor (`return` has none)."""
     metrics: tuple[str, ...] = Field(default=(), strict=False)
     """Further metrics by import string, beside the built-in ones."""
+    targets: dict[str, float] = Field(default_factory=dict)
+    """Metric -> what its mean should come to. They change no score: a report says which agents reach them."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """For a scoring of your own."""
+    """What the scoring itself can be set to: weights, scales, or keyword arguments of a function of your own."""
 
     @model_validator(mode="before")
     @classmethod

@@ -61,9 +61,12 @@ def _reweighted(cfg: EvalConfig, weights: Mapping[str, float], ledger: Ledger) -
 
 
 def _rescored(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:
-    """The config with another scoring. The files of agents and tasks need not be there any more."""
+    """The config with another scoring, whose options begin anew. The files of agents and tasks need not be there any
+    more."""
     before = cfg.model_dump(mode="json")
     after = apply_overrides(before, overrides)
+    if isinstance(after["scoring"], dict) and after["scoring"].get("mode") != cfg.scoring.mode:
+        after = apply_overrides({**before, "scoring": {**before["scoring"], "options": {}}}, overrides)
     if {**after, "scoring": None} != {**before, "scoring": None}:
         raise InputError("proctor score changes the scoring only: --set scoring.KEY=VALUE")
     return cfg.model_copy(update={"scoring": scoring_from_dict(after["scoring"])})

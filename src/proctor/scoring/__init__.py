@@ -1,6 +1,6 @@
 """Scoring: a finished trial becomes one number, by a named and versioned rule."""
 
-from proctor.scoring.protocol import Remark, Score, Scoring
+from proctor.scoring.protocol import Remark, Score, Scoring, ScoringOptions
 from proctor.scoring.registry import make_scoring
 
-__all__ = ["Remark", "Score", "Scoring", "make_scoring"]
+__all__ = ["Remark", "Score", "Scoring", "ScoringOptions", "make_scoring"]

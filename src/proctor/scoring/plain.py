@@ -9,45 +9,48 @@ from typing import Any
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.record.result import TrialResult
-from proctor.scoring import targets
-from proctor.scoring.protocol import Score, Scoring
+from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns
+from proctor.scoring.protocol import Score, Scoring, ScoringOptions
 
 
-class SuccessScoring(Scoring):
+class SuccessScoring(ColumnScoring):
     """1 for success by the task's rule, else 0."""
 
     name, version, components = "success", "1", ("success",)
+    Options = ScoringOptions
+    fields = ("success",)
     floor: float | None = 0.0
 
-    def rate(self, result: TrialResult) -> Score:
-        return Score(float(result.success), {"success": float(result.success)})
+    def rate_columns(self, trials: TrialColumns) -> Scores:
+        success = trials.number("success")
+        return Scores.of(success, {"success": success})
 
 
-class ReturnScoring(Scoring):
+class ReturnScoring(ColumnScoring):
     """The sum of rewards. It has no floor of its own, because a return may be negative: a run in which a
     policy breaks needs `scoring.floor`."""
 
     name, version, unit = "return", "1", "reward"
+    Options = ScoringOptions
+    fields = ("episode_reward",)
 
-    def rate(self, result: TrialResult) -> Score:
-        return Score(result.episode_reward)
+    def rate_columns(self, trials: TrialColumns) -> Scores:
+        return Scores.of(trials.number("episode_reward"), {})
 
 
 class FunctionScoring(Scoring):
-    """A plain function `(TrialResult, **options) -> float | None | Score`, `targets` left out of the options. It has
-    no floor of its own."""
+    """A plain function `(TrialResult, **options) -> float | None | Score`. It has no floor of its own."""
 
     version = "own"
 
     def __init__(self, cfg: ScoringCfg, function: Callable[..., Any]):
         super().__init__(cfg)
         self.name, self._function = cfg.mode, function
-        self._options = {name: value for name, value in cfg.options.items() if name != targets.KEY}
 
     def rate(self, result: TrialResult) -> Score:
         key = result.trial.key
         try:
-            value = self._function(result, **self._options)
+            value = self._function(result, **self.cfg.options)
         except Exception as error:
             raise InputError(
                 f'the scoring "{self.name}" failed on trial {key}: {type(error).__name__}: {error}'

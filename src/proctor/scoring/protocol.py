@@ -12,9 +12,11 @@ import abc
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from proctor.config.models import ScoringCfg
+from proctor.config.models import Frozen, ScoringCfg
+from proctor.config.problems import Problems
+from proctor.config.validate import validate
 from proctor.errors import InputError
 from proctor.record.result import TrialResult
 
@@ -34,12 +36,19 @@ class Remark(NamedTuple):
     text: str
 
 
+class ScoringOptions(Frozen):
+    """Base of a scoring's options: frozen data, unknown keys refused."""
+
+
 class Scoring(abc.ABC):
     """`components` names the parts of a score in the order of the report; `floor` is the total of a trial
-    that the policy broke (None: such a trial has no score), overridden by `scoring.floor` of the config."""
+    that the policy broke (None: such a trial has no score), overridden by `scoring.floor` of the config.
+    `Options` is the model of `scoring.options`, which `options` is then an instance of; None: any options are taken,
+    as they are in `cfg.options`."""
 
     name: str
     version: str
+    Options: ClassVar[type[ScoringOptions] | None] = None
     components: tuple[str, ...] = ()
     floor: float | None = None
     unit: str = "1"
@@ -50,6 +59,7 @@ class Scoring(abc.ABC):
         self.cfg = cfg
         if cfg.floor is not None:
             self.floor = cfg.floor
+        self.options: Any = cfg.options if self.Options is None else _checked(self.Options, cfg)
 
     def score(self, result: TrialResult) -> Score:
         """The score of one trial. A total or component that is not finite becomes None, never a number."""
@@ -62,7 +72,8 @@ class Scoring(abc.ABC):
 
     def settings(self) -> dict[str, Any]:
         """The numbers that the scores depend on, for the report."""
-        return self.cfg.model_dump(mode="json")
+        options = self.cfg.options if self.Options is None else self.options.model_dump(mode="json")
+        return {**self.cfg.model_dump(mode="json"), "options": options}
 
     def check_tasks(self, tasks: Iterable[str]) -> None:  # noqa: B027 - optional to override
         """Raise InputError where the options do not go with tasks of these names."""
@@ -73,11 +84,10 @@ class Scoring(abc.ABC):
         return {}
 
     def reweighted(self, weights: Mapping[str, float], recorded: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The options of this scoring with these weights of terms, on every task that has the term; `recorded` has the
-        names of the metrics of each task. Raises InputError for a term that no task has, and for a scoring without
-        terms."""
+        """For a scoring that adds up terms: its options with these weights on every task that recorded the term;
+        `recorded` has the names of the metrics of each task. Raises InputError where there is no such term."""
         raise InputError(
-            f'the run is scored by "{self.name}", which has no terms; --weights is for a scoring that adds up terms'
+            f'the run is scored by "{self.cfg.mode}", which has no terms; --weights is for a scoring that adds up terms'
         )
 
     def remarks(self, recorded: Mapping[str, Sequence[str]]) -> list[Remark]:
@@ -87,6 +97,14 @@ class Scoring(abc.ABC):
     @abc.abstractmethod
     def rate(self, result: TrialResult) -> Score:
         """The score of a trial that ran to an end."""
+
+
+def _checked(model: type[ScoringOptions], cfg: ScoringCfg) -> ScoringOptions:
+    problems = Problems(f"the scoring {cfg.mode}")
+    options = validate(model, cfg.options, ("options",), problems)
+    problems.raise_any()
+    assert options is not None
+    return options
 
 
 def finite(value: float | None) -> float | None:

@@ -11,7 +11,7 @@ from proctor.config.models import EvalConfig
 from proctor.record.columns import BROKEN, SCORED, Trials
 from proctor.record.ledger import Ledger
 from proctor.scoring import make_scoring
-from proctor.scoring.bulk import bulk_reads
+from proctor.scoring.columns import reads_of
 from proctor.scoring.trials import scored_trials
 
 IMPORTED = "imported"
@@ -73,7 +73,7 @@ def read_agents(ledger: Ledger, cfg: EvalConfig, tasks: Sequence[str]) -> list[A
     """Every agent of the config on these of its tasks, from what a verdict needs of a ledger: a hundred thousand trials
     in a fraction of a second."""
     scoring = make_scoring(cfg.scoring)
-    reads = bulk_reads(scoring)
+    reads = reads_of(scoring)
     batches = ledger.batches() if reads is None else ledger.batches((*READ, *reads[0]), reads[1])
     return agents_of(scored_trials(cfg, batches, scoring), cfg, tasks)
 

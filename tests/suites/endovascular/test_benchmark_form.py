@@ -86,7 +86,7 @@ def test_the_form_is_one_task_and_reads_back_equal(file, no_sofa):
         ("a", "torch", "angled_standard", "cuda"), ("b", "onnx", "j_soft", "cpu"), ("c", "random", None, "cuda"),
     ]  # fmt: skip
     assert (config.n_trials, config.base_seed, config.max_episode_steps, config.output_root) == (4, 9, 50, "runs")
-    assert config.scoring.w_success == 3.0
+    assert config.scoring.options["w_success"] == 3.0
     raw = json.loads(config.model_dump_json())
     assert EvalConfig.model_validate(raw) == config == config_from_dict(raw)
 

@@ -173,11 +173,11 @@ def test_weights_change_a_preset_and_its_order_stays() -> None:
     ("options", "message"),
     [
         ({"preset": "sai/goalie"}, 'unknown preset "sai/goalie"; did you mean "sai/goalie_penalty_kick"?'),
-        ({"presets": "sai"}, 'has no option "presets"; did you mean "preset"?'),
+        ({"presets": "sai"}, "options.presets: unknown key; expected one of preset"),
         ({"preset": {"kick": "say"}}, 'unknown preset "say"; did you mean "sai"?'),
-        ({"weights": {"x": "much"}}, "the option \"weights.x\" of the scoring is 'much'"),
-        ({"weights": {"x": float("nan")}}, 'the option "weights.x" of the scoring is nan'),
-        ({"preset": "sai", "steps": "twice"}, "the option \"steps\" of the scoring is 'twice'"),
+        ({"weights": {"x": "much"}}, 'options.weights.x: found "much"; expected a number'),
+        ({"weights": {"x": float("nan")}}, "options.weights.x: found nan; expected a finite number"),
+        ({"preset": "sai", "steps": "twice"}, 'options.steps: found "twice"; expected one of once, count'),
         ({"preset": "sai", "source": "evaluation_fn"}, "the function decides; leave out preset and weights"),
     ],
 )
@@ -234,17 +234,16 @@ def test_ignored_terms_and_unofficial_weights_are_said() -> None:
 
 
 def test_other_weights_reach_every_task_that_has_the_term() -> None:
-    cfg = ScoringCfg(mode="terminal", options={"preset": "sai"})
+    made = scoring(preset="sai")
     recorded = {"goalie": ["term/goal_scored"], "target": ["term/success"]}
-    options = make_scoring(cfg).reweighted({"goal_scored": 5.0, "steps": 0.0}, recorded)
+    options = made.reweighted({"goal_scored": 5.0, "steps": 0.0}, recorded)
     assert options["task_weights"] == {"goalie": {"goal_scored": 5.0, "steps": 0.0}, "target": {"steps": 0.0}}
     with pytest.raises(InputError, match='no task recorded a term "goal_score"; did you mean "goal_scored"'):
-        make_scoring(cfg).reweighted({"goal_score": 5.0}, recorded)
+        made.reweighted({"goal_score": 5.0}, recorded)
     with pytest.raises(InputError, match='the run is scored by "return", which has no terms'):
         make_scoring(ScoringCfg(mode="return")).reweighted({"goal_scored": 5.0}, recorded)
-    own = ScoringCfg(mode="terminal", options={"source": "evaluation_fn"})
     with pytest.raises(InputError, match="scored by its own evaluation function, which has no weights"):
-        make_scoring(own).reweighted({"goal_scored": 5.0}, recorded)
+        scoring(source="evaluation_fn").reweighted({"goal_scored": 5.0}, recorded)
 
 
 # Whole runs -----------------------------------------------------------------------------------------------------------

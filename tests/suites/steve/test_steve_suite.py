@@ -272,7 +272,7 @@ def test_without_forces_safety_is_unscored_and_the_report_says_so(monkeypatch, t
 
 def test_what_is_not_measured_can_count_as_safe(monkeypatch, tmp_path):
     steve_double.install(monkeypatch, without=frozenset({"LCP", "InstrumentCombined"}))
-    found = run(tmp_path, n_trials=1, scoring={"missing_force": "perfect"})
+    found = run(tmp_path, n_trials=1, scoring={"missing_force": "perfect", "jerk_scale_mm_s3": 3.0})
     assert all(float(row["score_safety"]) == 1 for row in timeless(found))
     assert "no force was measured" not in (found.path / "report.md").read_text()
 

@@ -21,12 +21,12 @@ from proctor.report.formats.markdown import to_markdown
 from proctor.suites.tracking.report.joint_errors import MAPS, binned, read_joint_errors
 from proctor.suites.tracking.report.section import runs, thinned
 
-TARGETS = {"targets": {"emd": 0.75, "upright_share": 0.9}}
+TARGETS = {"emd": 0.75, "upright_share": 0.9}
 
 
 @pytest.fixture
 def tracked(tmp_path: Path) -> TrackingRun:
-    return make_tracking_run(tmp_path / "run", options=TARGETS)
+    return make_tracking_run(tmp_path / "run", targets=TARGETS)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_html_shows_every_part(report: Report) -> None:
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:
-    tracked = make_tracking_run(tmp_path / "run", {"<b>x": 0.1, "y": 0.2}, options=TARGETS)
+    tracked = make_tracking_run(tmp_path / "run", {"<b>x": 0.1, "y": 0.2}, targets=TARGETS)
     odd = [replace(r, case=f"<i>{r.case}") for r in tracked.results]
     page = to_html(replace(tracked, results=odd).report())
     assert "<b>x" not in page

@@ -16,7 +16,6 @@ from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 from proctor.scoring import Score, make_scoring
-from proctor.scoring.targets import check_targets, read_targets
 
 
 def rated(metrics: dict[str, float | None], outcome: Outcome = Outcome.TRUNCATED, **options: Any) -> Score:
@@ -77,9 +76,9 @@ def test_scales_and_weights_are_options_and_part_of_the_settings() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"emd_scal": 1}, 'the scoring tracking_v1 has no option "emd_scal"; did you mean "emd_scale"?'),
-        ({"emd_scale": 0}, 'the option "emd_scale" of the scoring is 0: Input should be greater than 0'),
-        ({"w_pose": "much"}, """the option "w_pose" of the scoring is 'much': Input should be a valid number"""),
+        ({"emd_scal": 1}, "options.emd_scal: unknown key; expected one of emd_scale"),
+        ({"emd_scale": 0}, "options.emd_scale: found 0; expected more than 0"),
+        ({"w_pose": "much"}, 'options.w_pose: found "much"; expected a number'),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], words: str) -> None:
@@ -88,45 +87,36 @@ def test_wrong_options_are_named(options: dict[str, Any], words: str) -> None:
     assert words in str(caught.value)
 
 
-def test_targets_are_read_from_the_options_of_any_scoring() -> None:
-    assert read_targets({"targets": {"emd": 0.75, "upright_share": 1}}) == {"emd": 0.75, "upright_share": 1.0}
-    assert read_targets({}) == {}
-    check_targets({"targets": {"emd": 0.75}})
-    check_targets({"targets": {"my_own": 1}}, more_metrics=True)
+def scored(scoring: dict[str, Any]) -> ScoringCfg:
+    raw = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "scoring": scoring}
+    return config_from_dict(raw).scoring
 
 
-def halved(result: TrialResult, of: float) -> float:
-    return of / 2
+def test_targets_go_with_any_scoring() -> None:
+    assert scored({"mode": "success", "targets": {"emd": 0.75, "upright_share": 1}}).targets["upright_share"] == 1.0
+    assert scored({"mode": "success"}).targets == {}
 
 
-def test_a_function_as_scoring_is_not_given_the_targets() -> None:
-    scoring = make_scoring(ScoringCfg(mode=f"{__file__}:halved", options={"of": 3.0, "targets": {"emd": 1.0}}))
-    assert scoring.score(TrialResult(Trial("a", "t", 0, 1), Outcome.SUCCESS, True, 1, 1, 0.0, 9)).total == 1.5
-
-
-@pytest.mark.parametrize(
-    ("targets", "words"),
-    [
-        (0.75, "the targets of the scoring are 0.75; expected numbers by metric, such as {emd: 0.75}"),
-        ({"emd": "low"}, """the target of "emd" is 'low'; expected a number"""),
-        ({"emd": math.nan}, 'the target of "emd" is nan; expected a number'),
-        ({"emd_xpo": 1}, 'there is a target for "emd_xpo", which is no metric; did you mean "emd_xpos"?'),
-    ],
-)
-def test_wrong_targets_are_named(targets: Any, words: str) -> None:
-    with pytest.raises(InputError) as caught:
-        check_targets({"targets": targets})
-    assert words in str(caught.value)
+def test_a_config_shows_the_options_complete() -> None:
+    assert scored({"mode": "tracking_v1", "options": {"w_pose": 1}}).options == {
+        "emd_scale": 0.75, "place_scale_mm": 500.0, "w_pose": 1.0, "w_place": 1.0, "w_upright": 1.0,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("scoring", "words"),
     [
-        ({"mode": "tracking_v1", "options": {"emd_scal": 1}}, "scoring.options: the scoring tracking_v1 has no option"),
-        ({"options": {"targets": {"emdd": 1}}}, 'scoring.options: there is a target for "emdd", which is no metric'),
+        ({"options": {"emd_scal": 1}}, "scoring.options.emd_scal: unknown key; expected one of emd_scale"),
+        ({"options": {"emd_scal": 1}}, 'did you mean "emd_scale"?'),
+        ({"emd_scale": 1}, 'scoring.emd_scale: unknown key; "emd_scale" is an option of the scoring tracking_v1'),
+        ({"targets": 0.75}, "scoring.targets: found 0.75; expected a mapping"),
+        ({"targets": {"emd": "low"}}, 'scoring.targets.emd: found "low"; expected a number'),
+        ({"targets": {"emd": math.nan}}, "scoring.targets.emd: found NaN; expected a finite number"),
+        ({"targets": {"emd_xpo": 1}}, 'scoring.targets.emd_xpo: there is a target for "emd_xpo", which is no metric'),
+        ({"targets": {"emd_xpo": 1}}, 'did you mean "emd_xpos"?'),
     ],
 )
-def test_a_config_finds_wrong_options_before_a_trial_runs(scoring: dict[str, Any], words: str) -> None:
+def test_a_config_finds_what_is_wrong_before_a_trial_runs(scoring: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        config_from_dict({"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "scoring": scoring})
+        scored({"mode": "tracking_v1", **scoring})
     assert words in str(caught.value)

@@ -28,7 +28,6 @@ from proctor.report.build.stops import stop_findings
 from proctor.report.build.targets import target_results
 from proctor.suites.tracking.report.section import tracking_findings
 from proctor.scoring import Scoring, make_scoring
-from proctor.scoring.targets import read_targets
 from proctor.stats import Interval, bootstrap_mean, rate_bounds, student_t, wilson
 
 BOOTSTRAP_STREAM = 2
@@ -172,7 +171,7 @@ def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -
         causes=columns.causes(),
         config=cfg.model_dump(mode="json"),
         context=context,
-        targets=target_results(read_targets(cfg.scoring.options), agents, infos),
+        targets=target_results(cfg.scoring.targets, agents, infos),
         cases=case_tables([columns.cells[agent.agent, task.name] for agent in agents for task in cfg.tasks], estimator),
         comparison=compare_agents(columns, cfg, context),
         profiles=score_profiles(columns, cfg, [agent.agent for agent in agents], context),

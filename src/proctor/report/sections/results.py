@@ -186,8 +186,7 @@ def _has(agent: AgentReport, component: str) -> bool:
 
 
 def _component_title(report: Report, name: str) -> str:
-    settings = report.scoring.settings
-    weight = {**settings.get("options", {}), **settings}.get(f"w_{name}")
+    weight = report.scoring.settings["options"].get(f"w_{name}")
     if weight is None or len(report.scoring.components) < 2:
         return esc(name)
     return f"{esc(name)} {small(f'weight {weight:g}')}"

@@ -49,6 +49,7 @@ class BenchmarkForm(ConfigForm):
         return {
             "max_episode_steps": MAX_EPISODE_STEPS,
             **{key: value for key, value in data.items() if key not in OWN_KEYS},
+            **({"scoring": _scoring(data["scoring"], problems)} if isinstance(data.get("scoring"), dict) else {}),
             "agents": _agents(data, problems),
             "tasks": [_task(data, problems)],
         }
@@ -82,6 +83,23 @@ def _suite(data: dict[str, Any], problems: Problems) -> str:
         hint = did_you_mean(str(simulator), ["auto", *SUITES])
         problems.add(("simulator",), f"found {shown(simulator)}; expected one of auto, {', '.join(SUITES)}", hint)
     return SUITES["sofa" if simulator == "auto" and sofa_is_there() else "embedded"]
+
+
+def _scoring(scoring: dict[str, Any], problems: Problems) -> dict[str, Any]:
+    """The scoring with its weights and scales among the options. The form takes those of both scorings; what the chosen
+    one does not read has no effect."""
+    from proctor.suites.endovascular.scoring import DefaultV1, RankingV1
+
+    known = {kind.name: kind.Options.model_fields for kind in (DefaultV1, RankingV1)}
+    mode = scoring.get("mode", DefaultV1.name)
+    flat = [key for key in scoring if any(key in fields for fields in known.values())]
+    if mode not in known or not flat or not isinstance(scoring.get("options", {}), dict):
+        return scoring
+    options = {key: scoring[key] for key in flat if key in known[mode]}
+    for key in options:
+        problems.moved["scoring", "options", key] = ("scoring", key)
+    rest = {key: value for key, value in scoring.items() if key not in flat}
+    return {**rest, "options": {**options, **scoring.get("options", {})}}
 
 
 def _agents(data: dict[str, Any], problems: Problems) -> Any:

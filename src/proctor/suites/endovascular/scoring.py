@@ -7,68 +7,101 @@ where nothing with a weight is available.
 
 from __future__ import annotations
 
+import abc
 import math
-from collections.abc import Mapping
+from typing import Any, Literal
 
-from proctor.record.result import TrialResult
-from proctor.scoring.protocol import Score, Scoring, finite
+import numpy as np
+from pydantic import Field
+
+from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns, decay, weighted_sum
+from proctor.scoring.protocol import ScoringOptions
+
+FORCES = ("wall_wire_force_norm_max", "wall_collision_force_norm_max")
+LCP, SPEED, JERK = "wall_lcp_max_abs_max", "tip_speed_max_mm_s", "tip_jerk_p95_mm_s3"
 
 
-class WeightedScoring(Scoring):
+class WeightedOptions(ScoringOptions):
+    """Weights of the components and scales of the penalties; a scale of 0 or less switches its penalty off."""
+
+    w_success: float = Field(default=2.0, ge=0)
+    w_efficiency: float = Field(default=1.0, ge=0)
+    w_safety: float = Field(default=1.0, ge=0)
+    w_smoothness: float = Field(default=0.25, ge=0)
+    normalize_weights: bool = True
+    """Divide by the sum of the weights that were used."""
+    force_scale: float = 1.0
+    lcp_scale: float = 1.0
+    missing_force: Literal["drop", "perfect"] = "drop"
+    """Without any force signal: leave safety out, or count it as 1."""
+
+
+class DefaultV1Options(WeightedOptions):
+    """`scoring.options` of `default_v1`."""
+
+    speed_scale_mm_s: float = 50.0
+
+
+class RankingV1Options(WeightedOptions):
+    """`scoring.options` of `ranking_v1`."""
+
+    jerk_scale_mm_s3: float | None = None
+    """None: smoothness is not available."""
+
+
+class WeightedScoring(ColumnScoring):
     """Common to `default_v1` and `ranking_v1`."""
 
     components = ("success", "efficiency", "safety", "smoothness")
     floor: float | None = 0.0
+    fields = ("success", "steps_to_success", "max_steps")
+    options: Any
 
-    def rate(self, result: TrialResult) -> Score:
+    def rate_columns(self, trials: TrialColumns) -> Scores:
+        options = self.options
         parts = {
-            "success": float(result.success),
-            "efficiency": self.efficiency(result),
-            "safety": self.safety(result.metrics),
-            "smoothness": self.smoothness(result.metrics),
+            "success": trials.number("success"),
+            "efficiency": self.efficiency(trials),
+            "safety": self.safety(trials),
+            "smoothness": self.smoothness(trials),
         }
-        return Score(self._total(parts), parts)
+        weights = {name: getattr(options, f"w_{name}") for name in parts}
+        return Scores.of(weighted_sum(parts, weights, normalize=options.normalize_weights), parts)
 
-    def efficiency(self, result: TrialResult) -> float:
-        """1 for success at the first step, falling to 0 at the limit; 0 if success never held."""
-        if result.steps_to_success is None:
-            return 0.0
-        return _clip(1 - (result.steps_to_success - 1) / result.max_steps)
+    @abc.abstractmethod
+    def efficiency(self, trials: TrialColumns) -> np.ndarray:
+        """1 for success at the first step, falling to 0 towards the limit."""
 
-    def safety(self, metrics: Mapping[str, float | None]) -> float | None:
+    @abc.abstractmethod
+    def smoothness(self, trials: TrialColumns) -> np.ndarray:
+        """1 for a tip at rest, falling to 0."""
+
+    def safety(self, trials: TrialColumns) -> np.ndarray:
         """Falls exponentially with the largest wall force and the largest constraint force; without any force
         signal it is not available (or 1 with `missing_force: perfect`)."""
-        names = ("wall_wire_force_norm_max", "wall_collision_force_norm_max")
-        forces = [f for f in (finite(metrics.get(name)) for name in names) if f is not None]
-        lcp = finite(metrics.get("wall_lcp_max_abs_max"))
-        if not forces and lcp is None:
-            return 1.0 if self.cfg.missing_force == "perfect" else None
-        return _penalty(max(forces, default=0.0), self.cfg.force_scale) * _penalty(lcp or 0.0, self.cfg.lcp_scale)
-
-    def smoothness(self, metrics: Mapping[str, float | None]) -> float | None:
-        """Falls exponentially with the largest tip speed."""
-        speed = finite(metrics.get("tip_speed_max_mm_s"))
-        return None if speed is None else _penalty(speed, self.cfg.speed_scale_mm_s)
-
-    def _total(self, parts: Mapping[str, float | None]) -> float | None:
-        weights = {
-            "success": self.cfg.w_success,
-            "efficiency": self.cfg.w_efficiency,
-            "safety": self.cfg.w_safety,
-            "smoothness": self.cfg.w_smoothness,
-        }
-        known = {name: value for name, value in parts.items() if value is not None}
-        norm = sum(weights[name] for name in known)
-        if norm == 0:
-            return None
-        weighted = sum(weights[name] * value for name, value in known.items())
-        return weighted / norm if self.cfg.normalize_weights else weighted
+        forces, lcp = np.stack([trials.metric(name) for name in FORCES]), trials.metric(LCP)
+        unknown = np.isnan(forces).all(axis=0) & np.isnan(lcp)
+        largest = np.where(np.isnan(forces), -np.inf, forces).max(axis=0)
+        force = np.where(np.isneginf(largest), 0.0, largest)
+        safe = decay(force, self.options.force_scale) * decay(np.nan_to_num(lcp, nan=0.0), self.options.lcp_scale)
+        return np.where(unknown, 1.0 if self.options.missing_force == "perfect" else math.nan, safe)
 
 
 class DefaultV1(WeightedScoring):
     """Success, efficiency, safety by wall forces, smoothness by the largest tip speed."""
 
     name, version = "default_v1", "1"
+    Options = DefaultV1Options
+    metrics = (*FORCES, LCP, SPEED)
+
+    def efficiency(self, trials: TrialColumns) -> np.ndarray:
+        """1 - (k - 1) / limit for success at step k, whether it lasted or not; 0 if success never held."""
+        steps, limit = trials.number("steps_to_success"), trials.number("max_steps")
+        return np.nan_to_num(np.clip(1 - (steps - 1) / limit, 0, 1), nan=0.0)
+
+    def smoothness(self, trials: TrialColumns) -> np.ndarray:
+        """Falls exponentially with the largest tip speed."""
+        return decay(trials.metric(SPEED), self.options.speed_scale_mm_s)
 
 
 class RankingV1(WeightedScoring):
@@ -76,27 +109,17 @@ class RankingV1(WeightedScoring):
     smoothness goes by the tip's jerk (not available without `jerk_scale_mm_s3`)."""
 
     name, version = "ranking_v1", "1"
+    Options = RankingV1Options
+    metrics = (*FORCES, LCP, JERK)
 
-    def efficiency(self, result: TrialResult) -> float:
+    def efficiency(self, trials: TrialColumns) -> np.ndarray:
         """1 for success at the first step, 0 at the last one; 0 without success by the task's rule."""
-        if not result.success or result.steps_to_success is None:
-            return 0.0
-        if result.max_steps == 1:
-            return 1.0
-        return _clip(1 - (result.steps_to_success - 1) / (result.max_steps - 1))
+        steps, limit = trials.number("steps_to_success"), trials.number("max_steps")
+        reached = np.where(limit == 1, 1.0, np.clip(1 - (steps - 1) / np.maximum(limit - 1, 1), 0, 1))
+        return np.where((trials.number("success") > 0) & ~np.isnan(steps), reached, 0.0)
 
-    def smoothness(self, metrics: Mapping[str, float | None]) -> float | None:
+    def smoothness(self, trials: TrialColumns) -> np.ndarray:
         """Falls exponentially with the 95th percentile of the tip's jerk."""
-        jerk = finite(metrics.get("tip_jerk_p95_mm_s3"))
-        if jerk is None or self.cfg.jerk_scale_mm_s3 is None:
-            return None
-        return _penalty(jerk, self.cfg.jerk_scale_mm_s3)
-
-
-def _penalty(value: float, scale: float) -> float:
-    """exp(-value / scale); a scale of 0 or less switches the penalty off."""
-    return math.exp(-value / scale) if scale > 0 else 1.0
-
-
-def _clip(value: float) -> float:
-    return min(1.0, max(0.0, value))
+        if self.options.jerk_scale_mm_s3 is None:
+            return np.full(len(trials), math.nan)
+        return decay(trials.metric(JERK), self.options.jerk_scale_mm_s3)

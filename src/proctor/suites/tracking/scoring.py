@@ -14,19 +14,15 @@ One that was recorded and has no value (the agent's numbers are not finite) coun
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
-from pydantic import Field, ValidationError
+import numpy as np
+from pydantic import Field
 
-from proctor.config.models import Frozen, ScoringCfg
-from proctor.errors import InputError
-from proctor.record.result import TrialResult
-from proctor.registry import nearest
-from proctor.scoring.protocol import Score, Scoring, finite
+from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns, decay, weighted_sum
+from proctor.scoring.protocol import ScoringOptions
 
 
-class TrackingV1Options(Frozen):
+class TrackingV1Options(ScoringOptions):
     """`scoring.options` of `tracking_v1`."""
 
     emd_scale: float = Field(default=0.75, gt=0)
@@ -36,60 +32,29 @@ class TrackingV1Options(Frozen):
     w_pose: float = Field(default=2.0, ge=0)
     w_place: float = Field(default=1.0, ge=0)
     w_upright: float = Field(default=1.0, ge=0)
-    targets: dict[str, float] = Field(default_factory=dict)
-    """Metric -> what its mean should come to."""
 
 
-class TrackingV1(Scoring):
+class TrackingV1(ColumnScoring):
     """Pose by transport distance, place by body positions, and the share of frames upright."""
 
     name, version = "tracking_v1", "1"
+    Options = TrackingV1Options
     components = ("pose", "place", "upright")
     floor: float | None = 0.0
+    metrics = ("emd", "mpjpe_xpos", "upright_share")
+    options: TrackingV1Options
 
-    def __init__(self, cfg: ScoringCfg):
-        super().__init__(cfg)
-        self.options = _options(cfg.options)
-
-    def rate(self, result: TrialResult) -> Score:
-        found, options = result.metrics, self.options
+    def rate_columns(self, trials: TrialColumns) -> Scores:
+        options = self.options
         parts = {
-            "pose": _closeness(found, "emd", options.emd_scale),
-            "place": _closeness(found, "mpjpe_xpos", options.place_scale_mm),
-            "upright": _share(found, "upright_share"),
+            "pose": _reached(trials, "emd", decay(trials.metric("emd"), options.emd_scale)),
+            "place": _reached(trials, "mpjpe_xpos", decay(trials.metric("mpjpe_xpos"), options.place_scale_mm)),
+            "upright": _reached(trials, "upright_share", trials.metric("upright_share")),
         }
         weights = {"pose": options.w_pose, "place": options.w_place, "upright": options.w_upright}
-        known = {name: value for name, value in parts.items() if value is not None}
-        norm = sum(weights[name] for name in known)
-        return Score(sum(weights[name] * value for name, value in known.items()) / norm if norm else None, parts)
-
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "options": self.options.model_dump(mode="json")}
+        return Scores.of(weighted_sum(parts, weights, normalize=True), parts)
 
 
-def _closeness(metrics: Mapping[str, float | None], name: str, scale: float) -> float | None:
-    """exp(-value / scale); None where the metric was not recorded, 0 where it has no value."""
-    if name not in metrics:
-        return None
-    value = finite(metrics[name])
-    return 0.0 if value is None else math.exp(-value / scale)
-
-
-def _share(metrics: Mapping[str, float | None], name: str) -> float | None:
-    return (finite(metrics[name]) or 0.0) if name in metrics else None
-
-
-def _options(options: Mapping[str, Any]) -> TrackingV1Options:
-    try:
-        return TrackingV1Options.model_validate(dict(options))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        known = list(TrackingV1Options.model_fields)
-        if first["type"] == "extra_forbidden":
-            hint = nearest(key, known)
-            meant = f'did you mean "{hint}"? ' if hint else ""
-            raise InputError(
-                f'the scoring tracking_v1 has no option "{key}"; {meant}(known: {", ".join(known)})'
-            ) from None
-        raise InputError(f'the option "{key}" of the scoring is {first["input"]!r}: {first["msg"]}') from None
+def _reached(trials: TrialColumns, metric: str, closeness: np.ndarray) -> np.ndarray:
+    """Not available where the metric was not recorded, 0 where it was and has no value."""
+    return np.where(trials.recorded(metric), np.nan_to_num(closeness, nan=0.0), math.nan)

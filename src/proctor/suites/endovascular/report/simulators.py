@@ -21,7 +21,10 @@ def simulated_by(tasks: Sequence[TaskCfg]) -> str:
 
 def force_findings(report: Report, tasks: Sequence[TaskCfg]) -> Iterator[Finding]:
     """A caution for each agent with scored trials in which no force was measured, so that safety has no value."""
-    if "safety" not in report.scoring.components or report.scoring.settings.get("missing_force") == "perfect":
+    if (
+        "safety" not in report.scoring.components
+        or report.scoring.settings["options"].get("missing_force") == "perfect"
+    ):
         return
     suites = {task.name: task.suite for task in tasks}
     for agent in report.agents:

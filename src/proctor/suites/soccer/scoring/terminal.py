@@ -10,26 +10,28 @@ weight are ignored, as the official functions do; a weight without a recorded te
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+import numpy as np
+from pydantic import Field, field_validator, model_validator
 
-from proctor.config.models import Frozen, ScoringCfg
+from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.metrics.terms import PAID, PREFIX, term_of
-from proctor.record.result import TrialResult
+from proctor.record.batch import Metrics
 from proctor.registry import nearest
-from proctor.scoring.protocol import Remark, Score, Scoring
+from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns
+from proctor.scoring.protocol import Remark, ScoringOptions
 from proctor.suites.soccer.scoring.presets import FAMILIES, PRESETS, check_preset, preset_table
 
 STEPS = "steps"
 
 
-class TerminalOptions(Frozen):
+class TerminalOptions(ScoringOptions):
     """`scoring.options` of `terminal`."""
 
     preset: str | dict[str, str] | None = None
@@ -41,8 +43,17 @@ class TerminalOptions(Frozen):
     steps: Literal["once", "count"] = "once"
     source: Literal["terms", "evaluation_fn"] = "terms"
     """`evaluation_fn`: the score is what the task's own evaluation function paid on the last step."""
-    targets: dict[str, float] = Field(default_factory=dict)
-    """Metric -> what its mean should come to."""
+
+    @field_validator("preset")
+    @classmethod
+    def _known(cls, preset: str | dict[str, str] | None) -> str | dict[str, str] | None:
+        try:
+            for name in preset.values() if isinstance(preset, dict) else [preset]:
+                if name is not None:
+                    check_preset(name)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return preset
 
     @model_validator(mode="after")
     def check_source(self) -> TerminalOptions:
@@ -68,14 +79,17 @@ class Table:
         return self.preset is not None and not self.changed
 
 
-class TerminalScoring(Scoring):
+class TerminalScoring(ColumnScoring):
     """The weighted sum of the last step's terms. Unbounded, so it has no floor of its own."""
 
     name, version, unit, step_term = "terminal", "1", "reward", STEPS
+    Options = TerminalOptions
+    fields = ("steps_total",)
+    metrics = None
+    options: TerminalOptions
 
     def __init__(self, cfg: ScoringCfg):
         super().__init__(cfg)
-        self.options = _options(cfg.options)
         self.table = cache(self._table)
 
     def _table(self, task: str) -> Table:
@@ -94,54 +108,44 @@ class TerminalScoring(Scoring):
         changed = tuple(term for term, weight in own.items() if official.get(term) != weight)
         return Table({**weights, **last}, full, changed if full else tuple(own))
 
-    def rate(self, result: TrialResult) -> Score:
-        if self.options.source == "evaluation_fn":
-            return Score(self._paid(result))
-        found = self.values(result)
-        total, parts = 0.0, {}
-        for term, weight in self.table(result.trial.task).weights.items():
-            value = found[term]
-            parts[term] = None if value is None else value * weight
-            total = None if total is None or value is None else total + value * weight
-        return Score(total, parts)
-
-    def values(self, result: TrialResult) -> dict[str, float | None]:
-        """The raw value of every weighted term, `steps` included; None where it is not finite. Raises InputError for a
-        weight whose term was not recorded."""
-        task, steps = result.trial.task, self.options.steps
-        found: dict[str, float | None] = {}
-        for term in self.table(task).weights:
-            if term == STEPS:
-                found[term] = 1.0 if steps == "once" else float(result.steps_total)
-            elif PREFIX + term in result.metrics:
-                found[term] = result.metrics[PREFIX + term]
+    def rate_columns(self, trials: TrialColumns) -> Scores:
+        tasks = trials.tasks()
+        total, columns = np.full(len(trials), math.nan), {}
+        named, which = [], np.zeros(len(trials), np.int64)
+        for task in dict.fromkeys(tasks.tolist()):
+            own = np.flatnonzero(tasks == task)
+            if self.options.source == "evaluation_fn":
+                total[own], parts = self._paid(task, own, trials), {}
             else:
-                raise InputError(_unrecorded(term, task, _terms(result.metrics)))
-        return found
+                total[own], parts = self._summed(task, own, trials)
+            for term, values in parts.items():
+                columns.setdefault(term, np.full(len(trials), math.nan))[own] = values
+            which[own] = len(named)
+            named.append(tuple(parts))
+        return Scores(total, Metrics(columns, named, which))
 
-    def _paid(self, result: TrialResult) -> float | None:
-        if PAID not in result.metrics:
+    def _summed(self, task: str, own: np.ndarray, trials: TrialColumns) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The total and the contribution of every weighted term, in the rows of one task. Raises InputError for a
+        weight whose term was not recorded."""
+        total, parts = np.zeros(len(own)), {}
+        for term, weight in self.table(task).weights.items():
+            if term != STEPS and not trials.recorded(PREFIX + term)[own].all():
+                raise InputError(_unrecorded(term, task, _terms(trials.names())))
+            values = self._steps(trials) if term == STEPS else trials.metric(PREFIX + term)
+            parts[term] = values[own] * weight
+            total += parts[term]
+        return total, parts
+
+    def _steps(self, trials: TrialColumns) -> np.ndarray:
+        return np.ones(len(trials)) if self.options.steps == "once" else trials.number("steps_total")
+
+    def _paid(self, task: str, own: np.ndarray, trials: TrialColumns) -> np.ndarray:
+        if not trials.recorded(PAID)[own].all():
             raise InputError(
-                f'the task "{result.trial.task}" recorded no {PAID}: it ran without an evaluation function. Score by '
+                f'the task "{task}" recorded no {PAID}: it ran without an evaluation function. Score by '
                 "weights: --set scoring.options={preset: sai}, or run again with the task's evaluation_fn"
             )
-        return result.metrics[PAID]
-
-    def reweighted(self, weights: Mapping[str, float], recorded: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        if self.options.source == "evaluation_fn":
-            raise InputError(
-                "the run is scored by its own evaluation function, which has no weights; score by terms: "
-                '--set "scoring.options={preset: sai}"'
-            )
-        own = {task: dict(table) for task, table in self.options.task_weights.items()}
-        for term, weight in weights.items():
-            having = [task for task, names in recorded.items() if term == STEPS or PREFIX + term in names]
-            if not having:
-                known = sorted({STEPS, *(term for names in recorded.values() for term in _terms(names))})
-                raise InputError(f'no task recorded a term "{term}"{_meant(term, known)}')
-            for task in having:
-                own.setdefault(task, {})[term] = weight
-        return {**self.cfg.options, "task_weights": own}
+        return trials.metric(PAID)[own]
 
     def check_tasks(self, tasks: Iterable[str]) -> None:
         tasks, options = list(tasks), self.options
@@ -158,8 +162,22 @@ class TerminalScoring(Scoring):
     def term_weights(self, task: str) -> Mapping[str, float]:
         return {} if self.options.source == "evaluation_fn" else self.table(task).weights
 
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "options": self.options.model_dump(mode="json")}
+    def reweighted(self, weights: Mapping[str, float], recorded: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        options = self.options
+        if options.source == "evaluation_fn":
+            raise InputError(
+                "the run is scored by its own evaluation function, which has no weights; score by terms: "
+                '--set "scoring.options={preset: sai}"'
+            )
+        own = {task: dict(table) for task, table in options.task_weights.items()}
+        for term, weight in weights.items():
+            having = [task for task, names in recorded.items() if term == STEPS or PREFIX + term in names]
+            if not having:
+                known = sorted({STEPS, *(term for names in recorded.values() for term in _terms(names))})
+                raise InputError(f'no task recorded a term "{term}"{_meant(term, known)}')
+            for task in having:
+                own.setdefault(task, {})[term] = weight
+        return {**options.model_dump(mode="json"), "task_weights": own}
 
     def remarks(self, recorded: Mapping[str, Sequence[str]]) -> list[Remark]:
         if self.options.source == "evaluation_fn":
@@ -213,27 +231,3 @@ def _unrecorded(term: str, task: str, known: Sequence[str]) -> str:
 def _meant(term: str, known: Sequence[str]) -> str:
     hint = nearest(term, known)
     return (f'; did you mean "{hint}"?' if hint else "") + f" (recorded: {', '.join(known)})"
-
-
-def _options(options: Mapping[str, Any]) -> TerminalOptions:
-    try:
-        found = TerminalOptions.model_validate(dict(options))
-    except ValidationError as error:
-        raise InputError(_problem(error)) from None
-    for name in found.preset.values() if isinstance(found.preset, dict) else [found.preset]:
-        if name is not None:
-            check_preset(name)
-    return found
-
-
-def _problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    known = list(TerminalOptions.model_fields)
-    key = ".".join(str(part) for part in first["loc"] if not re.fullmatch(r"str|dict\[.*\]", str(part)))
-    if first["type"] == "extra_forbidden":
-        hint = nearest(key, known)
-        meant = f'did you mean "{hint}"? ' if hint else ""
-        return f'the scoring terminal has no option "{key}"; {meant}(known: {", ".join(known)})'
-    if not key:
-        return f"the scoring terminal: {first['msg'].removeprefix('Value error, ')}"
-    return f'the option "{key}" of the scoring is {first["input"]!r}: {first["msg"]}'
