@@ -31,7 +31,7 @@ def test_agents_have_the_scores_of_their_results(tmp_path: Path, mode: str) -> N
         agents=(AgentCfg(name="b", policy="random"), AgentCfg(name="a", policy="random")),
         tasks=(TaskCfg(suite="gymnasium", name="t"), TaskCfg(suite="gymnasium", name="s")),
         n_trials=20,
-        scoring=ScoringCfg(mode=mode, floor=-1.0, jerk_scale_mm_s3=4.0),
+        scoring=ScoringCfg(mode=mode, floor=-1.0, options={"jerk_scale_mm_s3": 4.0} if mode == "ranking_v1" else {}),
     )
     rng = np.random.default_rng(0)
     outcomes = list(Outcome)
