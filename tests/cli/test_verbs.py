@@ -319,11 +319,11 @@ def test_what_is_no_command_is_code_2(tell: Tell, arguments: list[str]) -> None:
 
 def test_run_says_where_the_time_went(tell: Tell, write: Write, tmp_path: Path) -> None:
     said = tell("run", write(), "--quiet")
-    (line,) = [line for line in said.out.splitlines() if line.startswith("time of slots: ")]
-    assert {part.split()[0] for part in line.removeprefix("time of slots: ").split(", ")} == {
+    (line,) = [line for line in said.out.splitlines() if line.startswith("time per slot: ")]
+    assert {part.split()[0] for part in line.removeprefix("time per slot: ").split(", ")} == {
         "environment", "inference", "transfer", "waiting", "recording",
     }  # fmt: skip
     batch = the_run(tmp_path).report()["batch"]["linear"]["act"]
     assert f"mean batch: linear act {batch['rows_per_forward']:.2f} rows" in said.out
     how = (the_run(tmp_path).path / "report.md").read_text().partition("## How it was run")[2]
-    assert f"Time of slots: {line.removeprefix('time of slots: ')}." in how
+    assert f"Time of slots: {line.removeprefix('time per slot: ')}." in how

@@ -149,7 +149,7 @@ def _where_time_went(context: ReportContext) -> Iterator[str]:
     from proctor.report.sections.timing import batch_words, time_words
 
     if words := time_words(context.spent):
-        yield f"time of slots: {words}"
+        yield f"time per slot: {words}"
     for agent, words in batch_words(context.batch):
         yield f"mean batch: {agent} {words}"
 
