@@ -65,9 +65,7 @@ def test_outputs_agree_up_to_times_dates_and_paths() -> None:
     assert agree(shown, printed)
     assert not agree(shown.replace("90 of 90", "89 of 90"), printed)
     assert not agree(shown.replace("...\n", ""), printed)
-    assert presentable(printed, "x\n...\nx\n", Path("/nowhere")) == (
-        "run 20260101-120000 took 12 min 4 s\n...\n90 of 90 trials done\n"
-    )
+    assert presentable(printed, "x\n...\nx\n") == ("run 20260101-120000 took 12 min 4 s\n...\n90 of 90 trials done\n")
 
 
 def test_public_names_in_python_blocks_exist() -> None:

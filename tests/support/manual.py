@@ -131,10 +131,10 @@ def agree(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, "".join(line + "\n" for line in comparable(printed))) is not None
 
 
-def presentable(printed: str, shown: str, folder: Path) -> str:
-    """`printed` as a page shows it: without progress and this machine's paths. Where `shown` leaves a gap between
+def presentable(printed: str, shown: str) -> str:
+    """`printed` as a page shows it: without progress and the day. Where `shown` leaves a gap between
     a head and a tail, so many lines of head and tail are kept."""
-    text = re.sub(r"\d{8}-\d{6}", "20260101-120000", printed.replace(str(folder.resolve()), "/home/me"))
+    text = re.sub(r"\d{8}-\d{6}", "20260101-120000", printed)
     lines = [line.rstrip() for line in text.splitlines() if not _PROGRESS.match(line)]
     lines = "\n".join(lines).strip("\n").splitlines()
     old = shown.splitlines()
