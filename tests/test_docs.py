@@ -141,7 +141,7 @@ def keys_by_page() -> dict[str, set[str]]:
     from proctor.policies.options import ActionScaleCfg, NormalizeCfg
     from proctor.record.episode import Outcome
     from proctor.registry import LOADERS, METRICS, SCORINGS
-    from proctor.report.formats.tables import FIXED
+    from proctor.report.formats.tables import COMMON
     from proctor.suites.crafter.options import CrafterOptions
     from proctor.suites.goals.config import AblationCfg, BandsCfg, GoalsCfg, SelectionCfg
     from proctor.suites.gymnasium.options import GymnasiumOptions, SuccessCfg, VectorCfg
@@ -163,7 +163,7 @@ def keys_by_page() -> dict[str, set[str]]:
         "crafter.md": _fields(CrafterOptions),
         "tracking.md": _fields(*tracking),
         "engine.md": {outcome.value for outcome in Outcome},
-        "runs.md": set(FIXED),
+        "runs.md": set(COMMON),
         "scoring.md": {name for name in METRICS.names() if not name.endswith("force_norm_mean")}
         | set(SCORINGS.names()),
     }

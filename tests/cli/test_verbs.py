@@ -326,4 +326,4 @@ def test_run_says_where_the_time_went(tell: Tell, write: Write, tmp_path: Path) 
     batch = the_run(tmp_path).report()["batch"]["linear"]["act"]
     assert f"mean batch: linear act {batch['rows_per_forward']:.2f} rows" in said.out
     how = (the_run(tmp_path).path / "report.md").read_text().partition("## How it was run")[2]
-    assert f"Time of slots: {line.removeprefix('time per slot: ')}." in how
+    assert f"Time per slot: {line.removeprefix('time per slot: ')}." in how

@@ -15,7 +15,7 @@ from proctor.report.build.rivals import trainings
 from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
 from proctor.report.formats.markdown import to_markdown
-from proctor.report.sections.results import letters_of
+from proctor.report.sections.ranking import letters_of
 
 
 def report_of(run):

@@ -25,6 +25,7 @@ from proctor.config.overrides import override
 from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.plain import plain
 from proctor.config.problems import Problems, did_you_mean, shown
+from proctor.config.reporting import check_report
 from proctor.config.shorthands import expand_shorthands
 from proctor.config.stopping import resolve_stop
 from proctor.config.tasks import resolve_tasks
@@ -136,6 +137,7 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     config = validate(EvalConfig, resolved, (), problems)
     if config is not None and not problems:
         _check_scored_tasks(config, problems)
+        check_report(config, problems)
         config = resolve_stop(config, problems)
     problems.raise_any()
     assert config is not None

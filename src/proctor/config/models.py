@@ -171,6 +171,15 @@ class LoggerCfg(Frozen):
     options: dict[str, Any] = Field(default_factory=dict)
 
 
+class ReportCfg(Frozen):
+    """What is in the report of a run, and which files it is written to."""
+
+    sections: tuple[str, ...] | None = None
+    """Names of registered sections; None: all that apply to the run."""
+    formats: tuple[str, ...] | None = None
+    """Names of registered formats; `json` is written in any case. None: all that are written by default."""
+
+
 class EvalConfig(Frozen):
     """A whole examination."""
 
@@ -189,6 +198,7 @@ class EvalConfig(Frozen):
     limits: LimitsCfg = LimitsCfg()
     stop_when: StopCfg | None = None
     loggers: tuple[LoggerCfg, ...] = ()
+    report: ReportCfg = ReportCfg()
 
     def agent(self, name: str) -> AgentCfg:
         return next(a for a in self.agents if a.name == name)

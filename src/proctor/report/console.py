@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from proctor.report import text
 from proctor.report.model import Report
-from proctor.report.sections.results import letters_of
+from proctor.report.sections.ranking import letters_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,7 +40,7 @@ def ranked_table(report: Report) -> Table:
 
 
 def _caption(report: Report, level: str) -> str:
-    told = "; agents that share a letter are not told apart" if letters_of(report) else ""
+    told = "; agents that share a letter are not significantly different" if letters_of(report) else ""
     return f"[…]: {level} interval{told}"
 
 

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from proctor.metrics import MetricInfo
+from proctor.report.section import Column, Shown
 from proctor.stats import Interval, Profile
-from proctor.suites.endovascular.report.model import Passage
 from proctor.verdict.comparison import Comparison
 from proctor.verdict.stopping import Stop
 
@@ -140,11 +138,12 @@ class AgentReport:
 
     agent: str
     policy: str
-    tool: str | None
     checkpoint: str | None
     rank: int | None
     overall: Summary
     cells: tuple[Cell, ...]
+    texts: Mapping[str, str | None] = field(default_factory=dict)
+    """What sections have to say of it in columns of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +193,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class CaseTable:
-    """The cases of one agent on one task, worst first by `order`: a metric, or "score"."""
+    """The cases of one agent on one task, worst first by `order`: a metric of which less is better, or "score".
+    Metrics in `shares` are shown as percentages."""
 
     agent: str
     task: str
     order: str
     cases: tuple[Case, ...]
+    shares: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,23 +220,6 @@ class TargetResult:
     n_scored: int
     met: bool
     clear: bool
-
-
-@dataclass(frozen=True)
-class JointErrors:
-    """Absolute joint error of one recorded episode over time: `errors` (joints, bins) in rad, means over bins of
-    equal length. `duration` and `first_fall` (None where the agent never fell) are in `unit`: seconds, or frames of an
-    environment without a clock."""
-
-    agent: str
-    task: str
-    case: str
-    npz: str
-    joints: tuple[str, ...]
-    errors: np.ndarray
-    duration: float
-    first_fall: float | None
-    unit: Literal["s", "frames"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,12 +287,18 @@ class Report:
     targets: tuple[TargetResult, ...] = ()
     cases: tuple[CaseTable, ...] = ()
     """For tasks whose trials name their case; in the order of agents and tasks."""
-    joint_errors: tuple[JointErrors, ...] = ()
-    """Of the worst cases of motion tracking, as far as their records are there."""
-    passages: tuple[Passage, ...] = ()
-    """Of the first trials of navigation in vessels, as far as their records are there."""
     comparison: Comparison | None = None
     """None with fewer than two agents that have scored trials."""
     profiles: tuple[AgentProfile, ...] = ()
     trainings: tuple[Training, ...] = ()
     extremes: tuple[Extreme, ...] = ()
+    sections: tuple[Shown, ...] = ()
+    """Those that the config asks for, of all that apply to the run, in the order of the page."""
+    columns: tuple[Column, ...] = ()
+    """What all sections that apply to the run add to the table of trials."""
+    agent_columns: tuple[Column, ...] = ()
+    """What they add to the table of agents."""
+
+    def data(self, key: str) -> Any:
+        """What the section of this key read from the run folder; None where it is not in the report."""
+        return next((shown.data for shown in self.sections if shown.section.key == key), None)

@@ -98,3 +98,28 @@ def trials_each(config: Mapping[str, Any]) -> str:
     counts = [task["n_trials"] or config["n_trials"] for task in config["tasks"]]
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def value_words(value: float | None, interval: Interval | None = None) -> str:
+    """A value with the decimals that its interval justifies."""
+    words = fixed(value, interval)
+    rounded_away = words.startswith("-") and not words.strip("-0.,")
+    return words.removeprefix("-") if rounded_away else words.replace("-", "−")
+
+
+def tick_words(value: float) -> str:
+    return f"{value:g}".replace("-", "−")
+
+
+def span_words(interval: Interval | None) -> str:
+    """The ends of an interval; a dash without one."""
+    if interval is None:
+        return NONE
+    return f"{value_words(interval.low, interval)} to {value_words(interval.high, interval)}"
+
+
+def signed(value: float) -> str:
+    """A contribution with its sign: two decimals, or two digits where these would hide it."""
+    size = abs(value)
+    words = f"{size:.2f}" if size == 0 or 0.005 <= size < 100 else number(size, 2)
+    return words if size == 0 else f"{'+' if value > 0 else '−'}{words}"

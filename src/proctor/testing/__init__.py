@@ -16,7 +16,16 @@ does not hold raises AssertionError with a sentence that says what was found.
 
 from proctor.testing.batch_env import BatchEnvConformance
 from proctor.testing.env import EnvConformance
+from proctor.testing.format import FormatConformance
 from proctor.testing.metric import MetricConformance
 from proctor.testing.policy import PolicyConformance
+from proctor.testing.section import SectionConformance
 
-__all__ = ["BatchEnvConformance", "EnvConformance", "MetricConformance", "PolicyConformance"]
+__all__ = [
+    "BatchEnvConformance",
+    "EnvConformance",
+    "FormatConformance",
+    "MetricConformance",
+    "PolicyConformance",
+    "SectionConformance",
+]

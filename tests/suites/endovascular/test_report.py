@@ -12,10 +12,22 @@ import pytest
 from vessel_runs import DT_S, VesselRun, make_vessel_run, passage_arrays
 
 from proctor import config_from_dict, run_evaluation
+from proctor.config.models import ReportCfg
 from proctor.record.npz import write_npz
 from proctor.suites.endovascular.report.records import AGENTS, PICTURES, RECORDS, TASKS
 
 FILES = ("report.html", "report.json", "report.md", "report.csv", "summary.csv")
+KNOWN = """
+agent tool checkpoint trial seed success steps_total steps_to_success episode_reward path_ratio_last
+trajectory_length_last avg_translation_speed_last tip_speed_max_mm_s tip_speed_mean_mm_s wall_time_s
+sim_time_s wall_lcp_max_abs_max wall_lcp_sum_abs_mean wall_wire_force_norm_max
+wall_wire_force_norm_mean wall_collision_force_norm_max wall_collision_force_norm_mean
+wall_force_max score score_success score_efficiency score_safety score_smoothness npz_path
+""".split()  # noqa: SIM905
+KNOWN_OF_AGENTS = """
+agent tool checkpoint n_trials success_rate score_mean score_std steps_total_mean steps_to_success_mean
+tip_speed_max_mean_mm_s wall_force_max_mean
+""".split()  # noqa: SIM905
 SCENE = ("vessel_pos3d", "vessel_radius", "vessel_branch", "target_pos3d", "target_threshold_mm", "force_unit")
 FORCES = ("wall_lcp_max_abs", "wall_lcp_sum_abs", "wall_wire_force_norm", "wall_collision_force_norm")
 
@@ -25,14 +37,36 @@ def run(tmp_path: Path) -> VesselRun:
     return make_vessel_run(tmp_path / "run", ["steady", "blind"], 3)
 
 
+def test_the_columns_that_other_programs_know_are_first_and_in_their_order(run: VesselRun) -> None:
+    run.report()
+    summary, agents = ((run.folder / name).read_text().splitlines()[0].split(";") for name in FILES[3:][::-1])
+    assert summary[: len(KNOWN) + 4] == [*KNOWN, "task", "outcome", "attempts", "case"]
+    assert agents[: len(KNOWN_OF_AGENTS)] == KNOWN_OF_AGENTS
+    data = json.loads((run.folder / "report.json").read_text())
+    assert list(data)[:7] == ["name", "generated_at", "scoring", "n_trials", "agents", "summary_csv", "trials_dir"]
+    assert list(data["agents"][0])[: len(KNOWN_OF_AGENTS)] == KNOWN_OF_AGENTS
+    assert data["agents"][0]["wall_force_max_mean"] == pytest.approx(0.11)
+
+
+@pytest.mark.parametrize("chosen", [(), ("ranking",)])
+def test_the_columns_do_not_depend_on_the_sections_that_are_shown(run: VesselRun, chosen: tuple[str, ...]) -> None:
+    cfg = run.cfg.model_copy(update={"report": ReportCfg(sections=chosen)})
+    VesselRun(run.folder, cfg, run.results).report()
+    assert (run.folder / "summary.csv").read_text().splitlines()[0].split(";")[: len(KNOWN)] == KNOWN
+    assert not (run.folder / "pictures").exists()
+    assert 'id="vessels"' not in run.page()
+
+
 def test_every_agent_and_seed_has_a_picture(run: VesselRun) -> None:
     report = run.report()
-    assert [(p.agent, p.index) for p in report.passages] == [(a, i) for a in ("steady", "blind") for i in range(3)]
+    assert [(p.agent, p.index) for p in report.data("vessels")] == [
+        (a, i) for a in ("steady", "blind") for i in range(3)
+    ]
     page = run.page()
     assert page.count('<figure class="passage">') == 6
     assert page.count('<figure class="passage force">') == 2
     assert page.count("by inserted length (mm)") == 2
-    assert page.count(f'<g id="{report.passages[0].vessel.key}">') == 1  # type: ignore[union-attr]
+    assert page.count(f'<g id="{report.data("vessels")[0].vessel.key}">') == 1  # type: ignore[union-attr]
     assert 'href="pictures/0_0_trial0000_seed123.png"' in page
     assert "steady, seed 123: reached after 4.00\N{NO-BREAK SPACE}s, peak 0.100\N{NO-BREAK SPACE}N" in page
     assert sorted(path.name for path in (run.folder / "pictures").iterdir()) == sorted(
@@ -41,7 +75,7 @@ def test_every_agent_and_seed_has_a_picture(run: VesselRun) -> None:
 
 
 def test_the_largest_force_is_that_of_the_metric_and_knows_its_place(run: VesselRun) -> None:
-    for result, passage in zip(run.results, run.report().passages, strict=True):
+    for result, passage in zip(run.results, run.report().data("vessels"), strict=True):
         assert passage.peak is not None
         assert passage.peak.force == result.metrics["wall_force_max"]
         assert passage.peak.time == pytest.approx((result.steps_total // 2 + 1) * DT_S)
@@ -92,7 +126,7 @@ def test_runs_of_other_kinds_open_no_record(run: VesselRun, monkeypatch: pytest.
 
     monkeypatch.setattr(vessel_records.np, "load", refuse)
     others = [dataclasses.replace(r, metrics={"action_abs_max": 1.0}) for r in run.results]
-    assert VesselRun(run.folder, run.cfg, others).report().passages == ()
+    assert VesselRun(run.folder, run.cfg, others).report().data("vessels") == ()
 
 
 @pytest.mark.parametrize(
@@ -118,10 +152,10 @@ def test_forces_that_are_nan_throughout_are_not_measured(tmp_path: Path) -> None
     run = make_vessel_run(tmp_path / "run", ["a"], 1)
     arrays = passage_arrays(True, 40, 0.1)
     write_npz(run.folder / str(run.results[0].npz), {**arrays, **{name: np.full(40, np.nan) for name in FORCES}})
-    assert run.report().passages[0].force is None
+    assert run.report().data("vessels")[0].force is None
     one = {**arrays, **{name: np.full(40, np.nan) for name in FORCES[2:]}}
     write_npz(run.folder / str(run.results[0].npz), one)
-    peak = run.report().passages[0].peak
+    peak = run.report().data("vessels")[0].peak
     assert peak is not None
     assert peak.force == pytest.approx(0.2)
 
@@ -138,13 +172,13 @@ def test_forces_that_are_nan_throughout_are_not_measured(tmp_path: Path) -> None
 def test_a_record_without_a_path_is_passed_over(tmp_path: Path, odd: dict[str, np.ndarray]) -> None:
     run = make_vessel_run(tmp_path / "run", ["a", "b"], 1)
     write_npz(run.folder / str(run.results[0].npz), {**passage_arrays(True, 40, 0.1), **odd})
-    assert [p.agent for p in run.report().passages] == ["b"]
+    assert [p.agent for p in run.report().data("vessels")] == ["b"]
 
 
 def test_records_that_are_gone_or_broken_leave_a_gap(run: VesselRun) -> None:
     (run.folder / str(run.results[0].npz)).unlink()
     (run.folder / str(run.results[4].npz)).write_bytes(b"not a record")
-    assert [(p.agent, p.index) for p in run.report().passages] == [
+    assert [(p.agent, p.index) for p in run.report().data("vessels")] == [
         ("steady", 1),
         ("steady", 2),
         ("blind", 0),
@@ -159,14 +193,14 @@ def test_records_that_are_gone_or_broken_leave_a_gap(run: VesselRun) -> None:
 def test_odd_constants_are_left_out(tmp_path: Path, odd: dict[str, np.ndarray]) -> None:
     run = make_vessel_run(tmp_path / "run", ["a"], 1)
     write_npz(run.folder / str(run.results[0].npz), {**passage_arrays(True, 40, 0.1), **odd})
-    (passage,) = run.report().passages
+    (passage,) = run.report().data("vessels")
     assert passage.vessel is None or passage.wire is None
 
 
 def test_a_hundred_trials_do_not_give_a_hundred_pictures(tmp_path: Path) -> None:
     run = make_vessel_run(tmp_path / "run", ["a", "b"], 100)
     report = run.report()
-    assert len(report.passages) == 16
+    assert len(report.data("vessels")) == 16
     assert run.page().count('<figure class="passage">') == 8 == len(list((run.folder / "pictures").iterdir()))
     assert "4 of 100 trials are shown" in run.page()
     assert len(run.page()) < 400_000
@@ -176,10 +210,10 @@ def test_many_agents_and_tasks_share_what_there_is(tmp_path: Path) -> None:
     names = [f"agent {i}" for i in range(9)]
     run = make_vessel_run(tmp_path / "run", names, 2, tasks=[f"arch {i}" for i in range(6)])
     report = run.report()
-    assert len({p.agent for p in report.passages}) == AGENTS
-    assert len({p.task for p in report.passages}) == TASKS
-    assert len(report.passages) <= RECORDS
-    assert sum(p.pictured for p in report.passages) <= PICTURES
+    assert len({p.agent for p in report.data("vessels")}) == AGENTS
+    assert len({p.task for p in report.data("vessels")}) == TASKS
+    assert len(report.data("vessels")) <= RECORDS
+    assert sum(p.pictured for p in report.data("vessels")) <= PICTURES
     assert "and 6 of 9 agents are shown" in run.page()
 
 

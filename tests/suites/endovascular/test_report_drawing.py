@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.report.draw.palette import STEPS
+from proctor.report.draw.png import png
 from proctor.suites.endovascular.report.curves import axes_of, upwards
 from proctor.suites.endovascular.report.drawing import (
     Frame,
@@ -30,7 +31,7 @@ from proctor.suites.endovascular.report.drawing import (
     vessel_group,
 )
 from proctor.suites.endovascular.report.model import Passage, Peak, Vessel
-from proctor.suites.endovascular.report.png import HEIGHT_PX, cover, drawn, look_of, pixels, png
+from proctor.suites.endovascular.report.pictures import HEIGHT_PX, cover, drawn, look_of, pixels
 from proctor.suites.endovascular.report.records import largest_since
 
 VESSEL = Vessel(np.array([[0.0, 0], [0, 50], [0, 100], [0, 50], [30, 80]]), np.array([8.0, 8, 8, 3, 3]), (0, 3))

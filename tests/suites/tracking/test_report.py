@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from report_runs import make_run
 from tracking_episodes import JOINTS
 from tracking_runs import CONTEXT, MOTIONS, TrackingRun, make_tracking_run
 
 from proctor.report import Report, build_report
+from proctor.report.draw.svg import runs
 from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
 from proctor.report.formats.markdown import to_markdown
 from proctor.suites.tracking.report.joint_errors import MAPS, binned, read_joint_errors
-from proctor.suites.tracking.report.section import runs, thinned
+from proctor.suites.tracking.report.section import thinned
 
 TARGETS = {"emd": 0.75, "upright_share": 0.9}
 
@@ -156,8 +156,8 @@ def test_any_suite_with_cases_has_a_table_ordered_by_score(tracked: TrackingRun)
     assert read_joint_errors(tracked.folder, found.cases) == ()
 
 
-def test_runs_without_cases_have_none_of_it(build: Callable[..., Any]) -> None:
-    run = build(["a", "b"], ["reach"], 5)
+def test_runs_without_cases_have_none_of_it() -> None:
+    run = make_run(["a", "b"], ["reach"], 5)
     found = build_report(run.cfg, run.results, run.context)
     page, data = to_html(found), to_json(found)
     assert not {"targets", "cases", "joint_errors"} & set(data)
@@ -186,15 +186,15 @@ def test_records_that_are_gone_or_broken_are_passed_over(tracked: TrackingRun) -
     worst = [case.npz for case in tables[-1].cases]
     (tracked.folder / str(worst[0])).unlink()
     (tracked.folder / str(worst[1])).write_bytes(b"not a record")
-    found = [errors for errors in tracked.report().joint_errors if errors.agent == "hold"]
+    found = [errors for errors in tracked.report().data("tracking") if errors.agent == "hold"]
     assert [errors.npz for errors in found] == worst[2:4]
 
 
 def test_maps_are_bounded_and_shared_among_agents(tmp_path: Path) -> None:
     few = make_tracking_run(tmp_path / "few", {"a": 0.1, "b": 0.2}).report()
-    assert [errors.agent for errors in few.joint_errors] == ["a"] * 3 + ["b"] * 3
+    assert [errors.agent for errors in few.data("tracking")] == ["a"] * 3 + ["b"] * 3
     many = make_tracking_run(tmp_path / "many", {f"agent {i}": 0.1 * i for i in range(8)}).report()
-    assert len({errors.agent for errors in many.joint_errors}) == len(many.joint_errors) == MAPS
+    assert len({errors.agent for errors in many.data("tracking")}) == len(many.data("tracking")) == MAPS
 
 
 def test_thinning_keeps_the_ends_and_runs_cover_everything() -> None:

@@ -19,14 +19,13 @@ from proctor.record.batch import batched
 from proctor.record.result import TrialResult
 from proctor.report import model
 from proctor.report.build.accumulate import CellColumns, Columns
-from proctor.report.build.cases import case_tables
-from proctor.report.sections.extremes import extreme_trials
+from proctor.report.build.cases import case_layout, case_tables
+from proctor.report.build.extremes import extreme_trials
 from proctor.report.build.findings import find, verdict
 from proctor.report.build.rivals import compare_agents, score_profiles, trainings
-from proctor.suites.endovascular.report.simulators import force_findings, simulated_by
 from proctor.report.build.stops import stop_findings
 from proctor.report.build.targets import target_results
-from proctor.suites.tracking.report.section import tracking_findings
+from proctor.report.section import Section, Shown, attempt, sections_of
 from proctor.scoring import Scoring, make_scoring
 from proctor.stats import Interval, bootstrap_mean, rate_bounds, student_t, wilson
 
@@ -152,9 +151,10 @@ def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -
     """The report of these columns."""
     scoring = make_scoring(cfg.scoring, context.base)
     infos, trouble = _metric_infos(cfg, context)
+    sections, unloaded = sections_of(cfg)
     estimator = _Estimator(cfg, context, scoring, infos)
-    agents = _ranked([_agent(estimator, columns, agent) for agent in cfg.agents])
-    tasks = tuple(_task(estimator, columns, task) for task in cfg.tasks)
+    agents = _ranked([_agent(estimator, columns, agent, sections) for agent in cfg.agents])
+    cells = [columns.cells[agent.agent, task.name] for agent in agents for task in cfg.tasks]
     seen = {name for agent in agents for name, m in agent.overall.metrics.items() if m.n}
     draft = model.Report(
         name=cfg.name,
@@ -166,27 +166,50 @@ def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -
         findings=(),
         scoring=_scoring_info(scoring),
         agents=agents,
-        tasks=tasks,
+        tasks=tuple(_task(estimator, columns, task) for task in cfg.tasks),
         metrics=tuple(infos.get(name) or _unlisted(name) for name in sorted(seen)),
         causes=columns.causes(),
         config=cfg.model_dump(mode="json"),
         context=context,
         targets=target_results(cfg.scoring.targets, agents, infos),
-        cases=case_tables([columns.cells[agent.agent, task.name] for agent in agents for task in cfg.tasks], estimator),
+        cases=case_tables(cells, estimator, {t.name: case_layout(sections, t.suite) for t in cfg.tasks}),
         comparison=compare_agents(columns, cfg, context),
         profiles=score_profiles(columns, cfg, [agent.agent for agent in agents], context),
         trainings=trainings([agent.name for agent in cfg.agents]),
         extremes=extreme_trials(columns, [agent.agent for agent in agents]),
+        sections=tuple(Shown(s) for s in sections if cfg.report.sections is None or s.key in cfg.report.sections),
+        columns=tuple(column for section in sections for column in section.columns),
+        agent_columns=tuple(column for section in sections for column in section.agent_columns),
     )
+    said, failed = _said(draft, sections)
+    words = [*unloaded, *failed]
     findings = (
-        *force_findings(draft, cfg.tasks),
-        *tracking_findings(draft),
+        *said,
         *find(draft),
         *_remarks(draft, scoring),
         *stop_findings(draft),
         *trouble,
+        *(model.Finding("caution", sentence) for sentence in words),
     )
-    return replace(draft, verdict=simulated_by(cfg.tasks) + verdict(draft), findings=findings)
+    return replace(draft, verdict=_opening(draft, sections) + verdict(draft), findings=findings)
+
+
+def _said(draft: model.Report, sections: Sequence[Section]) -> tuple[list[model.Finding], list[str]]:
+    """What the sections find, and a sentence for each that failed at it."""
+    found: list[model.Finding] = []
+    failed = []
+    for section in sections:
+        said, problem = attempt(section, lambda section=section: list(section.findings(draft)))
+        found += said or []
+        if problem is not None:
+            failed.append(f'The report section "{section.key}" failed to say what it finds: {problem}.')
+    return found, failed
+
+
+def _opening(draft: model.Report, sections: Sequence[Section]) -> str:
+    """The sentences that sections open the verdict with, each with a blank behind it."""
+    said = [attempt(section, lambda section=section: section.opening(draft))[0] for section in sections]
+    return "".join(f"{sentence} " for sentence in said if sentence)
 
 
 def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:
@@ -194,26 +217,25 @@ def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:
     return whole if context.planned is None else context.planned
 
 
-def _agent(estimator: _Estimator, columns: Columns, agent: AgentCfg) -> model.AgentReport:
+def _agent(
+    estimator: _Estimator, columns: Columns, agent: AgentCfg, sections: Sequence[Section]
+) -> model.AgentReport:
     own = [columns.cells[agent.name, task.name] for task in estimator.cfg.tasks]
     cells = tuple(model.Cell(c.agent, c.task, estimator.summary([c]), tuple(c.marks)) for c in own)
     return model.AgentReport(
         agent=agent.name,
         policy=agent.policy,
-        tool=tool_name(estimator.cfg, agent),
         checkpoint=agent.checkpoint,
         rank=None,
         overall=cells[0].summary if len(cells) == 1 else estimator.summary(own),
         cells=cells,
+        texts={
+            column.name: attempt(section, lambda of=column.of_agent: of(estimator.cfg, agent))[0]
+            for section in sections
+            for column in (*section.columns, *section.agent_columns)
+            if column.of_agent is not None
+        },
     )
-
-
-def tool_name(cfg: EvalConfig, agent: AgentCfg) -> str | None:
-    """What the agent works with: its own tool, else the one that all tasks have; "custom" where it has no name."""
-    tools = [task.for_agent(agent).options.get("tool") for task in cfg.tasks]
-    if any(tool is None or tool != tools[0] for tool in tools):
-        return None
-    return tools[0] if isinstance(tools[0], str) else "custom"
 
 
 def _ranked(agents: Sequence[model.AgentReport]) -> tuple[model.AgentReport, ...]:

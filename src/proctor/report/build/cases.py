@@ -4,28 +4,16 @@ first."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from proctor.report.build.accumulate import CaseTrial, CellColumns
 from proctor.report.model import Case, CaseTable, MetricEstimate
+from proctor.report.section import CaseLayout, Section
 
-SHOWN = (
-    "emd",
-    "mpjpe_xpos",
-    "root_pos_error_m",
-    "torso_rot_error_rad",
-    "upright_share",
-    "first_fall_s",
-    "frames_cut",
-)
-"""Metrics that have a column of their own in a table of cases, where they were recorded."""
-
-FIRST = "emd"
-"""The metric that cases are ordered by, where it was recorded; else it is the score."""
-
+BY_SCORE = CaseLayout("score", ())
 
 class Estimate(Protocol):
     """What makes one number of the values of a metric."""
@@ -33,15 +21,24 @@ class Estimate(Protocol):
     def metric(self, name: str, values: np.ndarray) -> MetricEstimate: ...
 
 
-def case_tables(cells: Sequence[CellColumns], estimate: Estimate) -> tuple[CaseTable, ...]:
-    """A table for every cell whose trials name their cases."""
-    return tuple(_table(cell, estimate) for cell in cells if cell.cases)
+def case_layout(sections: Iterable[Section], suite: str) -> CaseLayout | None:
+    """How the cases of a suite's tasks are shown: as the first section of that suite says."""
+    own = (s.case_layout for s in sections if s.case_layout is not None and s.suites is not None and suite in s.suites)
+    return next(own, None)
 
 
-def _table(cell: CellColumns, estimate: Estimate) -> CaseTable:
-    order = FIRST if FIRST in cell.metrics else "score"
-    columns = {name: np.asarray(cell.metrics[name]) for name in SHOWN if name in cell.metrics}
-    badness = columns[FIRST] if order == FIRST else -np.asarray(cell.score)
+def case_tables(
+    cells: Sequence[CellColumns], estimate: Estimate, layouts: Mapping[str, CaseLayout | None]
+) -> tuple[CaseTable, ...]:
+    """A table for every cell whose trials name their cases; `layouts` by task."""
+    return tuple(_table(cell, estimate, layouts[cell.task] or BY_SCORE) for cell in cells if cell.cases)
+
+
+def _table(cell: CellColumns, estimate: Estimate, layout: CaseLayout) -> CaseTable:
+    order = layout.order if layout.order in cell.metrics else "score"
+    shown = dict.fromkeys((layout.order, *layout.shown))
+    columns = {name: np.asarray(cell.metrics[name]) for name in shown if name in cell.metrics}
+    badness = -np.asarray(cell.score) if order == "score" else np.asarray(cell.metrics[order])
     badness = np.where(np.isnan(badness), math.inf, badness)
     score = np.asarray(cell.score)
     cases = [
@@ -57,7 +54,7 @@ def _table(cell: CellColumns, estimate: Estimate) -> CaseTable:
         for rows in [[trial.row for trial in trials]]
     ]
     worst_first = sorted(cases, key=lambda case: (-_mean_badness(cell.cases[case.case], badness), case.case))
-    return CaseTable(cell.agent, cell.task, order, tuple(worst_first))
+    return CaseTable(cell.agent, cell.task, order, tuple(worst_first), layout.shares)
 
 
 def _worst(trials: Sequence[CaseTrial], badness: np.ndarray) -> CaseTrial:

@@ -15,8 +15,10 @@ MOST_PAIRS = 30
 
 
 def standings_table(found: Comparison) -> Table:
-    """Rank, agent, n, success and score, each with the letters of those that are not told apart."""
-    table = empty_table(f"[…]: {text.percent(found.level)} interval; letters: agents that share one are not told apart")
+    """Rank, agent, n, success and score, each with letters."""
+    table = empty_table(
+        f"[…]: {text.percent(found.level)} interval; letters: agents that share one are not significantly different"
+    )
     table.add_column("rank", justify="right")
     table.add_column("agent", overflow="fold")
     for name in ("n", "success", "", "score", "", "unscored"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +10,18 @@ from typing import Any
 from proctor.report import text
 from proctor.report.build import judgement
 from proctor.report.draw.markup import definitions, lead, number, spread, table
-from proctor.report.draw.page import Page, render
+from proctor.report.draw.page import Block, Page, asset, render
+from proctor.report.draw.pipes import escape, more
+from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.draw.svg import esc
 from proctor.report.formats.comparison_json import comparison_keys, gate_keys
-from proctor.report.formats.files import write_text
-from proctor.report.formats.json_file import plain
-from proctor.report.formats.markdown import escape
-from proctor.report.formats.markdown import table as pipe_table
-from proctor.report.sections.differences import difference_bounds, differences
+from proctor.report.formats.files import plain, write_json, write_text
+from proctor.report.sections.differences import differences, differences_markdown
+from proctor.report.sections.ranking import SHARED
 from proctor.verdict.comparison import Comparison, Standing
 from proctor.verdict.gate import Gate
 
-MAX_AGENTS, MAX_PAIRS, MAX_TASKS = 20, 15, 12
+MAX_AGENTS = 20
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,7 @@ class CompareReport:
 
 def write_comparison(folder: Path, report: CompareReport) -> None:
     """The three files, each whole or not at all."""
-    keys = json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_text(folder / "compare.json", keys)
+    write_json(folder / "compare.json", to_json(report))
     write_text(folder / "compare.md", to_markdown(report))
     write_text(folder / "compare.html", to_html(report))
 
@@ -79,15 +77,17 @@ def to_html(report: CompareReport) -> str:
     ]
     if report.failed is not None:
         facts.append(("Gate", '<a href="#gate">failed</a>' if report.failed else '<a href="#gate">passed</a>'))
-    sections = [
-        ("gate", "Gate", _listed([judgement.gate_sentence(gate) for gate in report.gates], report.failed)),
-        ("ranking", "Ranking", _ranking(found)),
-        ("cautions", "Before you use the numbers", _listed(report.cautions, True)),
-        ("differences", "Differences", differences(found)),
-        ("how", "What was compared", definitions(report.runs)),
+    blocks = [
+        Block("gate", "Gate", _listed([judgement.gate_sentence(gate) for gate in report.gates], report.failed)),
+        Block("ranking", "Ranking", _ranking(found)),
+        Block("cautions", "Before you use the numbers", _listed(report.cautions, True)),
+        Block("differences", "Differences", differences(found)),
+        Block("how", "What was compared", definitions(report.runs)),
     ]
     footer = f"Generated {esc(report.generated_at)} by Proctor. The same numbers for programs are in compare.json."
-    page = Page("Comparison", report.name, report.verdict, facts, sections, footer, ("comparison.css",))
+    page = Page(
+        "Comparison", report.name, report.verdict, facts, blocks, footer, (asset("proctor.report", "comparison.css"),)
+    )
     return render(page)
 
 
@@ -100,7 +100,7 @@ def _listed(words: Sequence[str], serious: bool | None) -> str:
 def _ranking(found: Comparison) -> str:
     words = (
         f"By mean {'score' if found.by == 'score' else 'success'} over the tasks that all agents have. Small numbers "
-        f"are {text.percent(found.level)} intervals. Agents that share a letter are not told apart by these trials."
+        f"are {text.percent(found.level)} intervals. {SHARED}"
     )
     header = ["Agent", "n", "Success", "Letters", "Score", "Letters", "Unscored"]
     return lead(words) + table("Agents in rank order", header, [_row(agent) for agent in found.agents], "ranking")
@@ -155,36 +155,5 @@ def ranking_markdown(found: Comparison) -> str:
         ]
         for agent in found.agents[:MAX_AGENTS]
     ]
-    more = _more(len(found.agents) - MAX_AGENTS, "agents")
-    return "## Ranking\n\n" + pipe_table(header, rows, left=2) + more
-
-
-def differences_markdown(found: Comparison) -> str:
-    """The first pairs, as a section; "" without any."""
-    if not found.pairs:
-        return ""
-    level = text.percent(found.level)
-    header = ["difference", "n", "success", f"{level} interval", "p", "score", f"{level} interval", "p"]
-    rows = []
-    for pair in found.pairs[:MAX_PAIRS]:
-        success, score = (judgement.difference_words(own) for own in (pair.success, pair.score))
-        bounds = f" (bounds {difference_bounds(pair.success)})" if pair.success.bounds else ""
-        rows.append(
-            [
-                f"{escape(pair.a)} − {escape(pair.b)}",
-                f"{pair.n_a:,} pairs" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}",
-                success[0],
-                success[1] + bounds,
-                judgement.p_value(pair.success.p_adjusted).replace("<", "&lt;"),
-                score[0],
-                score[1],
-                judgement.p_value(pair.score.p_adjusted).replace("<", "&lt;"),
-            ]
-        )
-    more = _more(len(found.pairs) - MAX_PAIRS, "pairs")
-    words = "p is Holm's over all pairs. Agents that share a letter in the ranking are not told apart."
-    return f"## Differences\n\n{words}\n\n" + pipe_table(header, rows) + more
-
-
-def _more(hidden: int, what: str) -> str:
-    return f"\n\n… and {hidden} more {what} in the HTML file." if hidden > 0 else ""
+    hidden = more(len(found.agents) - MAX_AGENTS, "agent", "the HTML file")
+    return "## Ranking\n\n" + pipe_table(header, rows, left=2) + hidden

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from proctor.report import text
 from proctor.report.draw.svg import esc
+from proctor.report.model import MeanEstimate
 
 NONE = f'<span class="none">{text.NONE}</span>'
 ZERO = '<span class="none">0</span>'
@@ -49,3 +50,11 @@ def number(n: int) -> str:
 def definitions(entries: Mapping[str, str]) -> str:
     items = "".join(f"<div><dt>{esc(key)}</dt><dd>{esc(value)}</dd></div>" for key, value in entries.items())
     return f'<dl class="definitions">{items}</dl>'
+
+
+def mean_with_n(estimate: MeanEstimate) -> str:
+    """A mean with its interval, where there is one, and its own n."""
+    if estimate.mean is None:
+        return NONE
+    span = f"{text.mean_range(estimate)}, " if estimate.interval else ""
+    return f"{text.mean(estimate)} {small(f'{span}n {estimate.n:,}')}"

@@ -5,33 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import NamedTuple
 
 from proctor.report.draw.palette import heat_rules
 from proctor.report.draw.svg import esc, shape_definitions
 
-Section = tuple[str, str, str]
-"""Anchor, title, HTML; without HTML it is left out."""
+
+class Block(NamedTuple):
+    """A part of a page; one without a body is left out."""
+
+    anchor: str
+    title: str
+    body: str
+    """HTML."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """Everything but `sections`, `facts`, `footer` and `styles` is plain text."""
+    """Everything but `blocks`, `facts`, `footer` and `styles` is plain text."""
 
     overline: str
     name: str
     verdict: str
     facts: Sequence[tuple[str, str]]
     """Term and HTML."""
-    sections: Sequence[Section]
+    blocks: Sequence[Block]
     footer: str
     styles: Sequence[str] = ()
-    """Further CSS: names of assets, or rules."""
+    """Further CSS."""
 
 
 def render(page: Page) -> str:
-    shown = [section for section in page.sections if section[2]]
-    links = "".join(f'<li><a href="#{key}">{esc(title)}</a></li>' for key, title, _ in shown)
-    parts = "\n".join(_section(*section) for section in shown)
+    shown = [block for block in page.blocks if block.body]
+    links = "".join(f'<li><a href="#{esc(block.anchor)}">{esc(block.title)}</a></li>' for block in shown)
+    parts = "\n".join(map(_section, shown))
     terms = "".join(f"<div><dt>{esc(name)}</dt><dd>{value}</dd></div>" for name, value in page.facts)
     return f"""<!doctype html>
 <html lang="en">
@@ -63,15 +70,16 @@ def render(page: Page) -> str:
 """
 
 
-def _section(key: str, title: str, body: str) -> str:
-    heading = f'<h2 id="{key}-title">{esc(title)}</h2>'
-    return f'<section id="{key}" aria-labelledby="{key}-title">{heading}\n{body}</section>'
+def _section(block: Block) -> str:
+    key = esc(block.anchor)
+    heading = f'<h2 id="{key}-title">{esc(block.title)}</h2>'
+    return f'<section id="{key}" aria-labelledby="{key}-title">{heading}\n{block.body}</section>'
 
 
 def _style(page: Page) -> str:
-    further = [_asset(style) if style.endswith(".css") else style for style in page.styles]
-    return "\n".join([_asset("report.css"), heat_rules(), *further])
+    return "\n".join([asset("proctor.report", "report.css"), heat_rules(), *page.styles])
 
 
-def _asset(name: str) -> str:
-    return resources.files("proctor.report").joinpath(f"assets/{name}").read_text(encoding="utf-8").strip()
+def asset(package: str, name: str) -> str:
+    """The text of a file in the folder `assets` of a package."""
+    return resources.files(package).joinpath(f"assets/{name}").read_text(encoding="utf-8").strip()

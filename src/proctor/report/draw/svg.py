@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from proctor.stats import Interval
@@ -128,3 +129,12 @@ def stacked(counts: dict[str, int]) -> str:
         )
         at += share
     return f'<svg class="stack" width="100%" height="14" aria-hidden="true">{"".join(parts)}</svg>'
+
+
+def runs(steps: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """(value, start, stop) of every stretch of equal values."""
+    start = 0
+    for i in range(1, len(steps) + 1):
+        if i == len(steps) or steps[i] != steps[start]:
+            yield steps[start], start, i
+            start = i

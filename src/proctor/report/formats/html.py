@@ -1,43 +1,27 @@
-"""`report.html`: one file, no network, no script. Its frame is in `page`, its sections in `sections` and beside it, its
-drawings in `svg` and `charts`."""
+"""`report.html`: one file, no network, no script. Its frame is in `draw.page`, its parts are the sections'."""
 
 from __future__ import annotations
 
-from proctor.report import text
-from proctor.report.draw.page import Page, render
-from proctor.report.draw.palette import fill_rules
-from proctor.report.draw.svg import esc
-from proctor.report.model import Report
-from proctor.report.sections import cases as case_sections
-from proctor.report.sections import evidence
-from proctor.report.sections import results as sections
-from proctor.report.sections import rivals as rival_sections
-from proctor.report.sections.differences import differences
-from proctor.report.sections.extremes import extremes
-from proctor.suites.endovascular.report import section as vessel
-from proctor.suites.endovascular.report.drawing import scale_rules
-from proctor.suites.soccer.report import sections as term_sections
-from proctor.suites.tracking.report import section as tracking
+from pathlib import Path
 
-SECTIONS = (
-    ("ranking", "Ranking", sections.ranking),
-    ("targets", "Targets", case_sections.targets),
-    ("findings", "Findings", sections.findings),
-    ("intervals", "Intervals", sections.intervals),
-    ("differences", "Differences", lambda report: differences(report.comparison)),
-    ("profiles", "Profiles", rival_sections.profiles),
-    ("curves", "Over training", rival_sections.curves),
-    ("tasks", "Agents by task", sections.heat_maps),
-    ("tracking", "Motion tracking", tracking.tracking),
-    ("vessels", "Path and wall force", vessel.vessels),
-    ("cases", "Case by case", case_sections.cases),
-    ("trials", "Every trial", evidence.strips),
-    ("extremes", "Worst and slowest trials", extremes),
-    ("components", "What the score is made of", term_sections.components),
-    ("failures", "How trials ended", evidence.endings),
-    ("metrics", "Metrics", sections.metrics),
-    ("how", "How it was run", evidence.how),
-)
+from proctor.record.columns import Trials
+from proctor.report import text
+from proctor.report.draw.page import Block, Page, render
+from proctor.report.draw.svg import esc
+from proctor.report.formats.base import Format
+from proctor.report.formats.files import write_text
+from proctor.report.model import Report
+from proctor.report.section import Shown
+
+
+class HtmlFormat(Format):
+    """`report.html`."""
+
+    name = "html"
+
+    def write(self, folder: Path, report: Report, trials: Trials) -> list[str]:
+        write_text(folder / "report.html", to_html(report))
+        return ["report.html"]
 
 
 def to_html(report: Report) -> str:
@@ -46,25 +30,28 @@ def to_html(report: Report) -> str:
         f"{esc(report.name)} · generated {esc(report.context.generated_at)} by Proctor.\n"
         "Every number here can be recomputed from the run folder with <code>proctor score</code>."
     )
+    blocks = [_block(report, shown) for shown in report.sections]
     return render(
         Page(
             overline="Examination report",
             name=report.name,
             verdict=report.verdict,
             facts=_facts(report),
-            sections=[(key, title, draw(report)) for key, title, draw in SECTIONS],
+            blocks=[block for block, _ in blocks],
             footer=footer,
-            styles=_styles(report),
+            styles=list(dict.fromkeys(styles for block, styles in blocks if block.body and styles)),
         )
     )
 
 
-def _styles(report: Report) -> list[str]:
-    """What only comparisons, only terms, only targets and cases, and only pictures of vessels need."""
-    terms = ["leaderboard.css"] if term_sections.adds_up(report) else []
-    compared = ["comparison.css"] if terms or report.comparison or report.profiles or report.trainings else []
-    cases = ["tracking.css", fill_rules()] if report.targets or report.cases else []
-    return [*compared, *terms, *cases, *(["vessel.css", scale_rules()] if report.passages else [])]
+def _block(report: Report, shown: Shown) -> tuple[Block, str]:
+    """A section and its CSS; where it failed, a line that says why."""
+    section = shown.section
+    made, problem = shown.made(lambda: (section.html(report, shown.data), section.styles()))
+    body, styles = made or ("", "")
+    if problem is not None:
+        body = f'<p class="failed">This section could not be made: {esc(problem)}</p>\n'
+    return Block(section.key, section.title, body), styles
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
@@ -76,4 +63,6 @@ def _facts(report: Report) -> list[tuple[str, str]]:
         ("Took", text.duration(report.context.duration_s)),
     ]
     cautions = sum(finding.level == "caution" for finding in report.findings)
-    return [*facts, ("Cautions", f'<a href="#findings">{cautions}</a>')] if cautions else facts
+    listed = any(shown.section.key == "findings" for shown in report.sections)
+    count = f'<a href="#findings">{cautions}</a>' if listed else f"{cautions}"
+    return [*facts, ("Cautions", count)] if cautions else facts

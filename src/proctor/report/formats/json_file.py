@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from proctor.record.columns import Trials
 from proctor.report.build.stops import stop_keys
+from proctor.report.formats.base import Format
 from proctor.report.formats.comparison_json import comparison_keys
-from proctor.report.formats.files import write_text
+from proctor.report.formats.files import plain, write_json
 from proctor.report.formats.tables import agent_keys
 from proctor.report.model import (
     AgentReport,
     CaseTable,
-    JointErrors,
     MeanEstimate,
     MetricEstimate,
     RateEstimate,
@@ -26,11 +25,16 @@ from proctor.report.model import (
 )
 from proctor.report.sections import timing
 from proctor.stats import Interval
-from proctor.suites.endovascular.report.model import Passage
 
 
-def write_json(path: Path, report: Report) -> None:
-    write_text(path, json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+class JsonFormat(Format):
+    """`report.json`."""
+
+    name = "json"
+
+    def write(self, folder: Path, report: Report, trials: Trials) -> list[str]:
+        write_json(folder / "report.json", to_json(report))
+        return ["report.json"]
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -48,7 +52,7 @@ def to_json(report: Report) -> dict[str, Any]:
             **report.scoring.settings,
         },
         "n_trials": report.n_trials,
-        "agents": [_agent(agent) for agent in report.agents],
+        "agents": [_agent(report, agent) for agent in report.agents],
         "summary_csv": "summary.csv",
         "trials_dir": "trials",
         "verdict": report.verdict,
@@ -78,16 +82,31 @@ def to_json(report: Report) -> dict[str, Any]:
         "time": timing.time_keys(context.spent),
         "environment": context.environment,
         "config": report.config,
-        **case_keys(report),
+        **_case_keys(report),
         **_rival_keys(report),
         **stop_keys(report),
     }
-    return plain(data)
+    return plain({**data, **_section_keys(report, data)})
 
 
-def _agent(agent: AgentReport) -> dict[str, Any]:
+def _section_keys(report: Report, taken: Collection[str]) -> dict[str, Any]:
+    """The keys of the sections, and which sections failed at theirs."""
+    found: dict[str, Any] = {}
+    failed: dict[str, str] = {}
+    for shown in report.sections:
+        keys, problem = shown.made(lambda shown=shown: dict(shown.section.keys(report, shown.data)))
+        twice = sorted(key for key in keys or () if key in taken or key in found)
+        if twice:
+            keys, problem = None, f"the report has these keys already: {', '.join(twice)}"
+        if problem is not None:
+            failed[shown.section.key] = problem
+        found |= keys or {}
+    return found | ({"failed_sections": failed} if failed else {})
+
+
+def _agent(report: Report, agent: AgentReport) -> dict[str, Any]:
     return {
-        **agent_keys(agent),
+        **agent_keys(report, agent),
         "policy": agent.policy,
         "rank": agent.rank,
         **_summary(agent.overall),
@@ -160,13 +179,11 @@ def _rival_keys(report: Report) -> dict[str, Any]:
     return {key: value for key, value in keys.items() if value}
 
 
-def case_keys(report: Report) -> dict[str, Any]:
-    """Targets, cases and what was read from records, for runs that have them; no keys for others."""
+def _case_keys(report: Report) -> dict[str, Any]:
+    """Targets and cases, for runs that have them; no keys for others."""
     keys = {
         "targets": [{**asdict(result), "interval": _interval(result.interval)} for result in report.targets],
         "cases": [_cases(table) for table in report.cases],
-        "joint_errors": [_joint_errors(errors) for errors in report.joint_errors],
-        "passages": [_passage(passage) for passage in report.passages],
     }
     return {key: value for key, value in keys.items() if value}
 
@@ -184,41 +201,6 @@ def _cases(table: CaseTable) -> dict[str, Any]:
         for case in table.cases
     ]
     return {"agent": table.agent, "task": table.task, "worst_first_by": table.order, "cases": cases}
-
-
-def _joint_errors(errors: JointErrors) -> dict[str, Any]:
-    """Mean and largest error of every joint, the worst first."""
-    means, tops = errors.errors.mean(axis=1).tolist(), errors.errors.max(axis=1).tolist()
-    joints = sorted(zip(errors.joints, means, tops, strict=True), key=lambda joint: (-joint[1], joint[0]))
-    return {
-        "agent": errors.agent,
-        "task": errors.task,
-        "case": errors.case,
-        "npz": errors.npz,
-        "first_fall": errors.first_fall,
-        "duration": errors.duration,
-        "unit": errors.unit,
-        "joints": [{"joint": name, "mean_rad": mean, "max_bin_rad": top} for name, mean, top in joints],
-    }
-
-
-def _passage(passage: Passage) -> dict[str, Any]:
-    peak = passage.peak
-    return {
-        "agent": passage.agent,
-        "task": passage.task,
-        "trial": passage.index,
-        "seed": passage.seed,
-        "outcome": passage.outcome,
-        "duration": passage.duration,
-        "unit": passage.time_unit,
-        "force_max": None if peak is None else peak.force,
-        "force_max_at": None if peak is None else peak.time,
-        "force_unit": passage.force_unit,
-        "npz": passage.npz,
-        "picture": passage.picture,
-        "video": passage.video,
-    }
 
 
 def _mean(estimate: MeanEstimate) -> dict[str, Any]:
@@ -239,17 +221,3 @@ def metric_keys(estimate: MetricEstimate) -> dict[str, Any]:
 
 def _interval(interval: Interval | None) -> list[float] | None:
     return None if interval is None else [interval.low, interval.high]
-
-
-def plain(value: Any) -> Any:
-    """JSON-ready data: mappings and sequences rebuilt, non-finite numbers as null, anything else as its
-    text."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    return str(value)

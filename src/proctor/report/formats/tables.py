@@ -1,31 +1,32 @@
 """The tables that other programs read: `summary.csv` and `trials.parquet` (a row per trial), `report.csv` (a
 row per agent).
 
-CSV is `;`-delimited with blanks for what is not available. The leading columns are a fixed format; further
-ones come after them. The Parquet file has the same rows, typed.
+CSV is `;`-delimited with blanks for what is not available. The leading columns are the common ones of all runs, with
+those that the sections of the run's suites add among them; further ones come after them.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from proctor.record.columns import OUTCOMES, Trials
+from proctor.report.formats.base import Format
 from proctor.report.formats.files import replacing
-from proctor.report.model import AgentReport, MeanEstimate, Report
+from proctor.report.model import AgentReport, Report
+from proctor.report.section import Column
 
+T = TypeVar("T")
 TEXT, WHOLE, REAL = "VARCHAR", "BIGINT", "DOUBLE"
 
-FIXED: dict[str, str] = {
+COMMON: dict[str, str] = {
     "agent": TEXT,
-    "tool": TEXT,
     "checkpoint": TEXT,
     "trial": WHOLE,
     "seed": WHOLE,
@@ -33,25 +34,9 @@ FIXED: dict[str, str] = {
     "steps_total": WHOLE,
     "steps_to_success": WHOLE,
     "episode_reward": REAL,
-    "path_ratio_last": REAL,
-    "trajectory_length_last": REAL,
-    "avg_translation_speed_last": REAL,
-    "tip_speed_max_mm_s": REAL,
-    "tip_speed_mean_mm_s": REAL,
     "wall_time_s": REAL,
     "sim_time_s": REAL,
-    "wall_lcp_max_abs_max": REAL,
-    "wall_lcp_sum_abs_mean": REAL,
-    "wall_wire_force_norm_max": REAL,
-    "wall_wire_force_norm_mean": REAL,
-    "wall_collision_force_norm_max": REAL,
-    "wall_collision_force_norm_mean": REAL,
-    "wall_force_max": REAL,
     "score": REAL,
-    "score_success": REAL,
-    "score_efficiency": REAL,
-    "score_safety": REAL,
-    "score_smoothness": REAL,
     "npz_path": TEXT,
     "task": TEXT,
     "outcome": TEXT,
@@ -62,10 +47,21 @@ FIXED: dict[str, str] = {
     "error": TEXT,
     "after_stop": WHOLE,
 }
-"""Columns of every `summary.csv` and their Parquet types; the format that other programs know ends with
-`npz_path`."""
+"""Columns of every `summary.csv` and their Parquet types."""
 
-METRICS_IN_FIXED = frozenset(list(FIXED)[9:23]) - {"wall_time_s", "sim_time_s"}
+
+def placed(own: Mapping[str, T], further: Iterable[tuple[Column, T]]) -> dict[str, T]:
+    """The entries of a table with further ones, each behind the entry that its column names; those that name the same
+    one keep their order, and those behind an unknown one come last. An entry is never replaced."""
+    after: dict[str, dict[str, T]] = {}
+    for column, value in further:
+        if column.name not in own:
+            after.setdefault(column.after, {}).setdefault(column.name, value)
+    found: dict[str, T] = {}
+    for name, value in own.items():
+        found[name] = value
+        found |= after.pop(name, {})
+    return {**found, **{name: value for left in after.values() for name, value in left.items()}}
 
 
 @dataclass(frozen=True)
@@ -76,41 +72,55 @@ class TrialTable:
     trials: Trials
 
     def columns(self) -> dict[str, str]:
-        """Name to type: the fixed ones, further score components, further metrics in alphabetical order."""
-        parts = [f"score_{name}" for name in self._components() if f"score_{name}" not in FIXED]
-        return {**FIXED, **dict.fromkeys([*parts, *self._metric_columns().values()], REAL)}
+        """Name to type: the common ones with those of the sections among them, further score components, further
+        metrics in alphabetical order."""
+        parts = [f"score_{name}" for name in self._components() if name not in self._placed("component")]
+        return {**self._first(), **dict.fromkeys([*parts, *self._metric_columns().values()], REAL)}
 
     def values(self) -> dict[str, np.ndarray]:
         """A value for every trial and column that is not by agent or task; NaN or None where there is none."""
-        trials, named = self.trials, self._metric_columns()
+        trials = self.trials
         unscored = np.array([not outcome.scored for outcome in OUTCOMES])[trials["outcome"]]
-        found = {name: trials[name] for name in FIXED if name in trials.columns}
+        found = {name: trials[name] for name in COMMON if name in trials.columns}
         found |= {"trial": trials["index"], "npz_path": trials["npz"]}
         found |= {"success": np.where(unscored, np.nan, trials["success"])}
-        found |= {f"score_{name}": column for name, column in trials.components.items()}
-        found |= {named.get(name, name): column for name, column in trials.metrics.items()}
+        components = {name: f"score_{name}" for name in trials.components} | self._placed("component")
+        found |= {components[name]: column for name, column in trials.components.items()}
+        metrics = self._metric_columns() | self._placed("metric")
+        found |= {metrics[name]: column for name, column in trials.metrics.items() if name in metrics}
         return {name: column for name, column in found.items() if name in self.columns()}
 
     def names(self) -> dict[str, tuple[np.ndarray, list[str | None]]]:
         """For columns of few different texts: the place of each trial's text in a list."""
         trials = self.trials
-        agents = {agent.agent: agent for agent in self.report.agents}
+        agents = [self._agents[agent] for agent, _ in trials.pairs]
+        texts = [column.name for column in self.report.columns if column.of_agent is not None]
         return {
-            "agent": (trials["cell"], [agent for agent, _ in trials.pairs]),
-            "tool": (trials["cell"], [agents[agent].tool for agent, _ in trials.pairs]),
-            "checkpoint": (trials["cell"], [agents[agent].checkpoint for agent, _ in trials.pairs]),
+            "agent": (trials["cell"], [agent.agent for agent in agents]),
+            "checkpoint": (trials["cell"], [agent.checkpoint for agent in agents]),
             "task": (trials["cell"], [task for _, task in trials.pairs]),
             "outcome": (trials["outcome"], [outcome.value for outcome in OUTCOMES]),
+            **{name: (trials["cell"], [agent.texts[name] for agent in agents]) for name in texts},
         }
+
+    @property
+    def _agents(self) -> dict[str, AgentReport]:
+        return {agent.agent: agent for agent in self.report.agents}
+
+    def _first(self) -> dict[str, str]:
+        return placed(COMMON, ((c, REAL if c.of_agent is None else TEXT) for c in self.report.columns))
+
+    def _placed(self, source: Literal["metric", "component"]) -> dict[str, str]:
+        """Column by metric or component, of those that a section has found a place for."""
+        return {getattr(c, source): c.name for c in self.report.columns if getattr(c, source) is not None}
 
     def _components(self) -> list[str]:
         return list(dict.fromkeys(name for agent in self.report.agents for name in agent.overall.components))
 
     def _metric_columns(self) -> dict[str, str]:
-        """Column of each metric that has none among the fixed ones; a name taken by another column gets a
-        prefix."""
-        names = {name for agent in self.report.agents for name in agent.overall.metrics} - METRICS_IN_FIXED
-        taken = {*FIXED, *(f"score_{name}" for name in self._components())}
+        """Column of each metric that no section has a place for; a name taken by another column gets a prefix."""
+        names = {name for agent in self.report.agents for name in agent.overall.metrics} - set(self._placed("metric"))
+        taken = {*self._first(), *(f"score_{name}" for name in self._components())}
         return {name: f"metric_{name}" if name in taken else name for name in sorted(names)}
 
 
@@ -127,26 +137,20 @@ def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[str]]) 
         writer.writerows(rows)
 
 
-def write_trials(folder: Path, table: TrialTable) -> None:
-    """Write `summary.csv` and `trials.parquet`, side by side. One thread each: the bytes of the files depend on the
-    rows only."""
+def write_trials(path: Path, table: TrialTable, how: str) -> None:
+    """Write the table of trials as a file of one kind. DuckDB gets one thread: the bytes of the file depend on the rows
+    only."""
+    import duckdb
+
     names, values = table.names(), table.values()
     source = {f"v{i}": column for i, column in enumerate(values.values())}
     source |= {f"n{i}": place + 1 for i, (place, _) in enumerate(names.values())}
     picks = [_pick(name, kind, list(values), list(names)) for name, kind in table.columns().items()]
-    query = f"SELECT {', '.join(picks)} FROM source"
-
-    def write(target: str, how: str) -> None:
-        import duckdb
-
-        with duckdb.connect(":memory:", config={"threads": 1}) as connection, replacing(folder / target) as temporary:
-            connection.register("source", source)
-            for i, (_, texts) in enumerate(names.values()):
-                connection.execute(f"SET VARIABLE n{i} = ?", [texts])
-            connection.execute(f"COPY ({query}) TO {_quoted(str(temporary))} ({how})")
-
-    with ThreadPoolExecutor(2) as threads:
-        list(threads.map(write, ("summary.csv", "trials.parquet"), (CSV, PARQUET)))
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection, replacing(path) as temporary:
+        connection.register("source", source)
+        for i, (_, texts) in enumerate(names.values()):
+            connection.execute(f"SET VARIABLE n{i} = ?", [texts])
+        connection.execute(f"COPY (SELECT {', '.join(picks)} FROM source) TO {_quoted(str(temporary))} ({how})")
 
 
 CSV = "FORMAT csv, DELIM ';', HEADER true, NULL ''"
@@ -174,17 +178,33 @@ def _quoted(words: str) -> str:
     return "'" + words.replace("'", "''") + "'"
 
 
-def write_agents(path: Path, report: Report) -> None:
-    """`report.csv`: the agents in rank order."""
-    rows = [agent_row(agent) for agent in report.agents]
-    write_csv(path, rows[0], ([_text(value) for value in row.values()] for row in rows))
+class CsvFormat(Format):
+    """`summary.csv`, a row per trial, and `report.csv`, a row per agent in rank order."""
+
+    name = "csv"
+
+    def write(self, folder: Path, report: Report, trials: Trials) -> list[str]:
+        write_trials(folder / "summary.csv", TrialTable(report, trials), CSV)
+        rows = [agent_row(report, agent) for agent in report.agents]
+        write_csv(folder / "report.csv", rows[0], ([_text(value) for value in row.values()] for row in rows))
+        return ["summary.csv", "report.csv"]
 
 
-def agent_row(agent: AgentReport) -> dict[str, Any]:
+class ParquetFormat(Format):
+    """`trials.parquet`: the rows of `summary.csv`, typed."""
+
+    name = "parquet"
+
+    def write(self, folder: Path, report: Report, trials: Trials) -> list[str]:
+        write_trials(folder / "trials.parquet", TrialTable(report, trials), PARQUET)
+        return ["trials.parquet"]
+
+
+def agent_row(report: Report, agent: AgentReport) -> dict[str, Any]:
     """The keys that other programs know, then rank, counts, intervals and bounds."""
     all_, success, score = agent.overall, agent.overall.success, agent.overall.score
     return {
-        **agent_keys(agent),
+        **agent_keys(report, agent),
         "rank": agent.rank,
         "n": all_.n,
         "n_unscored": all_.n_unscored,
@@ -198,18 +218,16 @@ def agent_row(agent: AgentReport) -> dict[str, Any]:
         "clipped_steps": all_.clipped_steps,
         "n_recorded": all_.n_recorded,
         "n_distinct": all_.n_distinct,
-        **_component_means(all_.components),
+        **{f"score_{name}_mean": estimate.mean for name, estimate in all_.components.items()},
     }
 
 
-def agent_keys(agent: AgentReport) -> dict[str, Any]:
+def agent_keys(report: Report, agent: AgentReport) -> dict[str, Any]:
     """The keys of an agent in `report.json` and the first columns of `report.csv`, as other programs know
     them."""
     summary = agent.overall
-    speed, force = summary.metrics.get("tip_speed_max_mm_s"), summary.metrics.get("wall_force_max")
-    return {
+    common = {
         "agent": agent.agent,
-        "tool": agent.tool,
         "checkpoint": agent.checkpoint,
         "n_trials": summary.n_trials,
         "success_rate": summary.success.rate,
@@ -217,16 +235,20 @@ def agent_keys(agent: AgentReport) -> dict[str, Any]:
         "score_std": summary.score.std,
         "steps_total_mean": summary.steps_total.mean,
         "steps_to_success_mean": summary.steps_to_success.mean,
-        "tip_speed_max_mean_mm_s": None if speed is None else speed.value,
-        "wall_force_max_mean": None if force is None else force.value,
     }
+    return placed(common, ((column, _agent_value(column, agent)) for column in report.agent_columns))
+
+
+def _agent_value(column: Column, agent: AgentReport) -> Any:
+    if column.of_agent is not None:
+        return agent.texts[column.name]
+    if column.metric is not None:
+        metric = agent.overall.metrics.get(column.metric)
+        return None if metric is None else metric.value
+    component = agent.overall.components.get(str(column.component))
+    return None if component is None else component.mean
 
 
 def _ends(name: str, interval: tuple[float, float] | None) -> dict[str, float | None]:
     low, high = interval or (None, None)
     return {f"{name}_low": low, f"{name}_high": high}
-
-
-def _component_means(components: Any) -> dict[str, float | None]:
-    found: dict[str, MeanEstimate] = dict(components)
-    return {f"score_{name}_mean": estimate.mean for name, estimate in found.items()}

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from proctor.report import text
 from proctor.report.compare.console import empty_table, plain_cells
-from proctor.report.leaderboard.words import episodes_words, span_words, value_words
+from proctor.report.leaderboard.words import episodes_words
+from proctor.report.text import span_words, value_words
 from proctor.verdict.leaderboard import Leaderboard
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ MOST_TASKS = 4
 def ranked_table(board: Leaderboard) -> Table:
     """Rank, agent, score with interval and letters, the first tasks, episodes."""
     hidden = len(board.tasks) - MOST_TASKS
-    more = f"; {hidden} more tasks in leaderboard.md" if hidden > 0 else ""
-    told = "letters: agents that share one are not told apart"
+    more = f"; {text.count(hidden, 'more task')} in leaderboard.md" if hidden > 0 else ""
+    told = "letters: agents that share one are not significantly different"
     table = empty_table(f"[…]: {text.percent(board.level)} interval; {told}{more}")
     table.add_column("rank", justify="right")
     table.add_column("agent", overflow="fold")

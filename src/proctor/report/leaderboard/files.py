@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from proctor.report import text
-from proctor.report.formats.files import write_text
-from proctor.report.formats.json_file import plain
-from proctor.report.formats.markdown import escape
-from proctor.report.formats.markdown import table as pipe_table
+from proctor.report.draw.pipes import escape, more
+from proctor.report.draw.pipes import table as pipe_table
+from proctor.report.formats.files import plain, write_json, write_text
 from proctor.report.formats.tables import write_csv
 from proctor.report.leaderboard.page import to_html, weights_words
-from proctor.report.leaderboard.words import advice_words, episodes_words, signed, span_words, value_words, verdict
+from proctor.report.leaderboard.words import advice_words, episodes_words, verdict
+from proctor.report.text import signed, span_words, value_words
 from proctor.stats import Interval
 from proctor.verdict.leaderboard import Advice, Entry, Gap, Leaderboard, TaskResult
 
@@ -23,8 +22,7 @@ MAX_AGENTS = 20
 
 def write_leaderboard(folder: Path, board: Leaderboard, generated_at: str) -> None:
     """The four files, each whole or not at all."""
-    keys = json.dumps(to_json(board, generated_at), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_text(folder / "leaderboard.json", keys)
+    write_json(folder / "leaderboard.json", to_json(board, generated_at))
     rows = csv_rows(board)
     write_csv(folder / "leaderboard.csv", rows[0], [[_cell(value) for value in row.values()] for row in rows])
     write_text(folder / "leaderboard.md", to_markdown(board, generated_at))
@@ -157,8 +155,9 @@ def _ranking(board: Leaderboard) -> str:
         ]
         for entry in board.entries[:MAX_AGENTS]
     ]
-    words = f"{escape(weights_words(board))} Agents that share a letter are not told apart."
-    return f"## Ranking\n\n{words}\n\n" + pipe_table(header, rows, left=2) + _more(board)
+    words = f"{escape(weights_words(board))} Agents that share a letter are not significantly different."
+    hidden = more(len(board.entries) - MAX_AGENTS, "agent", "the HTML file")
+    return f"## Ranking\n\n{words}\n\n" + pipe_table(header, rows, left=2) + hidden
 
 
 def _terms(board: Leaderboard) -> str:
@@ -180,8 +179,3 @@ def _advices(board: Leaderboard) -> str:
         if entry.advice
     ]
     return "## What would raise a score\n\n" + "\n".join(lines) if lines else ""
-
-
-def _more(board: Leaderboard) -> str:
-    hidden = len(board.entries) - MAX_AGENTS
-    return f"\n\n… and {hidden} more agents in the HTML file." if hidden > 0 else ""

@@ -7,19 +7,11 @@ from collections.abc import Sequence
 from proctor.report import text
 from proctor.report.draw import svg
 from proctor.report.draw.markup import NONE, definitions, lead, number, small, spread, table
-from proctor.report.draw.page import Page, render
+from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import axis_for, esc, interval_row
-from proctor.report.leaderboard.term_bars import term_bars, term_legend
-from proctor.report.leaderboard.words import (
-    advice_words,
-    episodes_words,
-    gap_words,
-    signed,
-    span_words,
-    tick_words,
-    value_words,
-    verdict,
-)
+from proctor.report.draw.term_bars import term_bars, term_legend
+from proctor.report.leaderboard.words import advice_words, episodes_words, gap_words, verdict
+from proctor.report.text import signed, span_words, tick_words, value_words
 from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
 
 GAPS_SHOWN = 60
@@ -33,18 +25,18 @@ def to_html(board: Leaderboard, generated_at: str) -> str:
         ("Episodes", esc(episodes_words(*_episodes(board)))),
         ("Scoring", esc(board.scoring)),
     ]
-    sections = [
-        ("ranking", "Ranking", _ranking(board)),
-        ("cautions", "Before you use the numbers", _listed(board)),
-        ("intervals", "Scores and intervals", _intervals(board)),
-        ("terms", "What each term contributed", _terms(board)),
-        ("advice", "What would raise a score", _advice(board)),
-        ("gaps", "Differences", _gaps(board)),
-        ("how", "What was ranked", definitions(board.runs)),
+    blocks = [
+        Block("ranking", "Ranking", _ranking(board)),
+        Block("cautions", "Before you use the numbers", _listed(board)),
+        Block("intervals", "Scores and intervals", _intervals(board)),
+        Block("terms", "What each term contributed", _terms(board)),
+        Block("advice", "What would raise a score", _advice(board)),
+        Block("gaps", "Differences", _gaps(board)),
+        Block("how", "What was ranked", definitions(board.runs)),
     ]
     footer = f"Generated {esc(generated_at)} by Proctor. The same numbers for programs are in leaderboard.json."
-    styles = ("comparison.css", "leaderboard.css")
-    return render(Page("Leaderboard", board.name, verdict(board), facts, sections, footer, styles))
+    styles = [asset("proctor.report", name) for name in ("comparison.css", "terms.css")]
+    return render(Page("Leaderboard", board.name, verdict(board), facts, blocks, footer, styles))
 
 
 def _episodes(board: Leaderboard) -> tuple[int, int]:
@@ -55,7 +47,7 @@ def _ranking(board: Leaderboard) -> str:
     words = (
         f"{weights_words(board)} Small numbers are {text.percent(board.level)} intervals, in which each "
         "different episode counts once, and numbers of episodes. A rank counts the agents that these trials show to be "
-        "better; agents that share a letter are not told apart."
+        "better; agents that share a letter are not significantly different."
     )
     header = ["Agent", "Score", "Letters", *(esc(task) for task in board.tasks), "Episodes", "Unscored"]
     return lead(words) + table(
@@ -173,14 +165,14 @@ def _gaps(board: Leaderboard) -> str:
         return ""
     words = (
         "Weighted means on the same seeds, the better one first. p is Holm's over all pairs: below "
-        f"{1 - board.level:.2g} the two are told apart."
+        f"{1 - board.level:.2g} the two are significantly different."
     )
     shown = board.gaps[:GAPS_SHOWN]
     rows = [
         [
             f"{esc(gap.a)} − {esc(gap.b)}",
             esc(gap_words(gap, board.level)),
-            "told apart" if gap.apart else "not told apart",
+            "significant" if gap.apart else "not significant",
         ]
         for gap in shown
     ]

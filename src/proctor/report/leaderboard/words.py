@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proctor.report import text
 from proctor.report.build.judgement import p_value
-from proctor.stats import Interval
+from proctor.report.text import signed, span_words, value_words
 from proctor.suites.soccer.scoring.presets import WORDS
 from proctor.verdict.leaderboard import Advice, Entry, Gap, Leaderboard
 from proctor.verdict.leaderboard.gaps import EXACT
@@ -45,31 +45,6 @@ def gap_words(gap: Gap, level: float) -> str:
         return f"{opening} ({exact})"
     p = "" if gap.p is None else f", p {p_value(gap.p) if gap.p < 0.001 else '= ' + p_value(gap.p)}"
     return f"{opening} ({text.percent(level)} interval {span_words(gap.interval)}, {trials}{p})"
-
-
-def value_words(value: float | None, interval: Interval | None = None) -> str:
-    """A value with the decimals that its interval justifies."""
-    words = text.fixed(value, interval)
-    rounded_away = words.startswith("-") and not words.strip("-0.,")
-    return words.removeprefix("-") if rounded_away else words.replace("-", "−")
-
-
-def tick_words(value: float) -> str:
-    return f"{value:g}".replace("-", "−")
-
-
-def span_words(interval: Interval | None) -> str:
-    """The ends of an interval; a dash without one."""
-    if interval is None:
-        return text.NONE
-    return f"{value_words(interval.low, interval)} to {value_words(interval.high, interval)}"
-
-
-def signed(value: float) -> str:
-    """A contribution with its sign: two decimals, or two digits where these would hide it."""
-    size = abs(value)
-    words = f"{size:.2f}" if size == 0 or 0.005 <= size < 100 else text.number(size, 2)
-    return words if size == 0 else f"{'+' if value > 0 else '−'}{words}"
 
 
 def advice_words(advice: Advice) -> str:

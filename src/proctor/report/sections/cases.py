@@ -1,37 +1,57 @@
-"""Sections of the HTML report on targets, and on tasks whose trials name their case. Each takes the report and returns
-HTML, or "" without content."""
+"""Targets of the config, and tasks whose trials name their case: a motion, an instruction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from proctor.metrics import MetricInfo
 from proctor.report import text
-from proctor.report.draw import svg
+from proctor.report.draw import pipes, svg
 from proctor.report.draw.markup import NONE, lead, small, table
+from proctor.report.draw.page import asset
 from proctor.report.draw.palette import heat_step
 from proctor.report.draw.svg import esc
 from proctor.report.model import Case, CaseTable, MetricEstimate, Report, TargetResult
+from proctor.report.section import Section
 
-COMPARED, LISTED = 40, 200
-SHARES = frozenset({"upright_share"})
+COMPARED, LISTED, MAX_CASES = 40, 200, 15
 WORDS = {"down": "at most", "up": "at least"}
 
 
-def targets(report: Report) -> str:
+class Targets(Section):
     """Agent x target: met or missed, with the number behind it."""
-    if not report.targets:
-        return ""
-    level = text.percent(report.context.level)
-    words = (
-        f"Whether the mean over all scored trials reaches the target. Small numbers are its {level} interval and how "
-        "many trials have a value. An interval that reaches across the target leaves it open for other trials."
-    )
-    names = list(dict.fromkeys(result.metric for result in report.targets))
-    found = {(result.agent, result.metric): result for result in report.targets}
-    header = ["Agent", *(_target_title(found[report.agents[0].agent, name]) for name in names)]
-    rows = [[esc(a.agent), *(_target_cell(found[a.agent, name]) for name in names)] for a in report.agents]
-    return lead(words) + table("Targets by agent", header, rows, "targets")
+
+    key, title, place = "targets", "Targets", 20
+
+    def html(self, report: Report, data: Any) -> str:
+        if not report.targets:
+            return ""
+        level = text.percent(report.context.level)
+        words = (
+            f"Whether the mean over all scored trials reaches the target. Small numbers are its {level} interval and "
+            "how many trials have a value. An interval that reaches across the target leaves it open for other trials."
+        )
+        names = list(dict.fromkeys(result.metric for result in report.targets))
+        found = {(result.agent, result.metric): result for result in report.targets}
+        header = ["Agent", *(_target_title(found[report.agents[0].agent, name]) for name in names)]
+        rows = [[esc(a.agent), *(_target_cell(found[a.agent, name]) for name in names)] for a in report.agents]
+        return lead(words) + table("Targets by agent", header, rows, "targets")
+
+    def markdown(self, report: Report, data: Any) -> str:
+        rows = [
+            [
+                pipes.escape(result.agent),
+                pipes.escape(target_words(result)),
+                "met" if result.met else "**missed**",
+                pipes.escape(target_value(result)),
+            ]
+            for result in report.targets
+        ]
+        return "## Targets\n\n" + pipes.table(["agent", "target", "", "mean (interval)"], rows, left=4) if rows else ""
+
+    def styles(self) -> str:
+        return asset("proctor.report", "cases.css")
 
 
 def target_words(result: TargetResult) -> str:
@@ -62,13 +82,48 @@ def _target_cell(result: TargetResult) -> str:
     return f'<td class="{verdict}">{shape} {verdict} {small(target_value(result))}{open_}</td>'
 
 
-def cases(report: Report) -> str:
-    """Per task: cases x agents by the measure that orders them, then each agent's cases in full."""
-    if not report.cases:
-        return ""
-    infos = {info.name: info for info in report.metrics}
-    words = "Worst first. n counts scored trials; every trial is a row of summary.csv."
-    return lead(words) + "".join(_task(task, list(tables), infos) for task, tables in _by_task(report))
+class Cases(Section):
+    """Per task: cases x agents by the measure that orders them, then the cases of each agent in full."""
+
+    key, title, place = "cases", "Case by case", 110
+
+    def html(self, report: Report, data: Any) -> str:
+        if not report.cases:
+            return ""
+        infos = {info.name: info for info in report.metrics}
+        words = "Worst first. n counts scored trials; every trial is a row of summary.csv."
+        return lead(words) + "".join(_task(task, list(tables), infos) for task, tables in _by_task(report))
+
+    def markdown(self, report: Report, data: Any) -> str:
+        """The worst cases of every agent, by what their task was ordered by."""
+        rows = [
+            [*map(pipes.escape, (t.agent, t.task, c.case)), str(c.n), str(c.successes), *_measures(report.cases, c)]
+            for t in report.cases
+            for c in t.cases[: max(1, MAX_CASES // len(report.cases))]
+        ]
+        if not rows:
+            return ""
+        header = ["agent", "task", "case", "n", "successes", "score", *map(pipes.escape, _brief(report.cases))]
+        shown = pipes.table(header, rows[:MAX_CASES], left=3)
+        total = sum(len(t.cases) for t in report.cases)
+        return "## Worst cases\n\n" + shown + pipes.more(total - min(len(rows), MAX_CASES), "case")
+
+    def styles(self) -> str:
+        return asset("proctor.report", "cases.css")
+
+
+def _brief(tables: Sequence[CaseTable]) -> list[str]:
+    """The metrics of a short table: what cases are ordered by, and shares."""
+    return list(dict.fromkeys(name for t in tables for name in (t.order, *t.shares) if name != "score"))
+
+
+def _measures(tables: Sequence[CaseTable], case: Case) -> list[str]:
+    shares = {name for t in tables for name in t.shares}
+    found = [text.number(case.score.value)]
+    for name in _brief(tables):
+        value = case.metrics[name].value if name in case.metrics else None
+        found.append(text.percent(value) if name in shares else text.number(value))
+    return found
 
 
 def _by_task(report: Report) -> Iterator[tuple[str, list[CaseTable]]]:
@@ -126,8 +181,8 @@ def _heat_cell(estimate: MetricEstimate | None, axis: svg.Axis, *, lower_is_bett
 
 def _details(cases: CaseTable, infos: Mapping[str, MetricInfo], *, opened: bool) -> str:
     shown = [name for name in (cases.cases[0].metrics if cases.cases else ()) if name in infos]
-    header = ["Case", "n", "Success", "Score", *(_title(name, infos) for name in shown)]
-    rows = [_row(case, shown) for case in cases.cases[:LISTED]]
+    header = ["Case", "n", "Success", "Score", *(_title(name, infos, share=name in cases.shares) for name in shown)]
+    rows = [_row(case, shown, cases.shares) for case in cases.cases[:LISTED]]
     hidden = len(cases.cases) - LISTED
     more = lead(f"And {hidden:,} better ones in summary.csv.") if hidden > 0 else ""
     caption = f"{cases.agent}: cases by {_with_unit(cases.order, infos)}, worst first"
@@ -136,13 +191,13 @@ def _details(cases: CaseTable, infos: Mapping[str, MetricInfo], *, opened: bool)
     return f"<details{' open' if opened else ''}><summary>{esc(title)}</summary>{body}</details>\n"
 
 
-def _row(case: Case, shown: Sequence[str]) -> list[str]:
+def _row(case: Case, shown: Sequence[str], shares: Sequence[str]) -> list[str]:
     return [
         esc(case.case),
         f"{case.n:,}",
         f"{case.successes:,}",
         estimate(case.score),
-        *(estimate(case.metrics[name], share=name in SHARES) for name in shown),
+        *(estimate(case.metrics[name], share=name in shares) for name in shown),
     ]
 
 
@@ -163,6 +218,6 @@ def _with_unit(name: str, infos: Mapping[str, MetricInfo]) -> str:
     return name if unit == "1" else f"{name} ({unit})"
 
 
-def _title(name: str, infos: Mapping[str, MetricInfo]) -> str:
-    unit = "share" if name in SHARES else infos[name].unit
+def _title(name: str, infos: Mapping[str, MetricInfo], *, share: bool) -> str:
+    unit = "share" if share else infos[name].unit
     return f'<span title="{esc(infos[name].doc)}">{esc(name)}</span> {small("" if unit == "1" else unit)}'

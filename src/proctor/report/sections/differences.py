@@ -1,18 +1,22 @@
-"""Differences between agents as HTML: intervals, tests, wins and losses by task."""
+"""Differences between agents: intervals, tests, wins and losses by task."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from proctor.report import text
 from proctor.report.build.judgement import difference_words, p_value
-from proctor.report.draw import svg
+from proctor.report.draw import pipes, svg
 from proctor.report.draw.markup import NONE, lead, small, table
+from proctor.report.draw.page import asset
 from proctor.report.draw.svg import esc
+from proctor.report.model import Report
+from proctor.report.section import Section
 from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, TaskDifference
 from proctor.verdict.comparison.model import MEASURES
 
-MOST_ROWS, MOST_OPEN, MOST_DRAWN, MOST_TASKS = 60, 8, 15, 40
+MOST_ROWS, MOST_OPEN, MOST_DRAWN, MOST_TASKS, MAX_PAIRS = 60, 8, 15, 40, 15
 EFFECTS = {
     "paired_d": "d",
     "paired_odds_ratio": "odds",
@@ -21,6 +25,21 @@ EFFECTS = {
     "cliffs_delta": "δ",
 }
 """Effect sizes as they are shown; a difference of rates is its own."""
+
+
+class Differences(Section):
+    """Every pair of agents: differences with their intervals, tests, wins and losses by task."""
+
+    key, title, place = "differences", "Differences", 50
+
+    def html(self, report: Report, data: Any) -> str:
+        return differences(report.comparison)
+
+    def markdown(self, report: Report, data: Any) -> str:
+        return differences_markdown(report.comparison) if report.comparison else ""
+
+    def styles(self) -> str:
+        return asset("proctor.report", "comparison.css")
 
 
 def differences(found: Comparison | None) -> str:
@@ -195,3 +214,30 @@ def _wins(task: TaskDifference | None) -> str:
         at += share
     drawn = f'<svg class="stack" width="100%" height="8" aria-hidden="true">{"".join(parts)}</svg>'
     return f"{task.wins} : {task.ties} : {task.losses}{drawn}"
+
+
+def differences_markdown(found: Comparison) -> str:
+    """The first pairs, as a section; "" without any."""
+    if not found.pairs:
+        return ""
+    level = text.percent(found.level)
+    header = ["difference", "n", "success", f"{level} interval", "p", "score", f"{level} interval", "p"]
+    rows = []
+    for pair in found.pairs[:MAX_PAIRS]:
+        success, score = (difference_words(own) for own in (pair.success, pair.score))
+        bounds = f" (bounds {difference_bounds(pair.success)})" if pair.success.bounds else ""
+        rows.append(
+            [
+                f"{pipes.escape(pair.a)} − {pipes.escape(pair.b)}",
+                f"{pair.n_a:,} pairs" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}",
+                success[0],
+                success[1] + bounds,
+                p_value(pair.success.p_adjusted).replace("<", "&lt;"),
+                score[0],
+                score[1],
+                p_value(pair.score.p_adjusted).replace("<", "&lt;"),
+            ]
+        )
+    more = pipes.more(len(found.pairs) - MAX_PAIRS, "pair", "the HTML file")
+    words = "p is Holm's over all pairs. Agents that share a letter in the ranking are not significantly different."
+    return f"## Differences\n\n{words}\n\n" + pipes.table(header, rows) + more

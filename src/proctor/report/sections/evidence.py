@@ -1,4 +1,4 @@
-"""The evidence of the HTML report: every trial, how trials ended, and how the run was made."""
+"""The evidence: every trial, how trials ended, and how the run was made."""
 
 from __future__ import annotations
 
@@ -9,27 +9,34 @@ from urllib.parse import quote
 
 from proctor.record.episode import Outcome
 from proctor.report import text
-from proctor.report.draw import svg
+from proctor.report.draw import pipes, svg
 from proctor.report.draw.markup import NONE, definitions, lead, number, small, table
 from proctor.report.draw.svg import esc
-from proctor.report.formats.json_file import plain
+from proctor.report.formats.files import plain
 from proctor.report.model import AgentReport, Cell, Mark, Report
+from proctor.report.section import Section
 from proctor.report.sections import timing
 
+MAX_CAUSES = 10
 
-def strips(report: Report) -> str:
+
+class Strips(Section):
     """One mark per trial, in the order of the seeds, so that a column is one seed."""
-    if not report.finished:
-        return ""
-    blocks = []
-    for position, task in enumerate(report.tasks):
-        rows = "".join(_strip(agent.cells[position]) for agent in report.agents)
-        blocks.append(f'<div class="strips"><h3>{esc(task.task)}</h3>{rows}</div>')
-    words = (
-        "One mark per trial in the order of seeds, so agents can be compared mark by mark. A mark names its "
-        "seed, steps and score, and links to its recording where there is one."
-    )
-    return lead(words) + _legend(report) + f'<div class="pair">{"".join(blocks)}</div>'
+
+    key, title, place = "trials", "Every trial", 120
+
+    def html(self, report: Report, data: Any) -> str:
+        if not report.finished:
+            return ""
+        blocks = []
+        for position, task in enumerate(report.tasks):
+            rows = "".join(_strip(agent.cells[position]) for agent in report.agents)
+            blocks.append(f'<div class="strips"><h3>{esc(task.task)}</h3>{rows}</div>')
+        words = (
+            "One mark per trial in the order of seeds, so agents can be compared mark by mark. A mark names its "
+            "seed, steps and score, and links to its recording where there is one."
+        )
+        return lead(words) + _legend(report) + f'<div class="pair">{"".join(blocks)}</div>'
 
 
 def _legend(report: Report) -> str:
@@ -66,19 +73,33 @@ def _mark(mark: Mark) -> str:
     return f'<a class="mark" href="{quote(target)}" title="{words}" aria-label="{words}">{shape}</a>'
 
 
-def endings(report: Report) -> str:
+class Endings(Section):
     """Counts of every outcome, then the messages of what broke."""
-    seen = _outcomes_seen(report)
-    if not seen:
-        return ""
-    titles = [f"{svg.shape(name)} {_words(name)}" for name in seen]
-    header = ["Agent", "Shares", *titles, "Clipped steps", "Retried"]
-    words = (
-        "Invalid action and policy error are the policy's own and count as failures; env error, timeout and "
-        "worker lost are faults of the infrastructure and enter no rate."
-    )
-    rows = [_ending_row(agent, seen) for agent in report.agents]
-    return lead(words) + table("Trials by outcome", header, rows, "endings") + _causes(report)
+
+    key, title, place = "failures", "How trials ended", 150
+
+    def html(self, report: Report, data: Any) -> str:
+        seen = _outcomes_seen(report)
+        if not seen:
+            return ""
+        titles = [f"{svg.shape(name)} {_words(name)}" for name in seen]
+        header = ["Agent", "Shares", *titles, "Clipped steps", "Retried"]
+        words = (
+            "Invalid action and policy error are the policy's own and count as failures; env error, timeout and "
+            "worker lost are faults of the infrastructure and enter no rate."
+        )
+        rows = [_ending_row(agent, seen) for agent in report.agents]
+        return lead(words) + table("Trials by outcome", header, rows, "endings") + _causes(report)
+
+    def markdown(self, report: Report, data: Any) -> str:
+        rows = [
+            [*map(pipes.escape, (c.agent, c.outcome.replace("_", " "), c.message, str(c.count), c.example))]
+            for c in report.causes[:MAX_CAUSES]
+        ]
+        if not rows:
+            return ""
+        shown = pipes.table(["agent", "outcome", "message", "trials", "for example"], rows, left=3)
+        return "## What broke\n\n" + shown + pipes.more(len(report.causes) - MAX_CAUSES, "cause")
 
 
 def _ending_row(agent: AgentReport, seen: list[str]) -> list[str]:
@@ -110,18 +131,40 @@ def _causes(report: Report) -> str:
     return table("What broke, by message", header, rows, "causes")
 
 
-def how(report: Report) -> str:
+class How(Section):
     """Trials, scoring, intervals, tasks, agents, environment, and the whole config."""
-    environment = {str(key): _inline(value) for key, value in report.context.environment.items()}
-    config = json.dumps(plain(report.config), indent=2, ensure_ascii=False)
-    return (
-        definitions(_facts(report))
-        + _tasks(report)
-        + _agents(report)
-        + (f"<h3>Environment</h3>{definitions(environment)}" if environment else "")
-        + '<details class="resolved"><summary>Resolved config</summary>'
-        + f'<pre tabindex="0">{esc(config)}</pre></details>\n'
-    )
+
+    key, title, place = "how", "How it was run", 170
+
+    def html(self, report: Report, data: Any) -> str:
+        environment = {str(key): _inline(value) for key, value in report.context.environment.items()}
+        config = json.dumps(plain(report.config), indent=2, ensure_ascii=False)
+        return (
+            definitions(_facts(report))
+            + _tasks(report)
+            + _agents(report)
+            + (f"<h3>Environment</h3>{definitions(environment)}" if environment else "")
+            + '<details class="resolved"><summary>Resolved config</summary>'
+            + f'<pre tabindex="0">{esc(config)}</pre></details>\n'
+        )
+
+    def markdown(self, report: Report, data: Any) -> str:
+        context, scoring = report.context, report.scoring
+        lines = [
+            f"{report.finished:,} of {text.count(report.planned, 'planned trial')} finished, {report.scored:,} "
+            f"scored; {text.trials_each(report.config)} per agent and task, seeds from {report.config['base_seed']}.",
+            f"Scoring {pipes.escape(scoring.name)}, version {pipes.escape(scoring.version)}.",
+            "Success intervals: Wilson. Score intervals: bootstrap within tasks "
+            f"({context.n_resamples:,} resamples). Unscored trials enter no rate.",
+        ]
+        if context.duration_s is not None:
+            lines.append(f"Took {text.duration(context.duration_s)}.")
+        if words := timing.time_words(context.spent):
+            lines.append(f"Time per slot: {words}.")
+        batches = "; ".join(f"{pipes.escape(agent)} {words}" for agent, words in timing.batch_words(context.batch))
+        if batches:
+            lines.append(f"Mean batch: {batches}.")
+        return "## How it was run\n\n" + " ".join(lines)
 
 
 def _facts(report: Report) -> dict[str, str]:
@@ -134,7 +177,7 @@ def _facts(report: Report) -> dict[str, str]:
         "Intervals": f"{text.percent(context.level)}; rates: Wilson; scores: BCa bootstrap within "
         f"tasks, {context.n_resamples:,} resamples; other means: Student",
         "Duration": text.duration(context.duration_s),
-        **({"Time of slots": words} if (words := timing.time_words(context.spent)) else {}),
+        **({"Time per slot": words} if (words := timing.time_words(context.spent)) else {}),
         **{f"Mean batch: {agent}": words for agent, words in timing.batch_words(context.batch)},
     }
 

@@ -1,91 +1,53 @@
-"""The results of the HTML report, as sections. Each takes the report and returns HTML, or "" without
-content."""
+"""Numbers by agent: by task, as intervals, by component of the score, by metric."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from proctor.metrics import MetricInfo
 from proctor.report import text
-from proctor.report.draw import svg
-from proctor.report.draw.markup import NONE, lead, number, small, spread, table
+from proctor.report.draw import pipes, svg
+from proctor.report.draw.markup import NONE, lead, mean_with_n, small, table
 from proctor.report.draw.palette import heat_step
 from proctor.report.draw.svg import esc
-from proctor.report.model import AgentReport, Finding, MeanEstimate, MetricEstimate, Report, Summary
+from proctor.report.model import AgentReport, MeanEstimate, MetricEstimate, Report, Summary
+from proctor.report.section import Section
 
-FINDINGS_SHOWN = 10
+MAX_AGENTS, MAX_TASKS = 20, 12
 BETTER = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
-def ranking(report: Report) -> str:
-    level = text.percent(report.context.level)
-    header = ["Agent", "n", "Success", "Score", "Steps", "Steps to success", "Wall time", "Unscored"]
-    words = (
-        f"By mean score over all tasks; n counts scored trials. Small numbers are {level} intervals. Steps "
-        "to success are of successes only, with their own n."
-    )
-    groups = letters_of(report)
-    words += " Agents that share a letter are not told apart by these trials." if groups else ""
-    rows = [_ranking_row(agent, groups.get(agent.agent, "")) for agent in report.agents]
-    return lead(words) + table("Agents in rank order", header, rows, "ranking")
+class Tasks(Section):
+    """Agent x task, once for the success rate and once for the score."""
 
+    key, title, place = "tasks", "Agents by task", 80
 
-def letters_of(report: Report) -> dict[str, str]:
-    """By agent, for scores; none where they were not all tested against each other."""
-    standings = report.comparison.agents if report.comparison else ()
-    return {standing.agent: found for standing in standings if (found := standing.letters.get("score"))}
+    def html(self, report: Report, data: Any) -> str:
+        if not report.scored:
+            return ""
+        means = [m for a in report.agents for c in a.cells if (m := c.summary.score.mean) is not None]
+        axis = svg.axis_for(means)
+        header = ["Agent", *(esc(task.task) for task in report.tasks)]
+        rates = [[esc(a.agent), *(_rate_cell(c.summary) for c in a.cells)] for a in report.agents]
+        scores = [[esc(a.agent), *(_score_cell(c.summary, axis) for c in a.cells)] for a in report.agents]
+        return (
+            '<div class="pair">'
+            + table("Success rate, with successes of scored trials", header, rates, "heat")
+            + table("Mean score, with its interval", header, scores, "heat")
+            + "</div>"
+        )
 
-
-def _ranking_row(agent: AgentReport, letters: str) -> list[str]:
-    s = agent.overall
-    rank = text.NONE if agent.rank is None else str(agent.rank)
-    group = f' <span class="letters">{letters}</span>' if letters else ""
-    return [
-        f'<span class="rank">{rank}</span>{esc(agent.agent)}{group}',
-        f"{s.n:,}",
-        spread(text.percent(s.success.rate), text.percent_range(s.success.interval)),
-        spread(text.mean(s.score), text.mean_range(s.score)),
-        spread(text.mean(s.steps_total), text.mean_range(s.steps_total)),
-        _with_n(s.steps_to_success),
-        _seconds(s.wall_time_s),
-        number(s.n_unscored),
-    ]
-
-
-def findings(report: Report) -> str:
-    """Every finding; beyond the first ones behind a fold."""
-    return finding_list(report.findings)
-
-
-def finding_list(found: Sequence[Finding]) -> str:
-    """Findings as a list; "" without any."""
-    items = [
-        f'<li class="{f.level}"><span class="tag">{"Caution" if f.level == "caution" else "Note"}</span>'
-        f"<span>{esc(f.text)}</span></li>"
-        for f in found
-    ]
-    if not items:
-        return ""
-    shown, folded = items[:FINDINGS_SHOWN], items[FINDINGS_SHOWN:]
-    rest = f'<details><summary>{len(folded)} more</summary><ul class="findings">{"".join(folded)}</ul></details>'
-    return f'<ul class="findings">{"".join(shown)}</ul>' + (rest if folded else "")
-
-
-def heat_maps(report: Report) -> str:
-    """Agent x task, once for the rate and once for the score."""
-    if not report.scored:
-        return ""
-    means = [m for a in report.agents for c in a.cells if (m := c.summary.score.mean) is not None]
-    axis = svg.axis_for(means)
-    header = ["Agent", *(esc(task.task) for task in report.tasks)]
-    rates = [[esc(a.agent), *(_rate_cell(c.summary) for c in a.cells)] for a in report.agents]
-    scores = [[esc(a.agent), *(_score_cell(c.summary, axis) for c in a.cells)] for a in report.agents]
-    return (
-        '<div class="pair">'
-        + table("Success rate, with successes of scored trials", header, rates, "heat")
-        + table("Mean score, with its interval", header, scores, "heat")
-        + "</div>"
-    )
+    def markdown(self, report: Report, data: Any) -> str:
+        if len(report.tasks) < 2:
+            return ""
+        header = ["agent", *(pipes.escape(task.task) for task in report.tasks[:MAX_TASKS])]
+        rows = [
+            [pipes.escape(agent.agent), *(_cell(cell.summary) for cell in agent.cells[:MAX_TASKS])]
+            for agent in report.agents[:MAX_AGENTS]
+        ]
+        words = "## Success by task\n\nSuccesses of scored trials, and the mean score.\n\n"
+        return words + pipes.table(header, rows) + pipes.more(len(report.tasks) - MAX_TASKS, "task")
 
 
 def _score_cell(summary: Summary, axis: svg.Axis) -> str:
@@ -106,27 +68,27 @@ def _rate_cell(summary: Summary) -> str:
     return f'<td class="h{heat_step(rate.rate)}" title="{span}">{text.percent(rate.rate)}{share}</td>'
 
 
-def _with_n(estimate: MeanEstimate) -> str:
-    if estimate.mean is None:
-        return NONE
-    span = f"{text.mean_range(estimate)}, " if estimate.interval else ""
-    return f"{text.mean(estimate)} {small(f'{span}n {estimate.n:,}')}"
+def _cell(summary: Summary) -> str:
+    if not summary.n:
+        return text.NONE
+    rate = summary.success
+    return f"{text.percent(rate.rate)} ({rate.successes}/{rate.n}), {text.mean(summary.score)}"
 
 
-def _seconds(estimate: MeanEstimate) -> str:
-    return NONE if estimate.mean is None else f"{text.number(estimate.mean, 2)} s"
-
-
-def intervals(report: Report) -> str:
+class Intervals(Section):
     """Two interval plots: success rate and score."""
-    if not report.scored:
-        return ""
-    words = (
-        f"Dot: estimate over all tasks. Bar: {text.percent(report.context.level)} interval (Wilson for the "
-        "rate, bootstrap within tasks for the score). Dashed: where the rate could lie, had the unscored "
-        "trials been scored."
-    )
-    return f'{lead(words)}<div class="pair">{_success_plot(report)}{_score_plot(report)}</div>'
+
+    key, title, place = "intervals", "Intervals", 40
+
+    def html(self, report: Report, data: Any) -> str:
+        if not report.scored:
+            return ""
+        words = (
+            f"Dot: estimate over all tasks. Bar: {text.percent(report.context.level)} interval (Wilson for the "
+            "rate, bootstrap within tasks for the score). Dashed: where the rate could lie, had the unscored "
+            "trials been scored."
+        )
+        return f'{lead(words)}<div class="pair">{_success_plot(report)}{_score_plot(report)}</div>'
 
 
 def _success_plot(report: Report) -> str:
@@ -162,22 +124,26 @@ def _forest_row(kind: str, name: str, track: str, value: str) -> str:
     return f'<div class="{kind}">{ends[0]}{track}{ends[1]}</div>\n'
 
 
-def components(report: Report) -> str:
+class Components(Section):
     """Mean of every component by agent, as numbers and bars."""
-    names = list(dict.fromkeys(name for agent in report.agents for name in agent.overall.components))
-    shown = [name for name in names if any(_has(agent, name) for agent in report.agents)]
-    if not shown:
-        return ""
-    absent = [name for name in names if name not in shown]
-    words = "Mean of each component over the trials that have it."
-    if absent:
-        words += f" Not available in this run, and left out: {', '.join(absent)}."
-    header = ["Agent", *(_component_title(report, name) for name in shown)]
-    rows = [
-        [esc(agent.agent), *(_component(agent.overall.components.get(name)) for name in shown)]
-        for agent in report.agents
-    ]
-    return lead(words) + table("Score components by agent", header, rows, "components")
+
+    key, title, place = "components", "What the score is made of", 140
+
+    def html(self, report: Report, data: Any) -> str:
+        names = list(dict.fromkeys(name for agent in report.agents for name in agent.overall.components))
+        shown = [name for name in names if any(_has(agent, name) for agent in report.agents)]
+        if not shown:
+            return ""
+        absent = [name for name in names if name not in shown]
+        words = "Mean of each component over the trials that have it."
+        if absent:
+            words += f" Not available in this run, and left out: {', '.join(absent)}."
+        header = ["Agent", *(_component_title(report, name) for name in shown)]
+        rows = [
+            [esc(agent.agent), *(_component(agent.overall.components.get(name)) for name in shown)]
+            for agent in report.agents
+        ]
+        return lead(words) + table("Score components by agent", header, rows, "components")
 
 
 def _has(agent: AgentReport, component: str) -> bool:
@@ -196,20 +162,26 @@ def _component(estimate: MeanEstimate | None) -> str:
     if estimate is None or estimate.mean is None:
         return NONE
     drawn = svg.bar(estimate.mean, estimate.interval) if 0 <= estimate.mean <= 1 else ""
-    return _with_n(estimate) + drawn
+    return mean_with_n(estimate) + drawn
 
 
-def metrics(report: Report) -> str:
+class Metrics(Section):
     """Every metric that has a value, by agent."""
-    if not report.metrics:
-        return ""
-    words = "Over scored trials of all tasks, with Student intervals for means; n counts the trials that have a value."
-    header = ["Agent", *(_metric_title(info) for info in report.metrics)]
-    rows = [
-        [esc(agent.agent), *(_metric(agent.overall.metrics.get(info.name)) for info in report.metrics)]
-        for agent in report.agents
-    ]
-    return lead(words) + table("Metrics by agent", header, rows, "metrics")
+
+    key, title, place = "metrics", "Metrics", 160
+
+    def html(self, report: Report, data: Any) -> str:
+        if not report.metrics:
+            return ""
+        words = (
+            "Over scored trials of all tasks, with Student intervals for means; n counts the trials that have a value."
+        )
+        header = ["Agent", *(_metric_title(info) for info in report.metrics)]
+        rows = [
+            [esc(agent.agent), *(_metric(agent.overall.metrics.get(info.name)) for info in report.metrics)]
+            for agent in report.agents
+        ]
+        return lead(words) + table("Metrics by agent", header, rows, "metrics")
 
 
 def _metric_title(info: MetricInfo) -> str:

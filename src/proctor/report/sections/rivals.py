@@ -1,56 +1,75 @@
-"""Profiles of scores and curves over checkpoints, as HTML."""
+"""Profiles of scores, and curves over the checkpoints of a training."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from proctor.report import text
 from proctor.report.draw.charts import Frame, Line, chart, legend
 from proctor.report.draw.markup import lead
+from proctor.report.draw.page import asset
 from proctor.report.draw.svg import Axis, axis_for, round_axis, unit_axis
 from proctor.report.model import AgentReport, Report, Training
+from proctor.report.section import Section
 
 PERCENTS = tuple(text.percent(tick) for tick in unit_axis().ticks)
 
 
-def profiles(report: Report) -> str:
-    """Which share of trials scores above each value; "" where scores are only 0 or 1."""
-    if not report.profiles:
-        return ""
-    first = report.profiles[0].profile
-    axis = axis_for([float(first.thresholds[0]), float(first.thresholds[-1])])
-    named = [(p.agent, p.profile) for p in report.profiles]
-    lines = [Line(name, found.thresholds, found.shares, found.low, found.high) for name, found in named]
-    frame = Frame("Share of trials that score above", axis, unit_axis(), _labels(axis), PERCENTS)
-    words = (
-        "The higher a line, the better; where two cross, one agent is better at its best and the other at its worst. "
-        f"Shaded: {text.percent(report.context.level)} of resamples, at each score by itself."
-    )
-    hidden = len([a for a in report.agents if a.overall.score.mean is not None]) - len(report.profiles)
-    words += f" {hidden} agents of lower rank are not drawn." if hidden > 0 else ""
-    halves = "; ".join(f"{p.agent} {text.percent(_share_at(p.profile.shares))}" for p in report.profiles)
-    spoken = f"Performance profiles. Share of trials above the middle of the scale: {halves}."
-    return lead(words) + legend([p.agent for p in report.profiles]) + chart(frame, lines, spoken)
+class Profiles(Section):
+    """Which share of trials scores above each value; nothing where scores are only 0 or 1."""
+
+    key, title, place = "profiles", "Profiles", 60
+
+    def html(self, report: Report, data: Any) -> str:
+        if not report.profiles:
+            return ""
+        first = report.profiles[0].profile
+        axis = axis_for([float(first.thresholds[0]), float(first.thresholds[-1])])
+        named = [(p.agent, p.profile) for p in report.profiles]
+        lines = [Line(name, found.thresholds, found.shares, found.low, found.high) for name, found in named]
+        frame = Frame("Share of trials that score above", axis, unit_axis(), _labels(axis), PERCENTS)
+        words = (
+            "The higher a line, the better; where two cross, one agent is better at its best and the other at its "
+            f"worst. Shaded: {text.percent(report.context.level)} of resamples, at each score by itself."
+        )
+        hidden = len([a for a in report.agents if a.overall.score.mean is not None]) - len(report.profiles)
+        words += f" Not drawn: {text.count(hidden, 'agent')} of lower rank." if hidden > 0 else ""
+        halves = "; ".join(f"{p.agent} {text.percent(_share_at(p.profile.shares))}" for p in report.profiles)
+        spoken = f"Performance profiles. Share of trials above the middle of the scale: {halves}."
+        return lead(words) + legend([p.agent for p in report.profiles]) + chart(frame, lines, spoken)
+
+    def styles(self) -> str:
+        return asset("proctor.report", "comparison.css")
 
 
 def _share_at(shares: np.ndarray) -> float:
     return float(shares[len(shares) // 2])
 
 
-def curves(report: Report) -> str:
-    """Success and score of the checkpoints of every training; "" without any."""
-    if not report.trainings:
-        return ""
-    words = (
-        f"Agents that differ in a number only, by that number. Bars: {text.percent(report.context.level)} intervals, "
-        "each checkpoint by itself. The best of many looks better than it is: examine it again on new seeds."
-    )
-    names = [training.name for training in report.trainings]
-    by_name = {agent.agent: agent for agent in report.agents}
-    steps = [step for training in report.trainings for step in training.steps]
-    across = round_axis(min(steps), max(steps))
-    drawn = [_curve(report, across, by_name, measure) for measure in ("success", "score")]
-    return lead(words) + legend(names) + f'<div class="pair">{"".join(drawn)}</div>'
+class Curves(Section):
+    """Success and score of the checkpoints of every training."""
+
+    key, title, place = "curves", "Over training", 70
+
+    def html(self, report: Report, data: Any) -> str:
+        if not report.trainings:
+            return ""
+        words = (
+            f"Agents that differ in a number only, by that number. Bars: {text.percent(report.context.level)} "
+            "intervals, each checkpoint by itself. The best of many looks better than it is: examine it again on new "
+            "seeds."
+        )
+        names = [training.name for training in report.trainings]
+        by_name = {agent.agent: agent for agent in report.agents}
+        steps = [step for training in report.trainings for step in training.steps]
+        across = round_axis(min(steps), max(steps))
+        drawn = [_curve(report, across, by_name, measure) for measure in ("success", "score")]
+        return lead(words) + legend(names) + f'<div class="pair">{"".join(drawn)}</div>'
+
+    def styles(self) -> str:
+        return asset("proctor.report", "comparison.css")
 
 
 def _curve(report: Report, across: Axis, by_name: dict[str, AgentReport], measure: str) -> str:

@@ -32,4 +32,7 @@ PARTS = {
     "proctor.forms": {
         "endovascular": "proctor.suites.endovascular.forms:BenchmarkForm",
     },
+    "proctor.sections": {
+        "vessels": "proctor.suites.endovascular.report.section:Vessels",
+    },
 }

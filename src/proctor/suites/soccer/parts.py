@@ -12,4 +12,7 @@ PARTS = {
     "proctor.scorings": {
         "terminal": "proctor.suites.soccer.scoring.terminal:TerminalScoring",
     },
+    "proctor.sections": {
+        "terms": "proctor.suites.soccer.report.section:Terms",
+    },
 }

@@ -37,4 +37,7 @@ PARTS = {
     "proctor.scorings": {
         "tracking_v1": "proctor.suites.tracking.scoring:TrackingV1",
     },
+    "proctor.sections": {
+        "tracking": "proctor.suites.tracking.report.section:Tracking",
+    },
 }

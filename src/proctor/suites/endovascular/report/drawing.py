@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from proctor.report.draw.palette import STEPS, Colour, heat_step, hex_steps
+from proctor.report.draw.svg import runs
 from proctor.suites.endovascular.report.model import Passage, Vessel
-from proctor.suites.tracking.report.section import runs
 
 BORDER_MM, WALL_MM, RADIUS_STEP_MM, CENTRELINE_MM = 5.0, 0.7, 0.25, 2.0
 PEAK_MM = 4.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -77,3 +78,21 @@ class Passage:
     def picture(self) -> str | None:
         """Its PNG, relative to the run folder."""
         return f"pictures/{self.npz.rpartition('/')[2].removesuffix('.npz')}.png" if self.pictured else None
+
+    def keys(self) -> dict[str, Any]:
+        """For `report.json`."""
+        return {
+            "agent": self.agent,
+            "task": self.task,
+            "trial": self.index,
+            "seed": self.seed,
+            "outcome": self.outcome,
+            "duration": self.duration,
+            "unit": self.time_unit,
+            "force_max": None if self.peak is None else self.peak.force,
+            "force_max_at": None if self.peak is None else self.peak.time,
+            "force_unit": self.force_unit,
+            "npz": self.npz,
+            "picture": self.picture,
+            "video": self.video,
+        }

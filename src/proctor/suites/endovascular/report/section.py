@@ -1,17 +1,21 @@
-"""The section on navigation in vessels of the HTML report: where the tip went, and how hard the wall was pressed, where
-and when. Curves are in `vessel_curves`."""
+"""Navigation in vessels in a report: where the tip went, and how hard the wall was pressed, where and when. Curves are
+in `curves`, pictures as files in `pictures`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from proctor.report import text
 from proctor.report.draw import svg
 from proctor.report.draw.markup import lead
+from proctor.report.draw.page import asset
 from proctor.report.draw.svg import esc
-from proctor.report.model import Report
+from proctor.report.model import Finding, Report
+from proctor.report.section import Column, Section
 from proctor.suites.endovascular.report.curves import by_agent, force_curves
 from proctor.suites.endovascular.report.drawing import (
     Frame,
@@ -20,24 +24,81 @@ from proctor.suites.endovascular.report.drawing import (
     frame_of,
     picture,
     scale_bar,
+    scale_rules,
     vessel_group,
 )
 from proctor.suites.endovascular.report.model import Passage, Vessel
+from proctor.suites.endovascular.report.pictures import write_pictures
+from proctor.suites.endovascular.report.records import read_passages
+from proctor.suites.endovascular.report.simulators import SIMULATORS, force_findings, simulated_by, tool_name
+
+MOTION = (
+    "path_ratio_last",
+    "trajectory_length_last",
+    "avg_translation_speed_last",
+    "tip_speed_max_mm_s",
+    "tip_speed_mean_mm_s",
+)
+WALL = (
+    "wall_lcp_max_abs_max",
+    "wall_lcp_sum_abs_mean",
+    "wall_wire_force_norm_max",
+    "wall_wire_force_norm_mean",
+    "wall_collision_force_norm_max",
+    "wall_collision_force_norm_mean",
+    "wall_force_max",
+)
+COMPONENTS = ("success", "efficiency", "safety", "smoothness")
+"""Columns that other programs know, in their order."""
 
 ENDS = {"success": "reached", "truncated": "out of time", "failure": "failed"}
 
 
-def vessels(report: Report) -> str:
-    """Pictures and curves task by task; "" where no passage was recorded."""
-    if not report.passages:
-        return ""
-    tasks = list(dict.fromkeys(p.task for p in report.passages))
-    blocks = []
-    for task in tasks:
-        passages = [p for p in report.passages if p.task == task]
-        heading = f"<h3>{esc(task)}</h3>\n" if len(tasks) > 1 else ""
-        blocks.append(f"{heading}{_pictures(report, task, passages)}{force_curves(passages)}")
-    return _definitions(report.passages) + "".join(blocks)
+class Vessels(Section):
+    """Pictures and curves task by task, as far as passages were recorded; the columns of other endovascular evaluators;
+    and which simulator ran."""
+
+    key, title, place, suites = "vessels", "Path and wall force", 100, tuple(SIMULATORS)
+    columns = (
+        Column("tool", "agent", of_agent=tool_name),
+        *(Column(name, "episode_reward", metric=name) for name in MOTION),
+        *(Column(name, "sim_time_s", metric=name) for name in WALL),
+        *(Column(f"score_{name}", "score", component=name) for name in COMPONENTS),
+    )
+    agent_columns = (
+        Column("tool", "agent", of_agent=tool_name),
+        Column("tip_speed_max_mean_mm_s", "steps_to_success_mean", metric="tip_speed_max_mm_s"),
+        Column("wall_force_max_mean", "steps_to_success_mean", metric="wall_force_max"),
+    )
+
+    def read(self, folder: Path, report: Report) -> tuple[Passage, ...]:
+        return read_passages(folder, report)
+
+    def write(self, folder: Path, data: Sequence[Passage]) -> None:
+        write_pictures(folder, data)
+
+    def html(self, report: Report, data: Sequence[Passage] | None) -> str:
+        if not data:
+            return ""
+        tasks = list(dict.fromkeys(p.task for p in data))
+        blocks = []
+        for task in tasks:
+            passages = [p for p in data if p.task == task]
+            heading = f"<h3>{esc(task)}</h3>\n" if len(tasks) > 1 else ""
+            blocks.append(f"{heading}{_pictures(report, task, passages)}{force_curves(passages)}")
+        return _definitions(data) + "".join(blocks)
+
+    def keys(self, report: Report, data: Sequence[Passage] | None) -> dict[str, Any]:
+        return {"passages": [passage.keys() for passage in data]} if data else {}
+
+    def findings(self, report: Report) -> Iterator[Finding]:
+        return force_findings(report)
+
+    def opening(self, report: Report) -> str:
+        return simulated_by(report.tasks)
+
+    def styles(self) -> str:
+        return f"{asset('proctor.suites.endovascular.report', 'vessel.css')}\n{scale_rules()}"
 
 
 def _definitions(passages: Sequence[Passage]) -> str:

@@ -1,32 +1,32 @@
-"""Which simulator ran, and what it did not measure: for tasks where two simulators examine the same thing."""
+"""Which simulator ran, with which tool, and what it did not measure: for tasks that two simulators examine alike."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from proctor.config.models import TaskCfg
+from proctor.config.models import AgentCfg, EvalConfig
 from proctor.report import text
-from proctor.report.model import Finding, Report
+from proctor.report.model import Finding, Report, TaskReport
 
 SIMULATORS = {"endovascular": "the embedded simulator", "steve": "SOFA through stEVE"}
 """By suite."""
 FORCES_NEED = {"steve": "it needs use_non_mp_sim: true, and a scene with SOFA's LCP solver and contact plugins"}
 
 
-def simulated_by(tasks: Sequence[TaskCfg]) -> str:
-    """The sentence that opens a verdict, with a blank behind it; empty where no task has simulators to choose from."""
+def simulated_by(tasks: Sequence[TaskReport]) -> str:
+    """The sentence that opens a verdict; "" where no task has simulators to choose from."""
     names = list(dict.fromkeys(SIMULATORS[task.suite] for task in tasks if task.suite in SIMULATORS))
-    return f"Simulated by {text.listed(names)}. " if names else ""
+    return f"Simulated by {text.listed(names)}." if names else ""
 
 
-def force_findings(report: Report, tasks: Sequence[TaskCfg]) -> Iterator[Finding]:
+def force_findings(report: Report) -> Iterator[Finding]:
     """A caution for each agent with scored trials in which no force was measured, so that safety has no value."""
     if (
         "safety" not in report.scoring.components
         or report.scoring.settings["options"].get("missing_force") == "perfect"
     ):
         return
-    suites = {task.name: task.suite for task in tasks}
+    suites = {task.task: task.suite for task in report.tasks}
     for agent in report.agents:
         for cell in agent.cells:
             safety = cell.summary.components.get("safety")
@@ -39,3 +39,11 @@ def force_findings(report: Report, tasks: Sequence[TaskCfg]) -> Iterator[Finding
                 f"{text.count(cell.summary.n, 'scored trial')}; their safety is unscored and its weight is left out"
                 + (f" ({hint})." if hint else "."),
             )
+
+
+def tool_name(cfg: EvalConfig, agent: AgentCfg) -> str | None:
+    """What the agent works with: its own tool, else the one that all tasks have; "custom" where it has no name."""
+    tools = [task.for_agent(agent).options.get("tool") for task in cfg.tasks]
+    if any(tool is None or tool != tools[0] for tool in tools):
+        return None
+    return tools[0] if isinstance(tools[0], str) else "custom"

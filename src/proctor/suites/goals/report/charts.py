@@ -10,8 +10,8 @@ import numpy as np
 from proctor.report.draw.charts import COLOURS, Frame, Line, chart, legend
 from proctor.report.draw.markup import table
 from proctor.report.draw.palette import heat_step
+from proctor.report.draw.png import png
 from proctor.report.draw.svg import Axis, esc
-from proctor.suites.endovascular.report.png import png
 from proctor.suites.goals.report.model import GoalsReport, PriorReport
 
 BINS = 40

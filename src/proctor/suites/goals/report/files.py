@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from proctor.report import text
-from proctor.report.formats.files import write_text
-from proctor.report.formats.json_file import plain
-from proctor.report.formats.markdown import escape, table
+from proctor.report.draw.pipes import escape, table
+from proctor.report.formats.files import plain, write_json, write_text
 from proctor.suites.goals.report.findings import findings, number_words, verdict
 from proctor.suites.goals.report.model import DIMENSIONS, REFERENCES, Dimension, GoalsReport, PriorReport, Rate, Reading
 from proctor.suites.goals.report.page import to_html
@@ -23,8 +21,7 @@ MAX_FINDINGS = 12
 
 def write_goals(folder: Path, report: GoalsReport) -> None:
     """The four files, each whole or not at all."""
-    keys = json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_text(folder / "goals.json", keys)
+    write_json(folder / "goals.json", to_json(report))
     write_text(folder / "goals.csv", to_csv(report))
     write_text(folder / "goals.md", to_markdown(report))
     write_text(folder / "goals.html", to_html(report))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from proctor.report import text
 from proctor.report.draw import svg
 from proctor.report.draw.markup import NONE, definitions, lead, small, table
-from proctor.report.draw.page import Page, render
+from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import esc
-from proctor.report.sections.results import finding_list, forest
+from proctor.report.sections.findings import finding_list
+from proctor.report.sections.results import forest
 from proctor.suites.goals.report.charts import (
     MOST_MAPS,
     distribution,
@@ -38,17 +39,17 @@ KEYS = ("n_trials", "n_success", "n_windows")
 
 def to_html(report: GoalsReport) -> str:
     """The whole page. Everything that comes from a config or a result is escaped."""
-    sections = [
-        ("priors", "Priors", _priors(report)),
-        ("findings", "Findings", finding_list(findings(report))),
-        ("accuracy", "Goals and pictures of success", _distributions(report)),
-        ("ablation", "What the prior costs", _ablation(report)),
-        ("tasks", "Task by task", _tasks(report)),
-        ("extremes", "Best and worst tasks", _extremes(report)),
-        ("similarity", "Are goals of different tasks different?", _similarity(report)),
-        ("map", "Map of goals and success visuals", _maps(report)),
-        ("nearest", "Nearest pictures", _nearest(report)),
-        ("how", "How it was done", _how(report)),
+    blocks = [
+        Block("priors", "Priors", _priors(report)),
+        Block("findings", "Findings", finding_list(findings(report))),
+        Block("accuracy", "Goals and pictures of success", _distributions(report)),
+        Block("ablation", "What the prior costs", _ablation(report)),
+        Block("tasks", "Task by task", _tasks(report)),
+        Block("extremes", "Best and worst tasks", _extremes(report)),
+        Block("similarity", "Are goals of different tasks different?", _similarity(report)),
+        Block("map", "Map of goals and success visuals", _maps(report)),
+        Block("nearest", "Nearest pictures", _nearest(report)),
+        Block("how", "How it was done", _how(report)),
     ]
     facts = [
         ("Priors", f"{len(report.priors):,}"),
@@ -57,8 +58,12 @@ def to_html(report: GoalsReport) -> str:
         ("Draws per text", esc(report.settings["draws"])),
     ]
     footer = f"Generated {esc(report.generated_at)} by Proctor. The same numbers for programs are in goals.json."
-    styles = ("comparison.css", "goals.css", picture_rules(report.pictures))
-    return render(Page("Goal evaluation", report.name, verdict(report), facts, sections, footer, styles))
+    styles = (
+        asset("proctor.report", "comparison.css"),
+        asset("proctor.suites.goals.report", "goals.css"),
+        picture_rules(report.pictures),
+    )
+    return render(Page("Goal evaluation", report.name, verdict(report), facts, blocks, footer, styles))
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

@@ -5,28 +5,62 @@ The work is bounded: a few records, of which only the arrays of tracking are rea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any, Literal
 from zipfile import BadZipFile
 
 import numpy as np
 
 from proctor.errors import InputError
 from proctor.record.episode import Episode, Outcome
-from proctor.report.model import Case, CaseTable, JointErrors
+from proctor.report.model import Case, CaseTable
 from proctor.suites.tracking.metrics.frames import frame_metrics
 from proctor.suites.tracking.metrics.recorded import RECORDED, episode_options, episode_tracks
 
 MAPS, BINS = 6, 80
+ORDER = "emd"
+"""The metric that motions are ordered by, the largest first."""
+
+
+@dataclass(frozen=True)
+class JointErrors:
+    """Absolute joint error of one recorded episode over time: `errors` (joints, bins) in rad, means over bins of
+    equal length. `duration` and `first_fall` (None where the agent never fell) are in `unit`: seconds, or frames of an
+    environment without a clock."""
+
+    agent: str
+    task: str
+    case: str
+    npz: str
+    joints: tuple[str, ...]
+    errors: np.ndarray
+    duration: float
+    first_fall: float | None
+    unit: Literal["s", "frames"]
+
+    def keys(self) -> dict[str, Any]:
+        """For `report.json`: mean and largest error of every joint, the worst first."""
+        means, tops = self.errors.mean(axis=1).tolist(), self.errors.max(axis=1).tolist()
+        joints = sorted(zip(self.joints, means, tops, strict=True), key=lambda joint: (-joint[1], joint[0]))
+        return {
+            "agent": self.agent,
+            "task": self.task,
+            "case": self.case,
+            "npz": self.npz,
+            "first_fall": self.first_fall,
+            "duration": self.duration,
+            "unit": self.unit,
+            "joints": [{"joint": name, "mean_rad": mean, "max_bin_rad": top} for name, mean, top in joints],
+        }
 
 
 def read_joint_errors(folder: Path, tables: Sequence[CaseTable]) -> tuple[JointErrors, ...]:
     """The errors of the worst cases that have a record under `folder`: at most six, shared among agents and tasks. A
     record that is gone or holds no joints is passed over."""
-    tables = [table for table in tables if table.order != "score"]
+    tables = [table for table in tables if table.order == ORDER]
     if not tables:
         return ()
     each = max(1, MAPS // len(tables))
@@ -81,11 +115,3 @@ def binned(values: np.ndarray, bins: int) -> np.ndarray:
     edges = np.unique(np.linspace(0, len(values), min(bins, len(values)) + 1).round().astype(int))
     sums = np.add.reduceat(values, edges[:-1], axis=0)
     return (sums / np.diff(edges)[:, None]).T
-
-
-def scale_of(maps: Sequence[JointErrors]) -> float:
-    """The error that gets the darkest colour in all maps: the 99th percentile, in rad."""
-    known = np.concatenate([m.errors.ravel() for m in maps])
-    known = known[np.isfinite(known)]
-    top = float(np.percentile(known, 99)) if known.size else 0.0
-    return top if top > 0 and math.isfinite(top) else 1.0

@@ -1,9 +1,11 @@
-"""The section on motion tracking of the HTML report: how errors are spread over motions, and where in a motion which
-joint is off."""
+"""Motion tracking in a report: how errors are spread over motions, and where in a motion which joint is off."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -11,27 +13,70 @@ import numpy as np
 from proctor.report import text
 from proctor.report.draw import svg
 from proctor.report.draw.markup import lead
-from proctor.report.draw.palette import STEPS, heat_step
-from proctor.report.draw.svg import esc
-from proctor.report.model import AgentReport, CaseTable, Finding, JointErrors, Report
-from proctor.suites.tracking.report.joint_errors import scale_of
+from proctor.report.draw.page import asset
+from proctor.report.draw.palette import STEPS, fill_rules, heat_step
+from proctor.report.draw.svg import esc, runs
+from proctor.report.model import AgentReport, CaseTable, Finding, Report
+from proctor.report.section import CaseLayout, Section
+
+if TYPE_CHECKING:
+    from proctor.suites.tracking.report.joint_errors import JointErrors
 
 TICKS = 300
 JOINT_PX = 11
 DECENT_EMD_RAD, UPRIGHT_SHARE = 0.75, 0.9
 
 
-def tracking(report: Report) -> str:
-    """Strips of the transport distance, then joint errors over time; "" where nothing was tracked."""
-    tables = [table for table in report.cases if table.order == "emd"]
-    if not tables:
-        return ""
-    words = (
-        "EMD compares poses whatever their order and does not see where the robot is or whether it lies on the floor: "
-        "read it beside the share of frames upright and the body errors below."
+class Tracking(Section):
+    """Strips of the transport distance of every motion, then joint errors over time of the worst ones."""
+
+    key, title, place, suites = "tracking", "Motion tracking", 90, ("tracking",)
+    case_layout = CaseLayout(
+        order="emd",
+        shown=(
+            "emd",
+            "mpjpe_xpos",
+            "root_pos_error_m",
+            "torso_rot_error_rad",
+            "upright_share",
+            "first_fall_s",
+            "frames_cut",
+        ),
+        shares=("upright_share",),
     )
-    strips = "".join(_strips(report, task.task, [t for t in tables if t.task == task.task]) for task in report.tasks)
-    return lead(words) + strips + _maps(report.joint_errors)
+
+    def read(self, folder: Path, report: Report) -> tuple[JointErrors, ...]:
+        from proctor.suites.tracking.report.joint_errors import read_joint_errors
+
+        return read_joint_errors(folder, report.cases)
+
+    def html(self, report: Report, data: Sequence[JointErrors] | None) -> str:
+        tables = [table for table in report.cases if table.order == "emd"]
+        if not tables:
+            return ""
+        words = (
+            "EMD compares poses whatever their order and does not see where the robot is or whether it lies on the "
+            "floor: read it beside the share of frames upright and the body errors below."
+        )
+        strips = [_strips(report, task.task, [t for t in tables if t.task == task.task]) for task in report.tasks]
+        return lead(words) + "".join(strips) + _maps(data or ())
+
+    def keys(self, report: Report, data: Sequence[JointErrors] | None) -> dict[str, Any]:
+        return {"joint_errors": [errors.keys() for errors in data]} if data else {}
+
+    def findings(self, report: Report) -> Iterator[Finding]:
+        """Agents whose joint-space error looks better than they stood."""
+        for agent in report.agents:
+            emd, upright = _value(agent, "emd"), _value(agent, "upright_share")
+            if emd is not None and upright is not None and emd <= DECENT_EMD_RAD and upright < UPRIGHT_SHARE:
+                yield Finding(
+                    "caution",
+                    f"{agent.agent}: EMD is {text.number(emd)} rad, but it was upright in only {text.percent(upright)} "
+                    "of the frames: joint-space errors do not see a fall.",
+                )
+
+    def styles(self) -> str:
+        return f"{asset('proctor.suites.tracking.report', 'tracking.css')}\n{fill_rules()}"
 
 
 def _strips(report: Report, task: str, tables: Sequence[CaseTable]) -> str:
@@ -96,6 +141,14 @@ def _maps(maps: Sequence[JointErrors]) -> str:
     )
 
 
+def scale_of(maps: Sequence[JointErrors]) -> float:
+    """The error that gets the darkest colour in all maps: the 99th percentile, in rad."""
+    known = np.concatenate([m.errors.ravel() for m in maps])
+    known = known[np.isfinite(known)]
+    top = float(np.percentile(known, 99)) if known.size else 0.0
+    return top if top > 0 and math.isfinite(top) else 1.0
+
+
 def _scale(top: float) -> str:
     cells = "".join(f'<rect class="f{step}" x="{step}" y="0" width="1.02" height="1"/>' for step in range(STEPS))
     bar = f'<svg viewBox="0 0 {STEPS} 1" preserveAspectRatio="none" aria-hidden="true">{cells}</svg>'
@@ -140,15 +193,6 @@ def _paths(errors: np.ndarray, top: float) -> dict[int, str]:
     return {step: "".join(parts) for step, parts in pieces.items()}
 
 
-def runs(steps: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """(value, start, stop) of every stretch of equal values."""
-    start = 0
-    for i in range(1, len(steps) + 1):
-        if i == len(steps) or steps[i] != steps[start]:
-            yield steps[start], start, i
-            start = i
-
-
 def _time_axis(m: JointErrors) -> str:
     ticks = [tick for tick in svg.axis_for([0.0, m.duration]).ticks if 0 <= tick <= m.duration]
     words = "".join(
@@ -161,18 +205,6 @@ def _time_axis(m: JointErrors) -> str:
 
 def _anchor(tick: float, duration: float) -> str:
     return "start" if tick == 0 else "end" if tick > 0.93 * duration else "middle"
-
-
-def tracking_findings(report: Report) -> Iterator[Finding]:
-    """Agents whose joint-space error looks better than they stood."""
-    for agent in report.agents:
-        emd, upright = _value(agent, "emd"), _value(agent, "upright_share")
-        if emd is not None and upright is not None and emd <= DECENT_EMD_RAD and upright < UPRIGHT_SHARE:
-            yield Finding(
-                "caution",
-                f"{agent.agent}: EMD is {text.number(emd)} rad, but it was upright in only {text.percent(upright)} of "
-                "the frames: joint-space errors do not see a fall.",
-            )
 
 
 def _value(agent: AgentReport, name: str) -> float | None:

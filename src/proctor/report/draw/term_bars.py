@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from proctor.report.draw.svg import Axis, axis_row, esc, round_axis
-from proctor.report.leaderboard.words import signed, tick_words, value_words
+from proctor.report.text import signed, tick_words, value_words
 
 COLOURS = 8
 
@@ -80,4 +80,4 @@ def _place(axis: Axis, value: float) -> float:
 
 def _style(number: int) -> str:
     """Colour of a term, and a lighter one of it from the ninth on."""
-    return f"t{number % COLOURS}" + (" light" if number >= COLOURS else "")
+    return f"term{number % COLOURS}" + (" light" if number >= COLOURS else "")
