@@ -15,7 +15,6 @@ Examine = Callable[..., RunDir]
 
 SUMMARY = [
     "agent",
-    "tool",
     "checkpoint",
     "trial",
     "seed",
@@ -23,25 +22,9 @@ SUMMARY = [
     "steps_total",
     "steps_to_success",
     "episode_reward",
-    "path_ratio_last",
-    "trajectory_length_last",
-    "avg_translation_speed_last",
-    "tip_speed_max_mm_s",
-    "tip_speed_mean_mm_s",
     "wall_time_s",
     "sim_time_s",
-    "wall_lcp_max_abs_max",
-    "wall_lcp_sum_abs_mean",
-    "wall_wire_force_norm_max",
-    "wall_wire_force_norm_mean",
-    "wall_collision_force_norm_max",
-    "wall_collision_force_norm_mean",
-    "wall_force_max",
     "score",
-    "score_success",
-    "score_efficiency",
-    "score_safety",
-    "score_smoothness",
     "npz_path",
     "task",
     "outcome",
@@ -50,7 +33,6 @@ SUMMARY = [
 REPORT = ["name", "generated_at", "scoring", "n_trials", "agents", "summary_csv", "trials_dir"]
 AGENT = [
     "agent",
-    "tool",
     "checkpoint",
     "n_trials",
     "success_rate",
@@ -58,8 +40,6 @@ AGENT = [
     "score_std",
     "steps_total_mean",
     "steps_to_success_mean",
-    "tip_speed_max_mean_mm_s",
-    "wall_force_max_mean",
 ]
 
 
