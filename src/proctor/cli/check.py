@@ -15,12 +15,14 @@ def check_command(
     sets: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """Validate a config, load every policy, try every environment for a few steps, and say how long the run will take.
+    """Find out before a run what would go wrong in it.
 
+    Validates the config, loads every policy, tries every environment for a few steps, and says how long the run takes.
     Exit code 2 if a run would fail or its numbers would mean nothing.
     """
     from proctor.cli.progress import duration
     from proctor.config import load_config
+    from proctor.report.text import count
     from proctor.runs.check import check
 
     cfg = load_config(config, sets or [])
@@ -32,8 +34,10 @@ def check_command(
         for line in lines:
             typer.echo(f"{mark:>8}  {line}")
     counts = {cfg.trials_of(task) for task in cfg.tasks}
-    each = f"{len(cfg.tasks)} tasks x {counts.pop()} trials" if len(counts) == 1 else f"{cfg.trials_per_agent} trials"
-    typer.echo(f"{len(cfg.agents)} agents x {each} = {len(cfg.agents) * cfg.trials_per_agent} trials")
+    n_agents, each = len(cfg.agents), count(cfg.trials_per_agent, "trial")
+    if len(counts) == 1:
+        each = f"{count(len(cfg.tasks), 'task')} x {count(counts.pop(), 'trial')}"
+    typer.echo(f"{count(n_agents, 'agent')} x {each} = {count(n_agents * cfg.trials_per_agent, 'trial')}")
     if found.seconds is not None and found.ok:
         typer.echo(
             f"at most about {duration(found.seconds)}, if every episode goes to its step limit ({found.steps:,} steps)"

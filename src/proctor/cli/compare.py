@@ -47,9 +47,10 @@ def compare_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare agents: paired tests on equal seeds, intervals of differences, Holm over all pairs, letters.
+    """Say which agents are better, within a run or between runs.
 
-    Within one run, or between runs of one protocol. Writes compare.json, compare.md and compare.html. Exit codes: 0
+    Paired tests on equal seeds, intervals of differences, Holm's correction over all pairs, and letters. Runs must have
+    one protocol. Writes compare.json, compare.md and compare.html. Exit codes: 0
     compared, 2 bad input or different protocols, 3 worse (with --fail-if-worse).
     """
     from proctor.errors import InputError

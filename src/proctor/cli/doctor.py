@@ -27,7 +27,7 @@ Sections = dict[str, list[Check]]
 def doctor_command(
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """Say what is installed, what each suite and loader needs, and whether rendering works."""
+    """Say what is installed, what is missing, and what renders."""
     sections = examine()
     typer.echo(as_json_text(sections) if as_json else as_text(sections))
 

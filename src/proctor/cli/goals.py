@@ -21,7 +21,7 @@ Config = Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file with 
 T = TypeVar("T")
 
 goals_app = typer.Typer(
-    help="Goal embeddings: collect pictures of success, evaluate priors against them.",
+    help="Evaluate the goals that a text-to-goal model imagines.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -29,7 +29,7 @@ goals_app = typer.Typer(
 
 @goals_app.command("collect")
 def collect_command(config: Config, sets: Sets = None, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Run the config's agents, and keep encoded pictures of their successes.
+    """Run the agents and keep encoded pictures of success.
 
     Goes on where it was stopped: only what is missing is run and encoded. Exit code 1 where a task has no success.
     """
@@ -62,9 +62,10 @@ def evaluate_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Ask every prior for its goals, run the ablation where there is one, and write the report.
+    """Ask every prior for its goals and write the report.
 
-    Writes goals.json, goals.csv, goals.md and goals.html into a run folder.
+    Runs the ablation where the config has one, too. Writes goals.json, goals.csv, goals.md and goals.html into a run
+    folder.
     """
     from proctor.suites.goals.config import load_goals
     from proctor.suites.goals.evaluate import evaluate
@@ -79,7 +80,10 @@ def evaluate_command(
 
 @goals_app.command("report")
 def report_command(run: RunPath, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Compute every number of an evaluation again from its records: no model, no simulator."""
+    """Compute an evaluation's numbers again from its records.
+
+    Needs neither model nor simulator.
+    """
     from proctor.suites.goals.evaluate import report
 
     _show(report(run), Path(run), as_json=as_json, quiet=quiet)
@@ -93,6 +97,7 @@ def import_command(
 ) -> None:
     """Make success visuals of an older grouped pickle. Nothing in it is run."""
     from proctor.errors import InputError
+    from proctor.report.text import count
     from proctor.suites.goals.legacy import read_grouped_pickle
     from proctor.suites.goals.visuals import INDEX, write_visuals
 
@@ -101,7 +106,7 @@ def import_command(
     visuals = read_grouped_pickle(file, space)
     write_visuals(folder, visuals)
     n = sum(len(own.trial) for own in visuals.tasks.values())
-    typer.echo(f"success visuals: {folder} ({n} embeddings of {len(visuals.tasks)} tasks)")
+    typer.echo(f"success visuals: {folder} ({count(n, 'embedding')} of {count(len(visuals.tasks), 'task')})")
 
 
 def _followed(work: Callable[[Hooks], T], as_json: bool, quiet: bool) -> T:

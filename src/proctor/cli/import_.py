@@ -17,7 +17,9 @@ def import_command(
     output_root: Annotated[str, typer.Option(metavar="FOLDER", help="Where the folder is made.")] = "results/eval_runs",
     as_json: Json = False,
 ) -> None:
-    """Read outcomes of trials that ran elsewhere (on a real robot) into a run folder that report and compare read.
+    """Make a run folder of outcomes that were counted elsewhere.
+
+    For trials on a real robot, for example; report and compare read the folder like any other.
 
     Columns: agent and success, and if you have them task, trial, seed, score, steps, max_steps, outcome, case; other
     columns with numbers are metrics. Trials with a seed are paired between agents.

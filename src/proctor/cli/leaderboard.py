@@ -31,10 +31,11 @@ def leaderboard_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Rank agents by the weighted mean over tasks, with intervals and ties, term by term.
+    """Rank agents by one number over all tasks.
 
-    Of one run, or of several whose protocol, seeds and versions are the same. Writes leaderboard.json, .csv, .md and
-    .html. Exit codes: 0 ranked, 2 bad input or runs that differ.
+    The number is the weighted mean over tasks, shown with its interval, ties, and what each term of the score
+    contributed. Takes one run, or several whose protocol, seeds and versions are the same. Writes leaderboard.json,
+    .csv, .md and .html. Exit codes: 0 ranked, 2 bad input or runs that differ.
     """
     from proctor.verdict.leaderboard import LeaderboardOptions, leaderboard
 

@@ -15,7 +15,7 @@ def list_command(
     kind: Annotated[str | None, typer.Argument(help="Only this kind, such as suites or metrics.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """List every part that a config can name, by kind, with the package that brings it."""
+    """List the parts that a config can name, and their origin."""
     parts = inventory(kind)
     typer.echo(json.dumps(parts, indent=2) if as_json else as_text(parts))
 

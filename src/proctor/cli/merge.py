@@ -10,7 +10,10 @@ import typer
 def merge_command(
     runs: Annotated[list[str], typer.Argument(metavar="RUN RUN ...", help="Run folders made with run --shard.")],
 ) -> None:
-    """Join the folders of a sharded run into a new one and write its reports."""
+    """Join the folders of a sharded run into a new one.
+
+    Also writes the reports of the new folder.
+    """
     from proctor.runs.merge import merge
 
     merged = merge(runs)

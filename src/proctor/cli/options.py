@@ -40,6 +40,7 @@ def follow(work: Callable[[Hooks], RunEnd], *, as_json: bool, quiet: bool) -> No
 
 
 def exit_code(finished: RunEnd) -> int:
+    """130 for a run that was cancelled before its end, 1 where trials are missing or unscored, else 0."""
     if finished.cancelled and not finished.complete:
         return 130
     unscored = sum(agent.overall.n_unscored for agent in finished.report.agents) if finished.report else 0
@@ -48,7 +49,7 @@ def exit_code(finished: RunEnd) -> int:
 
 @contextmanager
 def stop_signals(cancel: CancelToken) -> Iterator[None]:
-    """Ctrl-C or a polite kill stops cleanly; a second one stops at once."""
+    """In this context the first SIGINT or SIGTERM cancels the run cleanly, and a second one ends it at once."""
 
     def stop(number: int, _frame: Any) -> None:
         if cancel.cancelled:

@@ -30,8 +30,9 @@ def power_command(
     alpha: Annotated[float, typer.Option(help="How likely a difference is to be seen that is not there.")] = 0.05,
     as_json: Json = False,
 ) -> None:
-    """How many trials per agent it takes to see a difference of success rates: paired, unpaired, or stopping early.
+    """Say how many trials it takes to see a difference.
 
+    Trials per agent for a difference of success rates: paired, unpaired, or stopping early. For example:
     proctor power --difference 0.05 --rate 0.8, or proctor power RUN.
     """
     from proctor.errors import InputError

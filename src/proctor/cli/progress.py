@@ -28,7 +28,8 @@ def make_display(as_json: bool, quiet: bool) -> Display:
 
 
 class Display(abc.ABC):
-    """Entered before the first update, left after the last; then `result`."""
+    """Shows a run while it goes on. It is entered before the first `update` and left after the last; then `result` is
+    called once."""
 
     def __enter__(self) -> Display:
         return self
@@ -62,6 +63,8 @@ class Display(abc.ABC):
 
 
 class LiveTable(Display):
+    """A table on a terminal that is drawn again with every update, and removed at the end."""
+
     def __enter__(self) -> Display:
         from rich.live import Live
 
@@ -77,7 +80,7 @@ class LiveTable(Display):
 
 
 class PlainLines(Display):
-    """A line when a phase begins and every few seconds."""
+    """Prints a line when a phase begins and then every few seconds."""
 
     def __init__(self, quiet: bool):
         self._quiet = quiet
@@ -91,6 +94,8 @@ class PlainLines(Display):
 
 
 class JsonLines(Display):
+    """Prints a JSON object about once a second, and one with the results at the end."""
+
     def __init__(self, quiet: bool):
         self._quiet = quiet
         self._next = 0.0
@@ -172,7 +177,7 @@ def _table(p: Progress) -> Any:
 
 
 def duration(seconds: float) -> str:
-    """A time for people: 42 s, 3 min 20 s, 2 h 5 min."""
+    """A duration in words: 42 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

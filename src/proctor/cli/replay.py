@@ -13,11 +13,14 @@ from proctor.cli.options import RunPath
 def replay_command(
     run: RunPath,
     trial: Annotated[str, typer.Argument(metavar="TRIAL", help="agent/task/0003, or the name of an npz file.")],
-    video: Annotated[Path | None, typer.Option(metavar="FILE.mp4", help="Film it.")] = None,
+    video: Annotated[
+        Path | None, typer.Option(metavar="FILE.mp4", help="Write a film of the trial to this file.")
+    ] = None,
 ) -> None:
-    """Run one trial again and check that it gives the recorded bytes.
+    """Run one trial again and compare it with its record.
 
-    Exit code 1 if it does not: the environment or the policy is not reproducible, or something was changed since.
+    Exit code 1 if the recorded bytes differ: the environment or the policy is not reproducible, or something was
+    changed since.
     """
     from proctor.runs.replay import replay
 

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def report_command(run: RunPath, as_json: Json = False) -> None:
-    """Write the report files from what is in the ledger, also while the run is going on, and show the table."""
+    """Write the report files of a run, and show its table.
+
+    The numbers come from the ledger; the run may still be going on.
+    """
     from proctor.record.rundir import RunDir
     from proctor.runs.report import write_report
 

@@ -18,9 +18,9 @@ def resume_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a run that was stopped, or extend it: --set n_trials=50.
+    """Go on with a run that was stopped, or extend it.
 
-    Finished trials stay as they are; a change that would alter them is refused.
+    --set n_trials=50 extends a run. Finished trials stay as they are; a change that would alter them is refused.
     """
     from proctor.runs.resume import resume
 

@@ -20,7 +20,7 @@ Weights = Annotated[
 
 
 def score_command(run: RunPath, sets: Sets = None, weights: Weights = None, as_json: Json = False) -> None:
-    """Compute metrics, scores and every report file again from the records.
+    """Compute metrics, scores and reports again from records.
 
     Needs neither simulator nor model. Another scoring: --set scoring.mode=return, --set scoring.options.w_safety=2.
     Other weights of terms: --weights goal_scored=5 --weights offside=-1.

@@ -23,9 +23,10 @@ def serve_command(
     ] = None,
     sets: Sets = None,
 ) -> None:
-    """Offer an agent over openpi's websocket protocol, batched across callers, until Ctrl-C.
+    """Offer an agent to other programs over a websocket.
 
-    `policy: remote` examines it from another process or machine, with the bytes that it has here.
+    Speaks openpi's protocol, batches the requests of all callers, and stops at Ctrl-C. `policy: remote` examines it
+    from another process or machine, and gives the same bytes as here.
     """
     from proctor.config import load_config
     from proctor.network.front import FrontCfg

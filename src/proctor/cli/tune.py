@@ -25,9 +25,10 @@ def tune_command(
     sets: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """Measure steps, forwards and transfer here, and propose workers, num_parallel, max_batch and max_wait_s.
+    """Propose workers, slots and batch sizes for this machine.
 
-    The config as it is and two candidates are tried in short runs; the faster candidate is proposed. Nothing is kept,
+    Measures steps, forwards and transfer; proposes workers, num_parallel, max_batch and max_wait_s. The
+    config as it is and two candidates are tried in short runs; the faster candidate is proposed. Nothing is kept,
     and no result depends on these settings.
     """
     from proctor.config import load_config
