@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from proctor.suites.protocol import BatchEnv, Env, Step
+from proctor.record.sheet import Sheet
+from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step
 from proctor.testing import BatchEnvConformance, EnvConformance
 
 
@@ -114,7 +115,93 @@ class BadDummy(Walk):
         return np.full(2, 9.0, np.float32)
 
 
+class Retyped(Walk):
+    """A signal that is a float in one step and a whole number in another."""
+
+    def step(self, action):
+        return super().step(action)._replace(signals={"speed": 1 if self.count == 2 else 1.0})
+
+
+class RetypedLater(Walk):
+    """A signal whose dtype depends on the episode."""
+
+    def reset(self, seed, index):
+        self.kind = np.float32 if seed else np.float64
+        return super().reset(seed, index)
+
+    def step(self, action):
+        return super().step(action)._replace(signals={"speed": self.kind(1)})
+
+
+class RetypedFirst(Walk):
+    def reset(self, seed, index):
+        return super().reset(seed, index).astype(np.float32)
+
+
+class OtherConstants(Walk):
+    made = 0
+
+    def reset(self, seed, index):
+        OtherConstants.made += 1
+        return super().reset(seed, index)
+
+    def constants(self):
+        return {"goal": np.float64(self.made)}
+
+
+class Rows(SheetEnv):
+    """A walk that writes rows, with a signal of every kind."""
+
+    observation_space, action_space = Walk.observation_space, Walk.action_space
+    sheet = Sheet(
+        {(): ((2,), np.float64)}, {"age": ((), np.int64), "pair": ((2,), np.float32), "cost": ((), np.float64)}
+    )
+
+    def __init__(self):
+        self.walk = Walk()
+
+    def reset(self, seed, index):
+        return self.walk.reset(seed, index)
+
+    def write(self, action, row):
+        step = self.walk.step(action)
+        row[:] = [*step[1:5], *step.observation, self.walk.count, *np.float32(step.observation), step.reward]
+
+
+class TestRows(EnvConformance):
+    def make(self):
+        return Rows()
+
+
+class RowsInDoublePrecision(Rows):
+    """A float32 scalar that `step` gives as a Python float, which a record holds as float64."""
+
+    sheet = Sheet({(): ((2,), np.float64)}, {"speed": ((), np.float32)})
+
+    def write(self, action, row):
+        step = self.walk.step(action)
+        row[:] = [*step[1:5], *step.observation, np.float32(step.signals["speed"])]
+
+    def step(self, action):
+        rows = self.sheet.rows(1)
+        self.write(action, rows[0])
+        reward, *flags = rows[0, :4].tolist()
+        return Step(self.observed(rows), reward, *map(bool, flags), {"speed": float(rows[0, -1])})
+
+
+class RowsWithOtherValues(Rows):
+    def step(self, action):
+        step = super().step(action)
+        return step._replace(signals={**step.signals, "age": step.signals["age"] + 1})
+
+
+class RowsWithOtherRewards(Rows):
+    def step(self, action):
+        return super().step(action)._replace(reward=0.0)
+
+
 FORMED = "test_observations_and_steps_are_well_formed"
+KINDS, AGREE = "test_every_episode_records_the_same_kinds", "test_rows_and_steps_agree"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +224,14 @@ FORMED = "test_observations_and_steps_are_well_formed"
         (IntFlag, FORMED, "success is a int; expected a bool"),
         (ReservedSignal, FORMED, "which the record uses itself"),
         (TextSignal, FORMED, "expected numbers"),
-        (FlickeringSignal, FORMED, "step 2 has other signals than step 1"),
+        (FlickeringSignal, FORMED, 'step 2.signals has no "speed", which step 1 has'),
+        (Retyped, FORMED, r'step 2.signals "speed" is int64 \(\); step 1 has float64 \(\)'),
+        (RetypedLater, KINDS, r'second episode\'s signals "speed" is float32 \(\); the first has float64'),
+        (RetypedFirst, KINDS, r"after a step is float64 \(2,\); the first observation has float32"),
+        (OtherConstants, "test_same_seed_and_index_give_the_same_episode_in_a_fresh_environment", "differ at step 0"),
+        (RowsInDoublePrecision, AGREE, r'signals of step "speed" is float64 \(\); the row of write has float32 \(\)'),
+        (RowsWithOtherValues, AGREE, "step 1: step and write give different signals"),
+        (RowsWithOtherRewards, AGREE, "write gave reward and flags .*, step gave"),
         (ChangesActions, "test_actions_are_not_changed", "step changed the action"),
         (BadDummy, "test_dummy_action_is_valid", r"dummy_action\(\) is not in Box"),
         (ClosesOnce, "test_can_be_closed_twice", "closed before"),
@@ -210,9 +304,76 @@ class Ageing(Walks):
         return [o + self.age for o in super().reset(worlds, seeds, indices)]
 
 
+COLUMNS = "test_columns_and_steps_agree"
+
+
+class RetypedWorld(Walks):
+    def step(self, actions):
+        found = super().step(actions)
+        return {world: step._replace(signals={"speed": 1 if world == 2 else 1.0}) for world, step in found.items()}
+
+
+class WalkColumns(ColumnEnv):
+    """Three walks in columns."""
+
+    observation_space, action_space, num_worlds = Walk.observation_space, Walk.action_space, 3
+
+    def __init__(self):
+        self.worlds = [Walk() for _ in range(3)]
+
+    def reset(self, worlds, seeds, indices):
+        return [self.worlds[w].reset(s, i) for w, s, i in zip(worlds, seeds, indices, strict=True)]
+
+    def step_columns(self, worlds, actions):
+        order = range(3) if worlds is None else worlds
+        steps = [self.worlds[world].step(action) for world, action in zip(order, actions, strict=True)]
+        columns = [np.array(column) for column in list(zip(*steps, strict=True))[:5]]
+        return Columns(*columns, {"speed": np.float32([step.signals["speed"] for step in steps])})
+
+
+class TestWalkColumns(BatchEnvConformance):
+    def make(self):
+        return WalkColumns()
+
+
+class ColumnsInDoublePrecision(WalkColumns):
+    def step(self, actions):
+        found = super().step(actions)
+        return {w: step._replace(signals={"speed": float(step.signals["speed"])}) for w, step in found.items()}
+
+
+class ColumnsOfNumbers(WalkColumns):
+    def step_columns(self, worlds, actions):
+        found = super().step_columns(worlds, actions)
+        return found._replace(success=found.success.astype(int))
+
+
+class ColumnsWithOtherValues(WalkColumns):
+    def step(self, actions):
+        return {w: step._replace(reward=step.reward + 1) for w, step in super().step(actions).items()}
+
+
+class Overwritten(WalkColumns):
+    kept = None
+
+    def step_columns(self, worlds, actions):
+        found = super().step_columns(worlds, actions)
+        if worlds is not None:
+            return found
+        self.kept = found if self.kept is None else self.kept
+        for into, new in zip(self.kept[:5], found[:5], strict=True):
+            into[:] = new
+        return self.kept
+
+
 @pytest.mark.parametrize(
     ("broken", "law", "message"),
     [
+        (RetypedWorld, "test_worlds_and_steps_record_the_same_kinds", r'world 2: the signals "speed" is int64 \(\)'),
+        (ColumnsInDoublePrecision, COLUMNS, r'signals of step "speed" is float64 \(\); step_columns has float32 \(\)'),
+        (ColumnsOfNumbers, COLUMNS, "column success has dtype int64; expected bool"),
+        (ColumnsWithOtherValues, COLUMNS, "world 0: step and step_columns give different values"),
+        (Overwritten, "test_columns_are_not_overwritten_by_later_steps", "changed the arrays that an earlier one"),
         (
             SharedNoise,
             "test_a_world_s_episode_does_not_depend_on_its_neighbours",

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proctor.spaces import random_action
-from proctor.suites.protocol import BatchEnv, ColumnEnv
-from proctor.testing.common import check_observation, check_step, frozen, global_seed
+from proctor.suites.protocol import BatchEnv, ColumnEnv, Step
+from proctor.testing.common import check_kinds, check_observation, check_step, frozen, global_seed
 from proctor.testing.env import copy_tree, frozen_step
 
 
@@ -78,6 +78,58 @@ class BatchEnvConformance:
         finally:
             env.close()
 
+    def test_worlds_and_steps_record_the_same_kinds(self) -> None:
+        env, rng = self.make(), np.random.default_rng(0)
+        try:
+            worlds = list(range(env.num_worlds))
+            first = env.reset(worlds, worlds, worlds)[0]
+            expected = None
+            for number in range(1, self.steps + 1):
+                answered = env.step({world: self.action(env, rng) for world in worlds})
+                expected = expected or answered[0]
+                for world, step in answered.items():
+                    where = f"step {number}, world {world}"
+                    check_kinds(
+                        dict(step.signals), dict(expected.signals), f"{where}: the signals", "step 1 of world 0"
+                    )
+                    check_kinds(step.observation, first, f"{where}: the observation", "the first observation")
+                if any(step.terminated or step.truncated for step in answered.values()):
+                    break
+        finally:
+            env.close()
+
+    def test_columns_and_steps_agree(self) -> None:
+        """For a ColumnEnv: what `step_columns` gives is what `step` gives, dtypes included."""
+        stepped, columned = self.make(), self.make()
+        try:
+            if isinstance(stepped, ColumnEnv) and isinstance(columned, ColumnEnv):
+                self._compare_columns(stepped, columned)
+        finally:
+            stepped.close()
+            columned.close()
+
+    def _compare_columns(self, stepped: ColumnEnv, columned: ColumnEnv) -> None:
+        worlds, rng = list(range(stepped.num_worlds)), np.random.default_rng(0)
+        for env in (stepped, columned):
+            env.reset(worlds, worlds, worlds)
+        for number in range(1, self.steps + 1):
+            actions = [self.action(stepped, rng) for _ in worlds]
+            steps, columns = stepped.step(dict(enumerate(actions))), columned.step_columns(None, np.array(actions))
+            for name in ("terminated", "truncated", "success"):
+                kind = np.asarray(getattr(columns, name)).dtype
+                assert kind == np.bool_, f"step {number}: the column {name} has dtype {kind}; expected bool"
+            for world in worlds:
+                expected = Step(*(_row(column, world) for column in columns))
+                given, where = steps[world], f"step {number}, world {world}"
+                check_kinds(dict(given.signals), expected.signals, f"{where}: the signals of step", "step_columns")
+                check_kinds(
+                    given.observation, expected.observation, f"{where}: the observation of step", "step_columns"
+                )
+                same = frozen_step(given) == frozen_step(expected)
+                assert same, f"{where}: step and step_columns give different values"
+            if any(step.terminated or step.truncated for step in steps.values()):
+                break
+
     def test_columns_are_not_overwritten_by_later_steps(self) -> None:
         env, rng = self.make(), np.random.default_rng(0)
         try:
@@ -135,3 +187,8 @@ class BatchEnvConformance:
             if step.terminated or step.truncated:
                 break
         return seen
+
+
+def _row(column: Any, world: int) -> Any:
+    """One world's row of a column, which may be a dict of arrays."""
+    return {name: array[world] for name, array in column.items()} if isinstance(column, dict) else column[world]

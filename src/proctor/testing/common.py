@@ -23,6 +23,22 @@ def frozen(tree: Any) -> list[tuple[str, str, tuple[int, ...], bytes]]:
     return found
 
 
+def kinds(tree: Any) -> dict[str, str]:
+    """Dtype and shape of every array of a tree, by its place; a plain number is what numpy makes of it."""
+    found = ((path, np.asarray(leaf)) for path, leaf in leaves_of(tree))
+    return {path: f"{array.dtype} {array.shape}" for path, array in found}
+
+
+def check_kinds(found: Any, expected: Any, where: str, other: str) -> None:
+    """Two trees have the same entries, each with one dtype and shape."""
+    one, two = kinds(found), kinds(expected)
+    for path in [*one, *(path for path in two if path not in one)]:
+        name = f' "{path}"' if path else ""
+        assert path in one, f"{where} has no{name}, which {other} has"
+        assert path in two, f"{where} has{name}, which {other} has not"
+        assert one[path] == two[path], f"{where}{name} is {one[path]}; {other} has {two[path]}"
+
+
 def global_generators() -> dict[str, Any]:
     """The states of Python's, numpy's and (where imported) torch's global generators, comparable."""
     name, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002 - looks at the global generator on purpose

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from proctor.record.sheet import HEAD
 from proctor.spaces import random_action
-from proctor.suites.protocol import Env, Step
-from proctor.testing.common import check_observation, check_signals, check_step, frozen, global_seed
+from proctor.suites.protocol import Env, SheetEnv, Step
+from proctor.testing.common import check_kinds, check_observation, check_signals, check_step, frozen, global_seed
 
 
 class EnvConformance:
@@ -62,9 +63,59 @@ class EnvConformance:
             for number, step in enumerate(steps, start=1):
                 check_step(step, env.observation_space, f"step {number}")
                 check_signals(step.signals, f"step {number}.signals")
-                assert set(step.signals) == set(steps[0].signals), f"step {number} has other signals than step 1"
+                check_kinds(dict(step.signals), dict(steps[0].signals), f"step {number}.signals", "step 1")
         finally:
             env.close()
+
+    def test_every_episode_records_the_same_kinds(self) -> None:
+        """Signals and observations have one dtype and shape each, in every episode."""
+        env = self.make()
+        try:
+            _, steps = self._play(env, seed=0, index=0)
+        finally:
+            env.close()
+        env = self.make()
+        try:
+            first, others = self._play(env, seed=1, index=1)
+        finally:
+            env.close()
+        check_kinds(dict(others[-1].signals), dict(steps[0].signals), "a second episode's signals", "the first")
+        check_kinds(others[-1].observation, steps[0].observation, "a second episode's observation", "the first")
+        check_kinds(others[-1].observation, first, "the observation after a step", "the first observation")
+
+    def test_rows_and_steps_agree(self) -> None:
+        """For a SheetEnv: what `write` puts into rows is what `step` gives, dtypes included."""
+        stepped, written = self.make(), self.make()
+        try:
+            if isinstance(stepped, SheetEnv) and isinstance(written, SheetEnv):
+                self._compare_rows(stepped, written)
+        finally:
+            stepped.close()
+            written.close()
+
+    def _compare_rows(self, stepped: SheetEnv, written: SheetEnv) -> None:
+        sheet, rng = written.sheet, np.random.default_rng(3)
+        stepped.reset(3, 0)
+        written.reset(3, 0)
+        for number in range(1, self.steps + 1):
+            action, rows = self.action(stepped, rng), sheet.rows(1)
+            step = stepped.step(action)
+            written.write(action, rows[0])
+            head = [float(value) for value in (step.reward, step.terminated, step.truncated, step.success)]
+            assert frozen(rows[0, :HEAD]) == frozen(np.array(head)), (
+                f"step {number}: write gave reward and flags {rows[0, :HEAD].tolist()}, step gave {head}"
+            )
+            signals = {name: cells.column(rows)[0] for name, cells in sheet.signals.items()}
+            for found, expected, what in (
+                (dict(step.signals), signals, "signals"),
+                (step.observation, written.observed(rows), "observation"),
+            ):
+                check_kinds(found, expected, f"step {number}: the {what} of step", "the row of write")
+                assert sorted(frozen(found)) == sorted(frozen(expected)), (
+                    f"step {number}: step and write give different {what}"
+                )
+            if step.terminated or step.truncated:
+                break
 
     def test_actions_are_not_changed(self) -> None:
         env, rng = self.make(), np.random.default_rng(0)
@@ -128,7 +179,8 @@ class EnvConformance:
 
     def _episode(self, env: Env, seed: int, index: int) -> list[Any]:
         first, steps = self._play(env, seed, index)
-        return [frozen(first), *(frozen_step(step) for step in steps)]
+        constants = frozen(dict(env.constants()))
+        return [(frozen(first), constants), *(frozen_step(step) for step in steps)]
 
     def _play(self, env: Env, seed: int, index: int) -> tuple[Any, list[Step]]:
         rng = np.random.default_rng(seed)
