@@ -42,11 +42,15 @@ if TYPE_CHECKING:
         StageOutput,
         Unavailable,
     )
+    from proctor.record.columns import Trials
     from proctor.record.episode import Episode, Outcome
     from proctor.record.result import TrialResult
     from proctor.record.rundir import RunDir
     from proctor.record.sheet import Sheet
     from proctor.registry import import_object
+    from proctor.report.formats.base import Format
+    from proctor.report.model import Finding, Report
+    from proctor.report.section import CaseLayout, Column, Section
     from proctor.rollout.progress import CancelToken, Progress
     from proctor.runs.loggers import (
         CsvLogger,
@@ -82,11 +86,15 @@ __getattr__ = lazily(
         "proctor.policies.protocol": (
             "Actions Batch Execute Fail Goto Idle Policy SpaceInfo Stage StageOutput StagedPolicy Unavailable"
         ),
+        "proctor.record.columns": "Trials",
         "proctor.record.episode": "Episode Outcome",
         "proctor.record.result": "TrialResult",
         "proctor.record.rundir": "RunDir",
         "proctor.record.sheet": "Sheet",
         "proctor.registry": "import_object",
+        "proctor.report.formats.base": "Format",
+        "proctor.report.model": "Finding Report",
+        "proctor.report.section": "CaseLayout Column Section",
         "proctor.rollout.progress": "CancelToken Progress",
         "proctor.runs.start": "run_evaluation",
         "proctor.runs.loggers": (
@@ -102,16 +110,17 @@ __getattr__ = lazily(
 )
 
 __all__ = [
-    "Actions", "AgentCfg", "Batch", "BatchEnv", "CancelToken", "ColumnEnv", "Columns", "ConfigError", "ConfigForm",
-    "CsvLogger", "Curriculum", "CurriculumCfg", "DictLogger", "Env", "Episode", "EvalConfig", "EvaluationCallback",
-    "Execute", "Fail", "Goto", "GroupMetric", "Idle", "InputError", "LeftPad", "Loader", "Logger", "LoggerOptions",
-    "Loggers", "Metric", "MissingExtra", "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice",
-    "Problems", "ProctorError", "Progress", "Remark", "RewardEvaluation", "RewardEvaluationCfg", "RunDir",
-    "RunError", "Score", "Scoring", "ScoringCfg", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput",
-    "StagedPolicy", "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation",
-    "TrackingEvaluationCfg", "Trial", "TrialResult", "Unavailable", "WandbLogger", "__version__",
-    "config_from_dict", "expected_discordance", "import_object", "load_config", "run_evaluation", "trials_paired",
-    "trials_sequential", "trials_unpaired",
+    "Actions", "AgentCfg", "Batch", "BatchEnv", "CancelToken", "CaseLayout", "Column", "ColumnEnv", "Columns",
+    "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg", "DictLogger", "Env", "Episode",
+    "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding", "Format", "Goto", "GroupMetric", "Idle",
+    "InputError", "LeftPad", "Loader", "Logger", "LoggerOptions", "Loggers", "Metric", "MissingExtra",
+    "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress",
+    "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring",
+    "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step",
+    "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "Trial",
+    "TrialResult", "Trials", "Unavailable", "WandbLogger", "__version__", "config_from_dict",
+    "expected_discordance", "import_object", "load_config", "run_evaluation", "trials_paired", "trials_sequential",
+    "trials_unpaired",
 ]  # fmt: skip
 
 

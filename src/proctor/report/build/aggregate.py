@@ -217,9 +217,7 @@ def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:
     return whole if context.planned is None else context.planned
 
 
-def _agent(
-    estimator: _Estimator, columns: Columns, agent: AgentCfg, sections: Sequence[Section]
-) -> model.AgentReport:
+def _agent(estimator: _Estimator, columns: Columns, agent: AgentCfg, sections: Sequence[Section]) -> model.AgentReport:
     own = [columns.cells[agent.name, task.name] for task in estimator.cfg.tasks]
     cells = tuple(model.Cell(c.agent, c.task, estimator.summary([c]), tuple(c.marks)) for c in own)
     return model.AgentReport(

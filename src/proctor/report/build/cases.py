@@ -15,6 +15,7 @@ from proctor.report.section import CaseLayout, Section
 
 BY_SCORE = CaseLayout("score", ())
 
+
 class Estimate(Protocol):
     """What makes one number of the values of a metric."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from proctor.record.episode import Outcome
-from proctor.report.build import judgement
 from proctor.report import text
-from proctor.report.model import AgentReport, Finding, Report, Summary
+from proctor.report.build import judgement
 from proctor.report.build.stops import stop_sentence
+from proctor.report.model import AgentReport, Finding, Report, Summary
 
 SMALL_N = 20
 BROKEN = [outcome for outcome in Outcome if outcome.broken_by_policy]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, needed_trials
-from proctor.verdict.gate import Gate, Ruling
 from proctor.report import text
 from proctor.stats import Interval
+from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, needed_trials
+from proctor.verdict.gate import Gate, Ruling
 
 POWER = 0.8
 
