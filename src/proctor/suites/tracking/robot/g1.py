@@ -1,68 +1,80 @@
-"""The built-in G1: the link table as a MuJoCo model without meshes.
+"""The Unitree G1 with 29 joints: what its joints and bodies are for.
 
-Only the floor touches the robot: its shapes are rounder than the links they stand for, and would touch each other where
-the links do not.
+Gains follow from the motors, as is common in motion tracking: a motor's rotor inertia, seen through its gears, is the
+joint's armature; stiffness and damping give that inertia a natural frequency of 10 Hz and a damping ratio of 2; an
+action of one moves the target by a quarter of the angle at which the motor saturates. Ankles and the waist's roll and
+pitch are driven by two small motors each.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import dataclass
 
-from proctor.suites.tracking.robot.g1_links import Link, Shape, all_links
+from proctor.suites.tracking.robot.config import AttachedBody, DescriptionCfg
 
-_LIGHT, _DARK = (0.75, 0.76, 0.78, 1.0), (0.22, 0.23, 0.25, 1.0)
-_FRICTION_LOSS = 0.3
-_SOLE_FRICTION = 0.6
-
-
-def g1_spec() -> Any:
-    """A `mujoco.MjSpec` of the robot alone: no floor, no actuators."""
-    import mujoco
-
-    spec = mujoco.MjSpec()
-    spec.modelname = "unitree_g1"
-    spec.compiler.degree = False
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    for link in all_links():
-        parent = spec.body(link.parent) if link.parent else spec.worldbody
-        _add_link(parent, link)
-    return spec
+_FREQUENCY = 10 * 2 * math.pi
+_DAMPING_RATIO = 2.0
 
 
-def _add_link(parent: Any, link: Link) -> None:
-    import mujoco
+@dataclass(frozen=True)
+class _Motor:
+    joints: str
+    """Pattern of joint names."""
+    armature: float
+    """kg m^2."""
+    effort: float
+    """Nm."""
 
-    body = parent.add_body(name=link.name, pos=link.pos, quat=link.quat)
-    body.explicitinertial = True
-    body.mass, body.ipos, body.iquat = link.mass.kg, link.mass.centre, link.mass.turn
-    body.inertia = link.mass.inertia
-    if link.joint is None:
-        body.add_freejoint(name="floating_base_joint")
-    else:
-        body.add_joint(
-            name=link.joint.name,
-            type=mujoco.mjtJoint.mjJNT_HINGE,
-            axis=link.joint.axis,
-            limited=mujoco.mjtLimited.mjLIMITED_TRUE,
-            range=[link.joint.lower, link.joint.upper],
-            frictionloss=_FRICTION_LOSS,
-        )
-    for shape in link.shapes:
-        _add_shape(body, shape)
+    @property
+    def stiffness(self) -> float:
+        return self.armature * _FREQUENCY**2
+
+    @property
+    def damping(self) -> float:
+        return 2 * _DAMPING_RATIO * self.armature * _FREQUENCY
 
 
-def _add_shape(body: Any, shape: Shape) -> None:
-    import mujoco
+_SMALL = 0.003609725
+_MOTORS = (
+    _Motor(".*_hip_(pitch|yaw)_joint|waist_yaw_joint", 0.01017752, 88),
+    _Motor(".*_(hip_roll|knee)_joint", 0.025101925, 139),
+    _Motor(".*_ankle_(pitch|roll)_joint|waist_(roll|pitch)_joint", 2 * _SMALL, 50),
+    _Motor(".*_(shoulder_(pitch|roll|yaw)|elbow|wrist_roll)_joint", _SMALL, 25),
+    _Motor(".*_wrist_(pitch|yaw)_joint", 0.00425, 5),
+)
 
-    geom = body.add_geom(rgba=_DARK if shape.dark else _LIGHT, contype=int(shape.touches), conaffinity=0)
-    if shape.kind == "box":
-        geom.type, geom.pos, geom.size = mujoco.mjtGeom.mjGEOM_BOX, shape.first, shape.second
-    elif shape.kind == "sphere":
-        geom.type, geom.pos, geom.size = mujoco.mjtGeom.mjGEOM_SPHERE, shape.first, [shape.radius, 0, 0]
-    else:
-        geom.type, geom.size = mujoco.mjtGeom.mjGEOM_CAPSULE, [shape.radius, 0, 0]
-        geom.fromto = [*shape.first, *shape.second]
-    geom.group = 2
-    if shape.sole:
-        geom.group, geom.priority, geom.condim = 3, 1, 3
-        geom.friction[0] = _SOLE_FRICTION
+_LEG = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")
+_ARM = ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow")
+_WRIST = ("wrist_roll", "wrist_pitch", "wrist_yaw")
+
+
+def _links(arm: tuple[str, ...]) -> list[str]:
+    legs = [f"{side}_{part}_link" for side in ("left", "right") for part in _LEG]
+    arms = [f"{side}_{part}_link" for side in ("left", "right") for part in arm]
+    return ["pelvis", *legs, "waist_yaw_link", "waist_roll_link", "torso_link", *arms]
+
+
+G1 = DescriptionCfg(
+    name="unitree_g1",
+    default_pose={
+        ".*": 0.0,
+        ".*_hip_pitch_joint": -0.312,
+        ".*_knee_joint": 0.669,
+        ".*_ankle_pitch_joint": -0.363,
+        ".*_shoulder_pitch_joint": 0.2,
+        "left_shoulder_roll_joint": 0.2,
+        "right_shoulder_roll_joint": -0.2,
+        ".*_elbow_joint": 0.6,
+    },
+    default_height=0.76,
+    stiffness={motor.joints: motor.stiffness for motor in _MOTORS},
+    damping={motor.joints: motor.damping for motor in _MOTORS},
+    effort_limit={motor.joints: motor.effort for motor in _MOTORS},
+    armature={motor.joints: motor.armature for motor in _MOTORS},
+    action_scale={motor.joints: 0.25 * motor.effort / motor.stiffness for motor in _MOTORS},
+    anchor_body="torso_link",
+    tracked_bodies=_links(_ARM),
+    observed_bodies=[*_links(_ARM + _WRIST), "head"],
+    attached_bodies=[AttachedBody(name="head", parent="torso_link", pos=(0.0, 0.0, 0.35))],
+)

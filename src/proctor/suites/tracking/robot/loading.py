@@ -12,9 +12,9 @@ from proctor.registry import nearest
 from proctor.suites.tracking.robot.assembly import assemble
 from proctor.suites.tracking.robot.config import DescriptionCfg, read_description
 from proctor.suites.tracking.robot.description import Robot
-from proctor.suites.tracking.robot.g1 import g1_spec
-from proctor.suites.tracking.robot.g1_description import G1
+from proctor.suites.tracking.robot.g1 import G1
 
+BUILTIN = Path(__file__).with_name("g1.xml")
 ROOT_VARIABLE = "MENAGERIE_ROOT"
 
 
@@ -29,7 +29,7 @@ def load_robot(spec: str, base: Path | None = None, **overrides: Any) -> Robot:
     if kind == "builtin":
         if name != "g1":
             raise InputError(f'unknown robot "{spec}"; expected builtin:g1, menagerie:NAME or the path of an MJCF file')
-        cfg, model = G1, g1_spec()
+        cfg, model = G1, _read_model(BUILTIN, spec)
     elif kind == "menagerie":
         cfg, model = G1 if name == "unitree_g1" else DescriptionCfg(), _read_model(_menagerie_file(name), spec)
     else:
