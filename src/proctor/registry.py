@@ -89,10 +89,9 @@ class Registry(Generic[T]):
         if len(found) > 1:
             raise InputError(_contested(found))
         if not found:
-            hint = nearest(name, self.names())
             raise InputError(
                 f'unknown {self.kind} "{name}"'
-                + (f'; did you mean "{hint}"?' if hint else "")
+                + did_you_mean(name, self.names())
                 + f" (known: {', '.join(self.names())})"
             )
         return found[0]
@@ -170,6 +169,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return hits[0] if hits else None
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of an error's sentence that names the nearest known name; empty where none is near."""
+    hint = nearest(word, known)
+    return f'; did you mean "{hint}"?' if hint else ""
+
+
 def import_object(target: str, base: Path | None = None) -> Any:
     """The object behind an import string. File paths, and modules not on the path, are looked for under `base`."""
     module_name, _, attribute = target.partition(":")
@@ -179,10 +184,7 @@ def import_object(target: str, base: Path | None = None) -> Any:
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
-            hint = nearest(part, dir(found))
-            raise InputError(
-                f'"{module_name}" has no "{part}"' + (f'; did you mean "{hint}"?' if hint else "") + f" (from {target})"
-            )
+            raise InputError(f'"{module_name}" has no "{part}"' + did_you_mean(part, dir(found)) + f" (from {target})")
         found = getattr(found, part)
     return found
 

@@ -18,7 +18,7 @@ from proctor.network.front import FrontCfg, serve
 from proctor.network.pump import Pump
 from proctor.policies import fingerprint, load_policy, options_for
 from proctor.policies.protocol import Execute, SpaceInfo
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.rollout.ask.actions import ActionChecker
 from proctor.rollout.ask.runner import PolicyRunner, Request, TaskEntry
 from proctor.rollout.layout import layout_of
@@ -101,11 +101,8 @@ def choose_agent(cfg: EvalConfig, name: str | None) -> AgentCfg:
             raise InputError(f"the config has {len(names)} agents ({', '.join(names)}); say which with --agent NAME")
         return cfg.agents[0]
     if name not in names:
-        hint = nearest(name, names)
         raise InputError(
-            f'no agent "{name}" in the config'
-            + (f'; did you mean "{hint}"?' if hint else "")
-            + f" (it has {', '.join(names)})"
+            f'no agent "{name}" in the config' + did_you_mean(name, names) + f" (it has {', '.join(names)})"
         )
     return cfg.agent(name)
 

@@ -41,7 +41,7 @@ from proctor.policies.protocol import (
     Unavailable,
 )
 from proctor.policies.stages import ACT
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 
 PIPELINE = ("normalize", "observation_order", "action_scale")
 
@@ -164,10 +164,9 @@ def _wire(task: str, spaces: SpaceInfo, options: RemoteOptions, where: str) -> W
     wanted = options.keys or {fields.key_of(path): name for name, (path, _) in known.items()}
     for key, name in wanted.items():
         if name not in known:
-            hint = nearest(name, known)
             raise InputError(
                 f'{where}: keys.{key} is "{name}", which the observation does not have'
-                + (f'; did you mean "{hint}"?' if hint else "")
+                + did_you_mean(name, known)
                 + f" (it has {', '.join(known)})"
             )
     chosen = {key: known[name] for key, name in wanted.items()}

@@ -17,7 +17,7 @@ from proctor.record.npz import read_npz
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.record.video import require_video
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.rollout.engine import Engine
 
 
@@ -60,10 +60,9 @@ def find_trial(run: RunDir, name: str) -> TrialResult:
         if name == result.trial.key or (result.npz is not None and Path(result.npz).stem == stem):
             return result
         keys.append(result.trial.key)
-    hint = nearest(name, keys)
     raise InputError(
         f'no finished trial "{name}" in {run.path}'
-        + (f'; did you mean "{hint}"?' if hint else "")
+        + did_you_mean(name, keys)
         + " (npz_path in summary.csv names them too)"
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.suites.tracking.metrics.evaluate import NAMES
 from proctor.suites.tracking.options import DEFAULT_GROUPS, Group, TrackingOptions
 
@@ -50,8 +50,7 @@ class TrackingEvaluationCfg(TrackingOptions):
     def _known(cls, targets: dict[str, float]) -> dict[str, float]:
         for name, value in targets.items():
             if name not in NAMES:
-                hint = nearest(name, NAMES)
-                raise ValueError(f'unknown metric "{name}"' + (f'; did you mean "{hint}"?' if hint else ""))
+                raise ValueError(f'unknown metric "{name}"' + did_you_mean(name, NAMES))
             if value != value:
                 raise ValueError(f"the target of {name} is NaN; expected a number")
         return targets

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.suites.endovascular.rod import Rod
 
 DENSITY = 6.5e-12
@@ -66,9 +66,8 @@ def find_tool(tool: str | Tool) -> Tool:
         return tool
     if tool in TOOLS:
         return TOOLS[tool]
-    hint = nearest(tool, TOOLS)
     raise InputError(
-        f'unknown tool "{tool}"' + (f'; did you mean "{hint}"?' if hint else "") + f" (known: {', '.join(TOOLS)}; or a "
+        f'unknown tool "{tool}"' + did_you_mean(tool, TOOLS) + f" (known: {', '.join(TOOLS)}; or a "
         "mapping with shaft_bending, shaft_torsion, tip_bending, tip_torsion and more)"
     )
 

@@ -17,7 +17,7 @@ import gymnasium
 from gymnasium.envs import registration
 
 from proctor.errors import InputError
-from proctor.registry import import_file, import_object, nearest
+from proctor.registry import did_you_mean, import_file, import_object
 from proctor.suites.gymnasium.options import GymnasiumOptions, WrapperCfg
 
 NO_LIMIT = 2**31 - 1
@@ -32,8 +32,7 @@ def find_spec(options: GymnasiumOptions) -> registration.EnvSpec:
         _import(module)
     spec = registration.registry.get(env_id)
     if spec is None:
-        near = nearest(env_id, registration.registry)
-        hint = f'; did you mean "{near}"?' if near else ""
+        hint = did_you_mean(env_id, registration.registry)
         raise InputError(
             f'no Gymnasium environment "{env_id}" is registered{hint} '
             "(an id of a package or file of your own needs `imports: [package]` or `imports: [file.py]`)"

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 
 _STEP = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>-?\d+)\]|\[(?P<slice>-?\d*:-?\d*(?::-?\d*)?)\]")
 _MISSING = object()
@@ -133,8 +133,7 @@ def _take_env(name: str, path: SignalPath, value: Any, part: Part) -> Any:
     try:
         return getattr(value, part)
     except AttributeError:
-        near = nearest(part, dir(value))
-        hint = f'; did you mean "{near}"?' if near else ""
+        hint = did_you_mean(part, dir(value))
         raise InputError(
             f'signal "{name}" ({path.text}): {type(value).__name__} has no attribute "{part}"{hint}'
         ) from None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.suites.metaworld.options import MetaworldOptions
 from proctor.suites.metaworld.tasks import GROUPS, INSTRUCTIONS
 from proctor.suites.protocol import Env, Suite, SuiteOptions
@@ -64,9 +64,8 @@ def _tasks_of(group: str, named: Any) -> Any:
             raise InputError("group: MT1 is one task; name it with task, such as task: reach-v3")
         return named
     if group.upper() not in GROUPS:
-        hint = nearest(group.upper(), GROUPS)
         expected = f'found group "{group}"; expected one of MT1, {", ".join(GROUPS)}'
-        raise InputError(expected + (f'; did you mean "{hint}"?' if hint else ""))
+        raise InputError(expected + did_you_mean(group.upper(), GROUPS))
     if named is not None:
         raise InputError(f"found both group: {group} and task: {named}; keep one")
     return GROUPS[group.upper()]

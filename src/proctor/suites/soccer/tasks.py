@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 
 KINDS = ("GoaliePenaltyKick", "ObstaclePenaltyKick", "KickToTarget", "PenaltyKick")
 LOWER, WHOLE = "LowerT1", "T1"
@@ -37,8 +37,7 @@ def task_id(name: str) -> str:
         return TASKS[name]
     if BROKEN.lower() in name.lower().replace("_", ""):
         raise ValueError(f'found "{name}", which sai-mujoco registers but cannot build; expected {_known()}')
-    near = nearest(name, [*TASKS, *NAMES])
-    hint = f'; did you mean "{near}"?' if near else ""
+    hint = did_you_mean(name, [*TASKS, *NAMES])
     raise ValueError(f'found "{name}"; expected {_known()}, or such an id as {OFFICIAL[0]}{hint}')
 
 

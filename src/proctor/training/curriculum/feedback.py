@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.training.curriculum.weights import CurriculumCfg, sampling_weights
 
 _LOG = logging.getLogger("proctor.training.curriculum")
@@ -99,18 +99,16 @@ class Curriculum:
         if not metrics:
             raise InputError("the curriculum got the metrics of no motion; evaluate at least one")
         if unknown := [name for name in metrics if name not in set(order)]:
-            hint = nearest(unknown[0], order)
             raise InputError(
                 f'the metrics are of "{unknown[0]}", which the motion library does not have'
-                + (f'; did you mean "{hint}"?' if hint else "")
+                + did_you_mean(unknown[0], order)
                 + " Evaluate with the library that training samples from."
             )
         if not any(self.cfg.metric in values for values in metrics.values()):
             known = sorted({key for values in metrics.values() for key in values})
-            hint = nearest(self.cfg.metric, known)
             raise InputError(
                 f'no motion has the metric "{self.cfg.metric}"'
-                + (f'; did you mean "{hint}"?' if hint else "")
+                + did_you_mean(self.cfg.metric, known)
                 + f" (found {', '.join(known) or 'none'})"
             )
 

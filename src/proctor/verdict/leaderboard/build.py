@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.scoring import Scoring
 from proctor.stats import NoInterval, bootstrap
 from proctor.verdict.comparison import AgentTrials, Settings, TaskTrials
@@ -77,8 +77,7 @@ def task_shares(tasks: Sequence[str], weights: Mapping[str, float]) -> dict[str,
     """How much each task counts, adding up to 1. Raises InputError for weights of no task, below 0, or all 0."""
     for task, weight in weights.items():
         if task not in tasks:
-            hint = nearest(task, tasks)
-            meant = f'; did you mean "{hint}"?' if hint else ""
+            meant = did_you_mean(task, tasks)
             raise InputError(f'--weight {task}={weight:g}: no task "{task}"{meant} (tasks: {", ".join(tasks)})')
         if not 0 <= weight < float("inf"):
             raise InputError(f"--weight {task}={weight:g}: expected 0 or more")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 
 _PENALTY_KICK = {
     "robot_distance_ball": 0.25,
@@ -65,8 +65,7 @@ def check_preset(name: str) -> None:
     """Refuse a name that is neither a preset nor a family."""
     known = [*PRESETS, *FAMILIES]
     if name not in known:
-        hint = nearest(name, known)
-        meant = f'; did you mean "{hint}"?' if hint else ""
+        meant = did_you_mean(name, known)
         raise InputError(f'unknown preset "{name}"{meant} (known: {", ".join(known)})')
 
 

@@ -23,7 +23,7 @@ from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.metrics.terms import PAID, PREFIX, term_of
 from proctor.record.batch import Metrics
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns
 from proctor.scoring.protocol import Remark, ScoringOptions
 from proctor.suites.soccer.scoring.presets import FAMILIES, PRESETS, check_preset, preset_table
@@ -152,8 +152,7 @@ class TerminalScoring(ColumnScoring):
         by_task = options.preset if isinstance(options.preset, dict) else {}
         for task in {**by_task, **options.task_weights}:
             if task not in tasks:
-                hint = nearest(task, tasks)
-                meant = f'; did you mean "{hint}"?' if hint else ""
+                meant = did_you_mean(task, tasks)
                 raise InputError(f'there are weights for "{task}", which is no task{meant} (tasks: {", ".join(tasks)})')
         if options.source == "terms":
             for task in tasks:
@@ -229,5 +228,4 @@ def _unrecorded(term: str, task: str, known: Sequence[str]) -> str:
 
 
 def _meant(term: str, known: Sequence[str]) -> str:
-    hint = nearest(term, known)
-    return (f'; did you mean "{hint}"?' if hint else "") + f" (recorded: {', '.join(known)})"
+    return did_you_mean(term, known) + f" (recorded: {', '.join(known)})"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.suites.tracking.motions.motion import Frames, Reference, concatenate
 
 
@@ -39,10 +39,7 @@ class MotionLibrary:
         """Which motion has this name. Raises InputError where none has."""
         if name in self.names:
             return self.names.index(name)
-        hint = nearest(name, self.names)
-        raise InputError(
-            f'no motion "{name}"' + (f'; did you mean "{hint}"?' if hint else "") + f" ({len(self)} motions are loaded)"
-        )
+        raise InputError(f'no motion "{name}"' + did_you_mean(name, self.names) + f" ({len(self)} motions are loaded)")
 
     def reference(self, i: int) -> Reference:
         """Motion i, as views of the packed arrays."""

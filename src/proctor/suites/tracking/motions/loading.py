@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.suites.tracking.motions.cache import ReferenceCache
 from proctor.suites.tracking.motions.checks import checked
 from proctor.suites.tracking.motions.library import MotionLibrary
@@ -134,8 +134,7 @@ def _options(keys: Mapping[str, Any], where: str) -> MotionOptions:
 def _problem(error: Any) -> str:
     key = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
-        hint = nearest(key, MotionOptions.model_fields)
-        return f'unknown option "{key}"' + (f'; did you mean "{hint}"?' if hint else "")
+        return f'unknown option "{key}"' + did_you_mean(key, MotionOptions.model_fields)
     return f"{key}: {error['msg']}, found {error['input']!r}"
 
 
@@ -168,8 +167,7 @@ def _find(source: str, base: Path | None) -> Iterator[str | Path]:
         yield from matches
     else:
         siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        hint = nearest(path.name, siblings)
-        raise InputError(f"motions: no file or folder {path}" + (f'; did you mean "{hint}"?' if hint else ""))
+        raise InputError(f"motions: no file or folder {path}" + did_you_mean(path.name, siblings))
 
 
 def _twice(loaded: Sequence[_Loaded]) -> list[str]:

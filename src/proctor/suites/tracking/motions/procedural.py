@@ -12,7 +12,7 @@ import zlib
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.suites.tracking.motions.balance import balanced
 from proctor.suites.tracking.motions.motion import Motion
 from proctor.suites.tracking.motions.recipes import RECIPES
@@ -29,11 +29,8 @@ def make_procedural(what: str, robot: Robot) -> list[Motion]:
         raise InputError(f'"procedural:{what}": expected procedural:all, procedural:NAME or procedural:NAME?seed=3')
     name, seed = found[1], int(found[2] or 0)
     if name != "all" and name not in RECIPES:
-        hint = nearest(name, RECIPES)
         raise InputError(
-            f'no procedural motion "{name}"'
-            + (f'; did you mean "{hint}"?' if hint else "")
-            + f" (known: all, {', '.join(RECIPES)})"
+            f'no procedural motion "{name}"' + did_you_mean(name, RECIPES) + f" (known: all, {', '.join(RECIPES)})"
         )
     return [procedural(each, robot, seed) for each in (RECIPES if name == "all" else [name])]
 

@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 
 PerJoint = float | list[float] | dict[str, float]
 
@@ -78,8 +78,7 @@ class DescriptionCfg(BaseModel):
 def _problem(error: Any) -> str:
     key = str(error["loc"][0]) if error["loc"] else "the description"
     if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
-        hint = nearest(key, DescriptionCfg.model_fields)
-        return f'unknown key "{key}"' + (f'; did you mean "{hint}"?' if hint else "")
+        return f'unknown key "{key}"' + did_you_mean(key, DescriptionCfg.model_fields)
     return f"{'.'.join(map(str, error['loc']))}: {error['msg']}, found {error['input']!r}"
 
 
@@ -121,10 +120,7 @@ def _matching(pattern: str, names: Sequence[str], what: str) -> list[int]:
     except re.error as error:
         raise InputError(f'{what}: "{pattern}" is no regular expression ({error})') from None
     if not hits:
-        hint = nearest(pattern, names)
         raise InputError(
-            f'{what}: no joint matches "{pattern}"'
-            + (f'; did you mean "{hint}"?' if hint else "")
-            + f" (joints: {', '.join(names)})"
+            f'{what}: no joint matches "{pattern}"' + did_you_mean(pattern, names) + f" (joints: {', '.join(names)})"
         )
     return hits

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 
 PHYSICS_DT_S = 0.005
 """200 Hz."""
@@ -125,7 +125,4 @@ class Robot:
 def _find(name: str, known: Sequence[str], what: str) -> int:
     if name in known:
         return known.index(name)
-    hint = nearest(name, known)
-    raise InputError(
-        f'"{name}" is no {what}' + (f'; did you mean "{hint}"?' if hint else "") + f" (known: {', '.join(known)})"
-    )
+    raise InputError(f'"{name}" is no {what}' + did_you_mean(name, known) + f" (known: {', '.join(known)})")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor.errors import InputError, MissingExtra
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.suites.tracking.robot.assembly import assemble
 from proctor.suites.tracking.robot.config import DescriptionCfg, read_description
 from proctor.suites.tracking.robot.description import Robot
@@ -58,10 +58,9 @@ def _find(name: str, base: Path | None) -> Path:
     if path.is_file():
         return path
     siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-    hint = nearest(path.name, siblings)
     raise InputError(
         f"robot: no file {path}"
-        + (f'; did you mean "{hint}"?' if hint else "")
+        + did_you_mean(path.name, siblings)
         + " (expected builtin:g1, menagerie:NAME or the path of an MJCF file)"
     )
 
