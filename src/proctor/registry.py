@@ -16,6 +16,7 @@ import functools
 import importlib
 import importlib.metadata
 import importlib.util
+import inspect
 import sys
 import zlib
 from collections.abc import Iterable, Mapping
@@ -173,6 +174,25 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of an error's sentence that names the nearest known name; empty where none is near."""
     hint = nearest(word, known)
     return f'; did you mean "{hint}"?' if hint else ""
+
+
+def signature_of(target: Any, name: str) -> inspect.Signature:
+    """The signature of a class or a factory. Raises InputError where it has none that can be read."""
+    try:
+        return inspect.signature(target)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} has no readable signature; wrap it in a Python function") from None
+
+
+def call_target(target: Any, name: str, given: Mapping[str, Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a class or a factory makes of `kwargs`, and of those of `given` that its signature names."""
+    signature = signature_of(target, name)
+    arguments = {**{key: value for key, value in given.items() if key in signature.parameters}, **kwargs}
+    try:
+        signature.bind(**arguments)
+    except TypeError as error:
+        raise InputError(f"{name}: {error} (kwargs: {', '.join(kwargs) or 'none'})") from None
+    return target(**arguments)
 
 
 def import_object(target: str, base: Path | None = None) -> Any:

@@ -6,8 +6,6 @@ for a product, and are not calibrated against one.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -86,8 +84,3 @@ def rod_of(tool: Tool, spacing_mm: float) -> Rod:
     mass = np.full(n, DENSITY * np.pi * tool.radius_mm**2 * spacing_mm)
     axial = np.clip(20 * bend / spacing_mm**2, 60.0, 600.0)
     return Rod(float(spacing_mm), float(tool.radius_mm), mass, axial, bend, twist, rest)
-
-
-def tool_data(tool: str | Tool) -> Any:
-    """A tool as it is written in a config."""
-    return tool if isinstance(tool, str) else tool.model_dump(mode="json")

@@ -16,7 +16,6 @@ The instruction is what the suite's briefing says (a mapping with `instruction`)
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -29,9 +28,8 @@ from pydantic import Field, model_validator
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-from proctor.policies.from_python import source_file
-from proctor.policies.loader import Loader
-from proctor.policies.options import PolicyOptions
+from proctor.policies.from_python import PythonLoader
+from proctor.policies.options import PolicyOptions, PythonOptions
 from proctor.policies.protocol import (
     Actions,
     AnyPolicy,
@@ -42,7 +40,6 @@ from proctor.policies.protocol import (
     StageOutput,
     State,
 )
-from proctor.registry import import_object
 from proctor.suites.goals.instructions import instructions_for
 from proctor.suites.goals.models import GoalModelCfg, Surroundings, make_goal_model, source_of
 from proctor.suites.goals.protocol import GoalModel, goals_of
@@ -56,13 +53,9 @@ GoalOf = Callable[[Trial], np.ndarray]
 """The goal of a trial, float32 (d,)."""
 
 
-class GoalOptions(PolicyOptions):
-    """`goal` loader."""
+class GoalOptions(PythonOptions):
+    """`goal` loader. `target` makes the inner policy; it is told `goal_dim`, too, and `spaces` of what that sees."""
 
-    target: str = Field(min_length=1)
-    """Import string to the inner Policy class or a factory, called with `kwargs`, and with `checkpoint`, `device`,
-    `spaces` (of what it sees) and `goal_dim` where its signature names them."""
-    kwargs: dict[str, Any] = Field(default_factory=dict)
     goals: GoalModelCfg | None = None
     """The goal model; needed for `source: prior`."""
     source: Literal["prior", "visual"] = "prior"
@@ -160,7 +153,7 @@ def _inner_batch(batch: Batch) -> Batch:
     return Batch({**own, GOAL: batch.state[GOAL]}, batch.state.get("inner"), batch.rngs, _nameless(batch.trials))
 
 
-class GoalLoader(Loader):
+class GoalLoader(PythonLoader):
     """A policy of yours that is told what to do by a goal embedding."""
 
     name: ClassVar[str] = "goal"
@@ -169,11 +162,11 @@ class GoalLoader(Loader):
     def load(self, agent: AgentCfg, options: GoalOptions, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
         goal_of = self._goals(agent, options, spaces, base)
         some = goal_of(Trial(agent.name, next(iter(spaces.observation)), 0, 0))
-        inner = self._inner(agent, options, inner_spaces(spaces, len(some)), base)
-        return condition(inner, goal_of)
+        told = {"spaces": inner_spaces(spaces, len(some)), "goal_dim": len(some)}
+        return condition(self.make(agent, options, told, base), goal_of)
 
     def files(self, agent: AgentCfg, options: GoalOptions, base: Path | None) -> dict[str, Path]:
-        found = {**super().files(agent, options, base), **source_file(options.target, base)}
+        found = super().files(agent, options, base)
         source = None if options.goals is None else source_of(options.goals, base)
         folder = None if options.visuals_folder is None else _under(options.visuals_folder, base)
         if source is not None:
@@ -202,24 +195,6 @@ class GoalLoader(Loader):
                 f"{visuals.space}; collect visuals with the encoder of this model, or leave out visuals_folder"
             )
         return prior_goals(model, {task: instruction.text for task, instruction in instructions.items()})
-
-    def _inner(self, agent: AgentCfg, options: GoalOptions, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
-        target = import_object(options.target, base)
-        if not callable(target):
-            raise InputError(f"{options.target} is a {type(target).__name__}; expected a Policy class or a factory")
-        parameters = inspect.signature(target).parameters
-        checkpoint = None if agent.checkpoint is None else str(self.checkpoint(agent, base))
-        goal_dim = next(iter(spaces.observation.values()))[GOAL].shape[0]
-        given = {"checkpoint": checkpoint, "device": agent.device, "spaces": spaces, "goal_dim": goal_dim}
-        arguments = {**{name: value for name, value in given.items() if name in parameters}, **options.kwargs}
-        try:
-            inspect.signature(target).bind(**arguments)
-        except TypeError as error:
-            raise InputError(f"{options.target}: {error} (kwargs: {', '.join(options.kwargs) or 'none'})") from None
-        made = target(**arguments)
-        if not isinstance(made, Policy | StagedPolicy):
-            raise InputError(f"{options.target} gave a {type(made).__name__}; expected a Policy or StagedPolicy")
-        return made
 
 
 def _under(folder: str, base: Path | None) -> Path:

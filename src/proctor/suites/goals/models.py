@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from proctor.errors import InputError
-from proctor.registry import Registry, import_object
+from proctor.registry import Registry, call_target, import_object
 from proctor.suites.goals.instructions import Instruction
 from proctor.suites.goals.protocol import GoalModel
 from proctor.suites.goals.visuals import Visuals
@@ -66,16 +66,13 @@ def make_goal_model(cfg: GoalModelCfg, around: Surroundings) -> GoalModel:
     target = import_object(cfg.target, around.base) if ":" in cfg.target else GOAL_MODELS.load(cfg.target)
     if not callable(target):
         raise InputError(f"{cfg.target} is a {type(target).__name__}; expected a GoalModel class or a factory")
-    signature = inspect.signature(target)
-    given = {"instructions": around.instructions, "visuals": around.visuals, "device": around.device}
-    if "make" in signature.parameters:
-        given["make"] = lambda inner: make_goal_model(GoalModelCfg.model_validate(inner), around)
-    arguments = {**{k: v for k, v in given.items() if k in signature.parameters}, **cfg.kwargs}
-    try:
-        signature.bind(**arguments)
-    except TypeError as error:
-        raise InputError(f"{cfg.target}: {error} (kwargs: {', '.join(cfg.kwargs) or 'none'})") from None
-    made = target(**arguments)
+    given = {
+        "instructions": around.instructions,
+        "visuals": around.visuals,
+        "device": around.device,
+        "make": lambda inner: make_goal_model(GoalModelCfg.model_validate(inner), around),
+    }
+    made = call_target(target, cfg.target, given, cfg.kwargs)
     if not isinstance(made, GoalModel):
         raise InputError(
             f"{cfg.target} gave a {type(made).__name__}; expected a GoalModel (subclass proctor.suites.goals.GoalModel)"

@@ -49,7 +49,6 @@ class MetaworldEnv(Env):
         self._frames: dict[tuple[str, Size], np.ndarray] = {}
         self._text = text_to_bytes(self.instruction, TEXT_BYTES)
         self._vector = np.zeros(FULL)
-        self.frames_drawn = 0
         self.variation = 0
         self.action_dt_s = float(self._world.dt)
         self.action_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
@@ -111,7 +110,6 @@ class MetaworldEnv(Env):
             frame = self._viewer.draw(camera, size)
             turned = self.options.upright and camera in UPSIDE_DOWN
             self._frames[key] = np.ascontiguousarray(frame[::-1, ::-1]) if turned else frame
-            self.frames_drawn += 1
         return self._frames[key]
 
 
