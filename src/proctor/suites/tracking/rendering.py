@@ -195,6 +195,8 @@ class _Canvas:
         self._option.geomgroup[[SCENERY, AGENT]] = 1
         self._option.geomgroup[REFERENCE] = with_reference
         everything = mujoco.mjtCatBit.mjCAT_ALL
+        # The headlight shines from where the scene's camera was; so that camera moves first.
+        mujoco.mjv_updateCamera(self._stage.model, self._data, self._camera, self._scene)
         mujoco.mjv_updateScene(self._stage.model, self._data, self._option, None, self._camera, everything, self._scene)
         height, width = self._size
         frame = np.empty((height, width, 3), np.uint8)
