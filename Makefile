@@ -1,5 +1,6 @@
 # make demo    run the example examinations: a humanoid, a guidewire, soccer, classic tasks
-# make test    run the tests (ARGS="-k name" for some of them)
+# make test    run the tests in two processes (ARGS="-k name" for some of them, JOBS=8 for more processes)
+# make quick   run the tests that are not marked slow, likewise
 # make lint    ruff and pyright
 # make bench   print the benchmark table
 # make clean   remove caches and build leftovers; results and the environment stay
@@ -9,8 +10,10 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+JOBS ?= 2
+PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test lint bench clean setup
+.PHONY: demo test quick lint bench clean setup
 .DEFAULT_GOAL := test
 
 demo: $(READY)
@@ -22,7 +25,11 @@ demo: $(READY)
 
 test: $(READY)
 	@scripts/system-packages.sh
-	$(BIN)/pytest $(ARGS)
+	$(PYTEST) $(ARGS)
+
+quick: $(READY)
+	@scripts/system-packages.sh
+	$(PYTEST) -m "not slow" $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -15,6 +15,16 @@ from telling import Said, Tell
 from proctor import RunDir, config_from_dict, run_evaluation
 from proctor.cli import main
 
+SLOW = frozenset(Path(__file__).with_name("slow.txt").read_text().split())
+"""Tests that take long, as `scripts/list_slow_tests.py` measured them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests, so that `-m "not slow"` (`make quick`) leaves them out."""
+    for item in items:
+        if item.nodeid.partition("[")[0] in SLOW:
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture
 def examine(tmp_path: Path) -> Callable[..., RunDir]:
