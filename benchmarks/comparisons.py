@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -89,9 +89,10 @@ def cameras(repeats: int) -> list[Row]:
     ]
 
 
-def workers(repeats: int) -> list[Row]:
+def workers(repeats: int) -> Iterator[Row]:
     """Two worker processes on an environment that costs 0.5 ms a step (and one of 2 ms), and two bare processes."""
-    return [row for step_ms in STEPS_MS for row in _workers(repeats, step_ms)]
+    for step_ms in STEPS_MS:
+        yield from _workers(repeats, step_ms)
 
 
 def _workers(repeats: int, step_ms: float) -> list[Row]:
@@ -121,12 +122,12 @@ def memory(repeats: int) -> list[Row]:
     return [Row("peak memory, 10,000 trials", ours, theirs, "1,000 trials", "MB", "at most 1.1", ratio <= 1.1, ratio)]
 
 
-def endovascular(repeats: int) -> list[Row]:
+def endovascular(repeats: int) -> Iterator[Row]:
     """The embedded wire simulator: one process; two workers and two bare processes, in turns of 0.4 s."""
     (alone,) = in_turn(repeats, lambda: sides.endovascular("steps", "2400"))
     rate = middle(alone)["steps"]
-    rows = [Row("wire in an arch, 1 core", rate, 400, "the goal", "steps/s", "at least 1", rate >= 400, rate / 400)]
-    side = ("-m", "benchmarks.endovascular")
+    yield Row("wire in an arch, 1 core", rate, 400, "the goal", "steps/s", "at least 1", rate >= 400, rate / 400)
+    side = (sys.executable, "-m", "benchmarks.endovascular")
     commands = {placement: [*side, "proctor", placement] for placement in PLACEMENTS}
     found = turns.rates({**commands, "bare": [*side, "bare"]}, TURNS * repeats)
     bare = found["bare"]
@@ -134,9 +135,8 @@ def endovascular(repeats: int) -> list[Row]:
         ratio, error = turns.ratio(found[placement], bare)
         name, goal = f"wire in an arch, 2 processes, {said}", "at least 0.9"
         note = f"ratio {ratio:.3f}, standard error {error:.3f}, over {len(bare)} turns"
-        two, other = found[placement].mean(), bare.mean()
-        rows.append(Row(name, two, other, "two bare processes", "steps/s", goal, ratio >= 0.9, ratio, note))
-    return rows
+        two, other = float(found[placement].mean()), float(bare.mean())
+        yield Row(name, two, other, "two bare processes", "steps/s", goal, ratio >= 0.9, ratio, note, error)
 
 
 def soccer(repeats: int) -> list[Row]:
@@ -148,9 +148,10 @@ def soccer(repeats: int) -> list[Row]:
     return [Row("penalty kick, 2 processes", two, other, "two bare processes", "steps/s", goal, ratio >= 0.9, ratio)]
 
 
-def staged(repeats: int) -> list[Row]:
+def staged(repeats: int) -> Iterator[Row]:
     """A planner of 60 ms and an expert of 20 ms whatever the batch, 7 expert calls per plan, 16 slots."""
-    return [row for lengths in ("equal", "random") for row in _staged(repeats, lengths)]
+    for lengths in ("equal", "random"):
+        yield from _staged(repeats, lengths)
 
 
 def _staged(repeats: int, lengths: str) -> list[Row]:
@@ -168,9 +169,10 @@ def _staged(repeats: int, lengths: str) -> list[Row]:
     ]
 
 
-def parallel(repeats: int) -> list[Row]:
+def parallel(repeats: int) -> Iterator[Row]:
     """A policy that sleeps 20 ms per forward whatever the batch, at 1, 4, 8 and 16 slots or vla-eval shards."""
-    return [row for slots in (1, 4, 8, 16) for row in _parallel(repeats, str(slots))]
+    for slots in (1, 4, 8, 16):
+        yield from _parallel(repeats, str(slots))
 
 
 def _parallel(repeats: int, slots: str) -> list[Row]:
@@ -188,7 +190,7 @@ def _parallel(repeats: int, slots: str) -> list[Row]:
     ]
 
 
-COMPARISONS: dict[str, Callable[[int], list[Row]]] = {
+COMPARISONS: dict[str, Callable[[int], Iterable[Row]]] = {
     "overhead": overhead,
     "batching": batching,
     "staged": staged,

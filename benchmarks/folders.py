@@ -19,7 +19,10 @@ def all_runs() -> Iterator[None]:
     """Runs are kept until here, also those of processes that are started meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ[VARIABLE] = folder
-        yield
+        try:
+            yield
+        finally:
+            del os.environ[VARIABLE]
 
 
 @contextmanager

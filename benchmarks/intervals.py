@@ -83,7 +83,7 @@ def rliable() -> sides.Measured:
         print(f"installing {RLIABLE} into {sides.VLA_EVAL_ENV.name} ...", file=sys.stderr, flush=True)
         if not python.exists():
             venv.create(sides.VLA_EVAL_ENV, with_pip=True)
-        sides._output([str(python), "-m", "pip", "install", RLIABLE, PANDAS])
+        sides.output([str(python), "-m", "pip", "install", RLIABLE, PANDAS])
         done.touch()
     script = sides.ROOT / "benchmarks" / "rliable_side.py"
     return sides._json([str(python), str(script), str(RUNS), str(TASKS), str(REPLICATES)])

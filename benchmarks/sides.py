@@ -51,20 +51,29 @@ def _vla_eval_python() -> Path:
     if not done.exists():
         print(f"installing {VLA_EVAL} into {VLA_EVAL_ENV.name} ...", file=sys.stderr, flush=True)
         venv.create(VLA_EVAL_ENV, with_pip=True, clear=True)
-        _output([str(python), "-m", "pip", "install", VLA_EVAL])
+        output([str(python), "-m", "pip", "install", VLA_EVAL])
         done.touch()
     return python
 
 
 def _json(command: list[str]) -> Measured:
-    """The last line that the command prints, as JSON."""
-    return json.loads(_output(command).strip().splitlines()[-1])
+    return last_json(output(command))
 
 
-def _output(command: list[str]) -> str:
-    """What the command prints, run in the repository without a PYTHONPATH from outside."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    if finished.returncode != 0:
+def last_json(said: str) -> Measured:
+    """The last line that a command printed, as JSON."""
+    return json.loads(said.strip().splitlines()[-1])
+
+
+def output(command: list[str], tree: Path = ROOT, codes: tuple[int, ...] = (0,)) -> str:
+    """What the command prints, run in a checkout without a PYTHONPATH from outside. Raises RuntimeError where it ends
+    with another code than these."""
+    finished = subprocess.run(command, cwd=tree, env=environment(), capture_output=True, text=True, check=False)
+    if finished.returncode not in codes:
         raise RuntimeError(f"{' '.join(command)} failed:\n{finished.stdout}\n{finished.stderr}")
     return finished.stdout
+
+
+def environment() -> dict[str, str]:
+    """This process's environment without PYTHONPATH."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

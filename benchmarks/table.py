@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -26,21 +27,36 @@ class Row:
     met: bool | None
     ratio: float
     note: str = ""
+    error: float | None = None
+    """The standard error of the ratio, where it is known."""
+
+    @classmethod
+    def failed(cls, name: str, why: str) -> Row:
+        """The row of a comparison that gave no numbers."""
+        return cls(name, math.nan, math.nan, "", "", "", False, math.nan, f"failed: {why}")
+
+
+HEAD = "| comparison | Proctor | other | ratio | goal | met |\n|---|---:|---:|---:|---|---|"
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table, and the notes below it."""
-    lines = [
-        "| comparison | Proctor | other | ratio | goal | met |",
-        "|---|---:|---:|---:|---|---|",
-    ]
-    for row in rows:
-        lines.append(
-            f"| {row.name} | {shown(row.proctor)} {row.unit} | {shown(row.other)} {row.unit}, {row.other_is} "
-            f"| {row.ratio:.3g} | {row.goal} | {MET[row.met]} |"
-        )
-    notes = [f"- {row.name}: {row.note}" for row in rows if row.note]
-    return "\n".join([*lines, "", *notes])
+    return "\n".join([HEAD, *map(line, rows), "", *notes(rows)])
+
+
+def line(row: Row) -> str:
+    """The row as a line of the table."""
+    if math.isnan(row.ratio):
+        return f"| {row.name} | failed | | | {row.goal} | {MET[row.met]} |"
+    error = "" if row.error is None else f" ± {row.error:.2g}"
+    return (
+        f"| {row.name} | {shown(row.proctor)} {row.unit} | {shown(row.other)} {row.unit}, {row.other_is} "
+        f"| {row.ratio:.3g}{error} | {row.goal} | {MET[row.met]} |"
+    )
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    return [f"- {row.name}: {row.note}" for row in rows if row.note]
 
 
 def shown(value: float) -> str:

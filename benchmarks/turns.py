@@ -11,20 +11,23 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+
+from benchmarks.sides import ROOT, environment
 
 VARIABLE = "PROCTOR_BENCHMARK_COUNTS"
 TURN_S = 0.4
 WARM = 3_000
 """What a command must have counted before it is measured: by then everything is loaded, compiled and full."""
 PATIENCE_S = 120.0
+Name = TypeVar("Name", str, Path)
 
 
 class Counter:
@@ -45,9 +48,8 @@ class Runner:
     def __init__(self, command: Sequence[str], folder: Path):
         self._folder, self._said = folder, folder.with_suffix(".said")
         with self._said.open("wb") as said:
-            self._process = subprocess.Popen(
-                command, env=os.environ | {VARIABLE: str(folder)}, stdout=subprocess.DEVNULL, stderr=said
-            )
+            variables = environment() | {VARIABLE: str(folder)}
+            self._process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=said)
 
     def count(self) -> int:
         if self._process.poll() is not None:
@@ -76,12 +78,11 @@ class Runner:
         return self._process.wait()
 
 
-def rates(commands: Mapping[str, Sequence[str]], turns: int) -> dict[str, np.ndarray]:
-    """What each command (arguments of Python) counts per second, `turns` times; every turn of one beside a turn of each
-    other."""
+def rates(commands: Mapping[Name, Sequence[str]], turns: int) -> dict[Name, np.ndarray]:
+    """What each command counts per second, `turns` times; every turn of one beside a turn of each other."""
     with _started(commands) as runners:
         _warm_up(list(runners.values()))
-        found: dict[str, list[float]] = {name: [] for name in runners}
+        found: dict[Name, list[float]] = {name: [] for name in runners}
         order = list(runners)
         for _ in range(turns):
             for name in order:
@@ -99,14 +100,14 @@ def ratio(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
 
 
 @contextmanager
-def _started(commands: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Runner]]:
-    runners: dict[str, Runner] = {}
+def _started(commands: Mapping[Name, Sequence[str]]) -> Iterator[dict[Name, Runner]]:
+    runners: dict[Name, Runner] = {}
     with tempfile.TemporaryDirectory() as folder:
         try:
             for name, command in commands.items():
                 own = Path(folder) / str(len(runners))
                 own.mkdir()
-                runners[name] = Runner([sys.executable, *command], own)
+                runners[name] = Runner(command, own)
             yield runners
         finally:
             for runner in runners.values():

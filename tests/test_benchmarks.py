@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -62,6 +64,119 @@ def test_table_shows_both_sides_and_their_ratio(table: Any) -> None:
     ]
 
 
+@pytest.fixture
+def bench(table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """`python -m benchmarks` with made-up comparisons: `one` has two rows, `two` fails after a row unless it is mended,
+    `three` is interrupted unless it is."""
+    import benchmarks.__main__ as command
+
+    mended: set[str] = set()
+    ran: list[str] = []
+
+    def comparison(name: str, ending: BaseException | None) -> Any:
+        def measure(repeats: int) -> Any:
+            ran.append(name)
+            yield table.Row(f"{name} first", 2.0 * repeats, 1.0, "bare", "steps/s", "at least 1", True, 2.0)
+            if ending is not None and name not in mended:
+                raise ending
+            yield table.Row(f"{name} second", 1.0, 1.0, "bare", "steps/s", "", None, 1.0, "how", 0.25)
+
+        return measure
+
+    endings = {"one": None, "two": ValueError("no such machine"), "three": KeyboardInterrupt()}
+    monkeypatch.setattr(command, "COMPARISONS", {name: comparison(name, end) for name, end in endings.items()})
+    monkeypatch.setattr(command, "machine", lambda: "a machine")
+    monkeypatch.setattr("benchmarks.journal.ROOT", tmp_path)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def run(*arguments: str) -> tuple[int, list[str]]:
+        monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
+        ran.clear()
+        return command.main(), list(ran)
+
+    return SimpleNamespace(run=run, mended=mended, kept=lambda: next((tmp_path / "results" / "bench").iterdir()))
+
+
+def test_a_comparison_that_fails_is_a_row_and_the_others_go_on(bench: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.run("two", "one", "--repeats", "1") == (1, ["two", "one"])
+    assert capsys.readouterr().out.splitlines()[4:] == [
+        "| two first | 2 steps/s | 1 steps/s, bare | 2 | at least 1 | yes |",
+        "| two | failed | | |  | NO |",
+        "| one first | 2 steps/s | 1 steps/s, bare | 2 | at least 1 | yes |",
+        "| one second | 1 steps/s | 1 steps/s, bare | 1 ± 0.25 |  |  |",
+        "",
+        "- two: failed: ValueError: no such machine",
+        "- one second: how",
+    ]
+
+
+def test_an_interrupted_benchmark_keeps_its_rows_and_goes_on(bench: Any, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.json"
+    assert bench.run("--json", str(whole)) == (130, ["one", "two", "three"])
+    named = [row["name"] for row in json.loads(whole.read_text())["rows"]]
+    assert named == ["one first", "one second", "two first", "two", "three first"]
+    kept = [json.loads(line) for line in bench.kept().read_text().splitlines()]
+    assert [line["row"]["name"] for line in kept if "row" in line] == named
+    bench.mended.update(["two", "three"])
+    again = bench.run("--json", str(whole), "--resume", str(bench.kept()))
+    assert again == (0, ["two", "three"]), "what failed and what was interrupted is measured anew"
+    named = [row["name"] for row in json.loads(whole.read_text())["rows"]]
+    assert named == [f"{name} {row}" for name in ("one", "two", "three") for row in ("first", "second")]
+    assert bench.run("--resume", str(bench.kept())) == (0, []), "nothing is missing"
+
+
+def test_a_line_that_was_cut_by_a_kill_is_passed_over(bench: Any) -> None:
+    bench.run("one")
+    text = bench.kept().read_text()
+    bench.kept().write_text(text[:-20])
+    assert bench.run("one", "--resume", str(bench.kept())) == (0, ["one"])
+
+
+def test_another_checkout_must_be_one(tmp_path: Path) -> None:
+    done = module("benchmarks", "start", "--against", str(tmp_path))
+    assert done.returncode == 2
+    assert f"{tmp_path} is no checkout of Proctor: it has no folder benchmarks" in done.stderr
+
+
+def test_two_checkouts_are_measured_in_turns(table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import benchmarks.against as compared
+
+    asked: list[Path] = []
+
+    def measure(tree: Path) -> float:
+        asked.append(tree)
+        return 3.0 if tree == tmp_path else 2.0
+
+    ours, theirs = compared.in_rounds(measure, tmp_path, 2)
+    assert asked == [ROOT, tmp_path, tmp_path, ROOT] * 2
+    assert (ours.tolist(), theirs.tolist()) == ([2.0] * 4, [3.0] * 4)
+    slower = compared.row("a", "steps/s", tmp_path, ours, theirs)
+    assert (slower.proctor, slower.other) == (2.0, 3.0)
+    assert (slower.ratio, slower.error) == pytest.approx((2 / 3, 0.0))
+    assert [compared.row("a", unit, tmp_path, ours, theirs).met for unit in ("steps/s", "s", "MB")] == [
+        False,
+        True,
+        True,
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (ROOT / ".venv" / "bin" / "python").exists(), reason="a checkout is run by its own .venv")
+def test_endless_cases_are_measured_beside_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This checkout against itself, with turns that are too short to say anything."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    import benchmarks.against as compared
+    import benchmarks.turns
+
+    monkeypatch.setattr(benchmarks.turns, "WARM", 100)
+    monkeypatch.setattr(benchmarks.turns, "TURN_S", 0.2)
+    monkeypatch.setattr(compared, "TURNS", 2)
+    rows = list(compared.against(ROOT / "benchmarks" / "..", "cameras", 1))
+    assert [row.name for row in rows] == ["two 256x256 images, 2 processes"]
+    assert rows[0].proctor > 0
+    assert rows[0].other > 0
+
+
 def test_vla_eval_sees_the_same_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two sides cannot share code, so what makes them comparable is held equal here."""
     monkeypatch.syspath_prepend(str(ROOT))
@@ -107,7 +222,6 @@ subprocess.run([sys.executable, "-c", sys.argv[2], "child"], start_new_session=T
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     import benchmarks.turns
 
     monkeypatch.setattr(benchmarks.turns, "WARM", 5)
@@ -117,7 +231,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found under /proc")
 def test_commands_take_turns_with_all_their_processes(turns: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = ["-c", COUNTING, "parent", COUNTING]
+    command = [sys.executable, "-c", COUNTING, "parent", COUNTING]
     runners: list[Any] = []
     turn = turns.Runner.turn
 
@@ -140,4 +254,4 @@ def test_commands_take_turns_with_all_their_processes(turns: Any, monkeypatch: p
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found under /proc")
 def test_a_command_that_ends_is_no_measurement(turns: Any) -> None:
     with pytest.raises(RuntimeError, match="no such benchmark"):
-        turns.rates({"one": ["-c", "raise SystemExit('no such benchmark')"]}, 1)
+        turns.rates({"one": [sys.executable, "-c", "raise SystemExit('no such benchmark')"]}, 1)
