@@ -22,7 +22,7 @@ class PythonLoader(Loader):
     name: ClassVar[str] = "python"
     Options: ClassVar[type[PolicyOptions]] = PythonOptions
 
-    def load(self, agent: AgentCfg, options: PythonOptions, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
+    def load(self, agent: AgentCfg, options: Any, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
         """Call the target with `kwargs`, and with `checkpoint` (a path), `device` and `spaces` where its
         signature names them."""
         return self.make(agent, options, {"spaces": spaces}, base)
@@ -47,7 +47,7 @@ class PythonLoader(Loader):
             )
         return made
 
-    def files(self, agent: AgentCfg, options: PythonOptions, base: Path | None) -> dict[str, Path]:
+    def files(self, agent: AgentCfg, options: Any, base: Path | None) -> dict[str, Path]:
         return {**super().files(agent, options, base), **source_file(options.target, base)}
 
 
