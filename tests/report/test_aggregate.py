@@ -230,7 +230,7 @@ def test_verdicts(build) -> None:
     assert "200 pairs of trials, p < 0.001)" in clear.verdict
     near = report_of(build(["a", "b"], ["t"], 4, faults=0))
     assert near.verdict.startswith("No winner yet. b ranks first (score ")
-    assert "but 4 pairs of trials do not tell it from a: difference " in near.verdict
+    assert "but is not significantly better than a in 4 pairs of trials: difference " in near.verdict
     assert re.search(r"about [\d,]+ trials each would settle it with 80 % probability: [\d,]+ more\.$", near.verdict)
 
 

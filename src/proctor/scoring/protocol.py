@@ -54,6 +54,8 @@ class Scoring(abc.ABC):
     unit: str = "1"
     step_term: str | None = None
     """Among the terms of a score, the one that every step of an episode adds to."""
+    term_words: Mapping[str, str] = {}
+    """What an agent did where a term is not 0 ("fell"); a term that is not here goes by its name."""
 
     def __init__(self, cfg: ScoringCfg):
         self.cfg = cfg

@@ -43,8 +43,8 @@ def _open(found: Comparison, rivals: list[Pair]) -> str:
     value = _value(found.by, standing.score if found.by == "score" else standing.rate)
     nearest = "" if len(rivals) == 1 else f"to {first.b}, "
     return (
-        f"No winner yet. {first.a} ranks first ({_name(found.by)} {value}), but {_trials(first)} do not tell it from "
-        f"{names}: {nearest}{_difference(found, first, counted=False)}.{_beaten(found, first.a)} "
+        f"No winner yet. {first.a} ranks first ({_name(found.by)} {value}), but is not significantly better than "
+        f"{names} in {_trials(first)}: {nearest}{_difference(found, first, counted=False)}.{_beaten(found, first.a)} "
         f"{more_trials(found, first)}"
     )
 

@@ -42,13 +42,13 @@ def standings_table(found: Comparison) -> Table:
 def pairs_table(found: Comparison) -> Table:
     """Differences with intervals and p-values, the first pairs."""
     hidden = len(found.pairs) - MOST_PAIRS
-    more = f"; {hidden:,} more pairs in compare.json" if hidden > 0 else ""
+    more = f"; {text.count(hidden, 'more pair')} in compare.json" if hidden > 0 else ""
     table = empty_table(f"first minus second; p by Holm over all pairs{more}")
     table.add_column("pair", overflow="fold")
     for name in ("n", "success", "p", "score", "p"):
         table.add_column(name, justify="right", no_wrap=True)
     for pair in found.pairs[:MOST_PAIRS]:
-        n = f"{pair.n_a:,} pairs" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}"
+        n = text.count(pair.n_a, "pair") if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}"
         cells = [_cell(found, pair, measure) for measure in ("success", "score")]
         table.add_row(*plain_cells(f"{pair.a} − {pair.b}", n, *cells[0], *cells[1]))
     return table

@@ -177,5 +177,5 @@ def _gaps(board: Leaderboard) -> str:
         for gap in shown
     ]
     hidden = len(board.gaps) - len(shown)
-    more = lead(f"{hidden:,} more pairs are in leaderboard.json.") if hidden > 0 else ""
+    more = lead(f"Only in leaderboard.json: {text.count(hidden, 'more pair')}.") if hidden > 0 else ""
     return lead(words) + table("Pairs of agents", ["Pair", "Difference", ""], rows, "plain") + more

@@ -5,13 +5,12 @@ from __future__ import annotations
 from proctor.report import text
 from proctor.report.build.judgement import p_value
 from proctor.report.text import signed, span_words, value_words
-from proctor.suites.soccer.scoring.presets import WORDS
 from proctor.verdict.leaderboard import Advice, Entry, Gap, Leaderboard
 from proctor.verdict.leaderboard.gaps import EXACT
 
 
 def verdict(board: Leaderboard) -> str:
-    """One or two sentences about the first agent and those that are not told from it."""
+    """One or two sentences about the first agent and those that are not significantly behind it."""
     ranked = [entry for entry in board.entries if entry.score is not None]
     if not ranked:
         return "No ranking: no agent has a score on every task."
@@ -23,7 +22,7 @@ def verdict(board: Leaderboard) -> str:
     if not ties:
         return f"{opening}, and is better than {_others(ranked[1:])}: {gap_words(board.gaps[0], board.level)}."
     names = text.listed([gap.b for gap in ties], most=3)
-    return f"{opening}, but these trials do not tell it from {names}: {gap_words(ties[0], board.level)}."
+    return f"{opening}, but not significantly ahead of {names}: {gap_words(ties[0], board.level)}."
 
 
 def _others(entries: list[Entry]) -> str:
@@ -49,11 +48,10 @@ def gap_words(gap: Gap, level: float) -> str:
 
 def advice_words(advice: Advice) -> str:
     """`fell in 80 % of episodes: −1.20`."""
-    did = WORDS.get(advice.term, advice.term)
     if advice.kind == "avoid":
-        return f"{did} in {text.percent(advice.share)} of episodes: {signed(advice.own)}"
+        return f"{advice.did} in {text.percent(advice.share)} of episodes: {signed(advice.own)}"
     if advice.kind == "reach":
-        return f"{did} in {text.percent(advice.share)} of episodes: up to {signed(advice.gain)}"
+        return f"{advice.did} in {text.percent(advice.share)} of episodes: up to {signed(advice.gain)}"
     paid = f"{advice.term} adds {signed(advice.own)}, and {signed(advice.best)} for {advice.example}"
     return f"{paid}: {signed(advice.gain)}"
 

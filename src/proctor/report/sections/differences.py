@@ -113,7 +113,7 @@ def _table(found: Comparison) -> str:
     header = ["First − second", "n", "Success", "p", "Won alone", *scores, "Effect"]
     rows = [_cells(found, pair) for pair in found.pairs[:MOST_ROWS]]
     hidden = len(found.pairs) - MOST_ROWS
-    more = lead(f"{hidden:,} more pairs are in the JSON file.") if hidden > 0 else ""
+    more = lead(f"Only in the JSON file: {text.count(hidden, 'more pair')}.") if hidden > 0 else ""
     return _folded("Every pair: differences with intervals and tests", header, rows, "versus") + more + _methods(found)
 
 
@@ -124,11 +124,15 @@ def _folded(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], 
     if not rest:
         return drawn
     folded = table(f"{caption}, more", header, rest, kind)
-    return f"{drawn}<details><summary>{len(rest)} more pairs</summary>{folded}</details>"
+    return f"{drawn}<details><summary>{text.count(len(rest), 'more pair')}</summary>{folded}</details>"
 
 
 def _cells(found: Comparison, pair: Pair) -> list[str]:
-    n = f"{pair.n_a:,} {small('pairs')}" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,} {small('unpaired')}"
+    n = (
+        f"{pair.n_a:,} {small('pair' if pair.n_a == 1 else 'pairs')}"
+        if pair.paired
+        else f"{pair.n_a:,}, {pair.n_b:,} {small('unpaired')}"
+    )
     counts = pair.discordance
     alone = NONE if counts is None else f"{counts.only_a:,} : {counts.only_b:,}"
     return [
@@ -229,7 +233,7 @@ def differences_markdown(found: Comparison) -> str:
         rows.append(
             [
                 f"{pipes.escape(pair.a)} − {pipes.escape(pair.b)}",
-                f"{pair.n_a:,} pairs" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}",
+                text.count(pair.n_a, "pair") if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}",
                 success[0],
                 success[1] + bounds,
                 p_value(pair.success.p_adjusted).replace("<", "&lt;"),

@@ -120,8 +120,8 @@ def _task_turned(task: TaskDifference) -> TaskDifference:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An agent in the order of the comparison. Letters by measure: agents that share one are not told apart; None
-    where not every pair was tested. `rank` counts agents with a strictly better score (rate, where there are no
+    """An agent in the order of the comparison. Letters by measure: agents that share one do not differ significantly;
+    None where not every pair was tested. `rank` counts agents with a strictly better score (rate, where there are no
     scores), from 1."""
 
     agent: str

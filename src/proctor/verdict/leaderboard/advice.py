@@ -73,7 +73,8 @@ def _advice(agent: str, term: str, rivals: Rivals) -> Advice | None:
     kind, best, example = _reachable(term, weights, rivals)
     if best <= paid:
         return None
-    return Advice(kind, term, best - paid, float(np.mean(own != 0)), paid, best, example)
+    did = rivals.scoring.term_words.get(term, term)
+    return Advice(kind, term, best - paid, float(np.mean(own != 0)), paid, best, example, did)
 
 
 def _reachable(term: str, weights: Mapping[str, float], rivals: Rivals) -> tuple[Kind, float, str | None]:

@@ -28,8 +28,8 @@ class Standings:
 
 
 def stand(agents: Sequence[AgentTrials], shares: Mapping[str, float], settings: Settings) -> Standings:
-    """Every pair of agents, which come best first and all have a score. Two are told apart where Holm's test over all
-    pairs says so, or where the difference is exact; an agent's rank counts those that are shown to be better."""
+    """Every pair of agents, which come best first and all have a score. Two differ significantly where Holm's test
+    over all pairs says so, or where the difference is exact; a rank counts those that are shown to be better."""
     pairs = [(a, b) for i, a in enumerate(agents) for b in agents[i + 1 :]]
     gaps = _judged([_gap(a, b, shares, settings) for a, b in pairs], settings.level)
     better = [gap.b for gap in gaps if gap.apart]

@@ -43,13 +43,15 @@ class Advice:
     own: float
     best: float
     example: str | None = None
+    did: str = ""
+    """What the agent did where the term is not 0, in the scoring's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An agent. `score` is the weighted mean over tasks, None unless every task has one. `rank` counts the agents that
-    the trials show to be better, from 1; None without a score. Agents that share a letter are not told apart. `fixed`:
-    tasks with a single different episode; they are held fixed in the interval."""
+    the trials show to be better, from 1; None without a score. Agents that share a letter do not differ
+    significantly. `fixed`: tasks with a single different episode; they are held fixed in the interval."""
 
     agent: str
     rank: int | None
@@ -79,7 +81,7 @@ class Entry:
 class Gap:
     """The weighted mean of a, which is ranked before b, minus that of b, over `n` pairs of different episodes (with
     `paired` False: episodes of both). `p` is adjusted over all pairs of agents; None where nothing can be tested, as
-    `reason` says. `apart`: the trials tell the two apart."""
+    `reason` says. `apart`: the two differ significantly."""
 
     a: str
     b: str

@@ -129,8 +129,10 @@ def _pictures(report: Report, task: str, passages: Sequence[Passage]) -> str:
 def _words(report: Report, task: str, passages: Sequence[Passage], measured: bool) -> str:
     agents, columns = len(by_agent(passages)), len({p.seed for p in passages if p.pictured})
     trials = max(cell.summary.n_trials for agent in report.agents for cell in agent.cells if cell.task == task)
-    of_agents = f" and {agents} of {len(report.agents):,} agents" if agents < len(report.agents) else ""
-    left_out = f" {columns} of {trials:,} trials{of_agents} are shown." if columns < trials or of_agents else ""
+    of_agents = f" and {agents} of {text.count(len(report.agents), 'agent')}" if agents < len(report.agents) else ""
+    left_out = (
+        f" {columns} of {text.count(trials, 'trial')}{of_agents} are shown." if columns < trials or of_agents else ""
+    )
     force = (
         " Last in a row, the paths of the agent's trials coloured by wall force: the larger of the forces on the wire "
         "and on its collision model, as in wall_force_max. A ring marks where the largest force of a trial acted."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from proctor.report import text
 from proctor.report.draw.charts import COLOURS, Frame, Line, chart, legend
 from proctor.report.draw.markup import table
 from proctor.report.draw.palette import heat_step
@@ -88,7 +89,8 @@ def goal_map(report: GoalsReport, prior: PriorReport) -> str:
         spots.setdefault(spot, (x, y))
         together.setdefault(spot, []).append(report.tasks.index(task))
     large = "".join(_goal(*spots[spot], tasks) for spot, tasks in together.items())
-    spoken = esc(f"{prior.name}: goals of {len(prior.tasks)} tasks among {len(report.map.places)} pictures of success")
+    goals, seen = text.count(len(prior.tasks), "task"), text.count(len(report.map.places), "picture")
+    spoken = esc(f"{prior.name}: goals of {goals} among {seen} of success")
     return (
         f'<figure class="goal-map"><figcaption>{esc(prior.name)}</figcaption>'
         f'<svg role="img" aria-label="{spoken}" viewBox="0 0 100 100">{small}{large}</svg></figure>'

@@ -110,7 +110,7 @@ def _tasks(report: GoalsReport) -> str:
     drawn = ""
     for name in ("accuracy", "retrieval", "robustness"):
         rows = [[esc(task), *(_by_task(prior.dimensions[name], task) for prior in report.priors)] for task in shown]
-        more = "" if len(shown) == len(report.tasks) else f", the first {len(shown)} tasks"
+        more = "" if len(shown) == len(report.tasks) else f", the first {text.count(len(shown), 'task')}"
         drawn += table(f"{DIMENSIONS[name]} by task{more}", header, rows, "goal-table")
     return drawn
 

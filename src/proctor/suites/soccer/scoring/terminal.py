@@ -26,7 +26,7 @@ from proctor.record.batch import Metrics
 from proctor.registry import did_you_mean
 from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns
 from proctor.scoring.protocol import Remark, ScoringOptions
-from proctor.suites.soccer.scoring.presets import FAMILIES, PRESETS, check_preset, preset_table
+from proctor.suites.soccer.scoring.presets import FAMILIES, PRESETS, WORDS, check_preset, preset_table
 
 STEPS = "steps"
 
@@ -83,6 +83,7 @@ class TerminalScoring(ColumnScoring):
     """The weighted sum of the last step's terms. Unbounded, so it has no floor of its own."""
 
     name, version, unit, step_term = "terminal", "1", "reward", STEPS
+    term_words = WORDS
     Options = TerminalOptions
     fields = ("steps_total",)
     metrics = None
