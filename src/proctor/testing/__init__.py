@@ -1,5 +1,4 @@
-"""Conformance suites: full contract tests for a Policy, an Env, a BatchEnv or a Metric of your own, in a few
-lines.
+"""Conformance suites: full contract tests, in a few lines, for a part of your own of any kind.
 
     from proctor.testing import PolicyConformance
 
@@ -16,16 +15,26 @@ does not hold raises AssertionError with a sentence that says what was found.
 
 from proctor.testing.batch_env import BatchEnvConformance
 from proctor.testing.env import EnvConformance
+from proctor.testing.form import FormConformance
 from proctor.testing.format import FormatConformance
+from proctor.testing.loader import LoaderConformance
+from proctor.testing.logger import LoggerConformance
 from proctor.testing.metric import MetricConformance
 from proctor.testing.policy import PolicyConformance
+from proctor.testing.scoring import ScoringConformance
 from proctor.testing.section import SectionConformance
+from proctor.testing.suite import SuiteConformance
 
 __all__ = [
     "BatchEnvConformance",
     "EnvConformance",
+    "FormConformance",
     "FormatConformance",
+    "LoaderConformance",
+    "LoggerConformance",
     "MetricConformance",
     "PolicyConformance",
+    "ScoringConformance",
     "SectionConformance",
+    "SuiteConformance",
 ]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from proctor.policies.tree import leaves_of
 from proctor.record.episode import RESERVED
@@ -65,6 +66,18 @@ def global_seed(seed: int) -> Iterator[None]:
         np.random.set_state(numpy_state)  # noqa: NPY002
         if torch:
             torch.random.set_rng_state(torch_state)
+
+
+def check_options_class(model: Any, base: type[BaseModel], example: Mapping[str, Any]) -> None:
+    """The class of a part's options: frozen data that refuses unknown keys, and comes back from JSON as it was."""
+    assert isinstance(model, type), f"Options is {model!r}; expected a subclass of {base.__name__}"
+    assert issubclass(model, base), f"Options is {model.__name__}, no subclass of {base.__name__}"
+    assert model.model_config.get("frozen"), f"{model.__name__} is not frozen: options are data that nobody changes"
+    forbids = model.model_config.get("extra") == "forbid"
+    assert forbids, f"{model.__name__} takes unknown keys: a misspelt option would be ignored"
+    options = model.model_validate(dict(example))
+    again = model.model_validate_json(options.model_dump_json())
+    assert again == options, f"options come back from JSON as {again!r}; expected {options!r}"
 
 
 def check_observation(observation: Any, space: Any, where: str) -> None:

@@ -1,0 +1,98 @@
+"""The laws of a suite."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pydantic
+
+from proctor.suites.protocol import BatchEnv, Env, Suite, SuiteOptions
+from proctor.testing.common import check_options_class
+
+
+class SuiteConformance:
+    """Subclass, name it `Test...`, and write `make`; `options` are those of a task to try. The laws of the environments
+    themselves are in `EnvConformance` and `BatchEnvConformance`."""
+
+    options: ClassVar[dict[str, Any]] = {}
+    """As a config has them under `options`."""
+    worlds: ClassVar[int] = 2
+    """How many worlds a batch environment may have."""
+
+    def make(self) -> Suite:
+        """The suite."""
+        raise NotImplementedError(f"{type(self).__name__} must say how its suite is made: write make()")
+
+    def test_declares_itself(self) -> None:
+        suite = self.make()
+        assert isinstance(suite, Suite), f"make() gave a {type(suite).__name__}"
+        assert isinstance(suite.name, str), "name is missing"
+        assert suite.name, "name is empty"
+        assert isinstance(suite.reusable, bool), f"reusable is {suite.reusable!r}; expected True or False"
+        for pair in suite.needs():
+            assert len(pair) == 2, f"needs() has {pair!r}; expected pairs of a package and an extra"
+
+    def test_has_no_state(self) -> None:
+        """Workers in other processes make the suite again by its name, so what is kept on the object would be lost."""
+        suite = self.make()
+        self._env(suite).close()
+        assert not vars(suite), f"the suite keeps {', '.join(vars(suite))} on itself; put it into the options"
+
+    def test_options_are_frozen_data(self) -> None:
+        suite = self.make()
+        check_options_class(suite.Options, SuiteOptions, self.options)
+
+    def test_a_task_has_a_name_of_its_own(self) -> None:
+        suite = self.make()
+        options = self._options(suite)
+        name = suite.task_name(options)
+        assert isinstance(name, str), f"task_name gave a {type(name).__name__}; expected text"
+        usable = bool(name) and "/" not in name and name.isprintable() and name == name.strip()
+        assert usable, f'task_name gave {name!r}; expected a name without "/", control characters or blanks at its ends'
+        assert self.make().task_name(options) == name, "task_name gives another name when it is asked again"
+
+    def test_a_group_of_tasks_is_written_out_once(self) -> None:
+        suite = self.make()
+        tasks = suite.expand(dict(self.options))
+        assert tasks, "expand gave no task for these options"
+        for task in tasks:
+            suite.Options.model_validate(task)
+            again = suite.expand(dict(task))
+            assert again == [task], f"expand gave {len(again)} tasks for one that it had written out itself"
+
+    def test_default_trials_are_a_count(self) -> None:
+        suite = self.make()
+        count = suite.default_trials(self._options(suite))
+        assert count is None or count >= 1, f"default_trials gave {count}; expected None or at least 1"
+
+    def test_makes_what_it_says(self) -> None:
+        suite = self.make()
+        options, env = self._options(suite), self._env(suite)
+        try:
+            expected = BatchEnv if suite.is_batch(options) else Env
+            made = type(env).__name__
+            assert isinstance(env, expected), f"make gave a {made}; is_batch says that it gives a {expected.__name__}"
+            if isinstance(env, BatchEnv):
+                fits = 1 <= env.num_worlds <= self.worlds
+                assert fits, f"{self.worlds} worlds were allowed, and {env.num_worlds} were made"
+        finally:
+            env.close()
+
+    def test_the_same_options_make_the_same_spaces(self) -> None:
+        first, second = self._env(self.make()), self._env(self.make())
+        try:
+            for name in ("observation_space", "action_space"):
+                one, two = getattr(first, name), getattr(second, name)
+                assert one == two, f"two environments of one task have different {name}s: {one} and {two}"
+        finally:
+            first.close()
+            second.close()
+
+    def _options(self, suite: Suite) -> Any:
+        try:
+            return suite.complete(suite.Options.model_validate(self.options))
+        except pydantic.ValidationError as error:
+            raise AssertionError(f"set `options` to those of a task: {error}") from None
+
+    def _env(self, suite: Suite) -> Env | BatchEnv:
+        return suite.make(self._options(suite), render=False, worlds=self.worlds)
