@@ -18,7 +18,7 @@ from proctor.verdict.comparison.compare import compare
 def brought(tmp_path: Path, text: str, name: str = "robot") -> RunDir:
     path = tmp_path / f"{name}.csv"
     path.write_text(text)
-    return import_outcomes(path, ImportOptions(name, str(tmp_path / "runs")))
+    return import_outcomes(path, ImportOptions(name, str(tmp_path / "runs")))[0]
 
 
 def test_outcomes_become_a_run_with_reports(tmp_path: Path) -> None:

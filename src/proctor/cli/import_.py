@@ -26,9 +26,8 @@ def import_command(
     """
     from proctor.cli.report import show
     from proctor.runs.import_outcomes import ImportOptions, import_outcomes
-    from proctor.runs.report import write_report
 
-    run = import_outcomes(outcomes, ImportOptions(name or Path(outcomes).stem, output_root, task))
+    run, report = import_outcomes(outcomes, ImportOptions(name or Path(outcomes).stem, output_root, task))
     if not as_json:
         typer.echo(f"imported: {run.path}")
-    show(run, write_report(run), as_json)
+    show(run, report, as_json)

@@ -23,6 +23,7 @@ from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
+from proctor.report import Report
 from proctor.runs.report import write_report
 from proctor.verdict.trials import IMPORTED
 
@@ -56,8 +57,8 @@ class _Row:
     metrics: dict[str, float | None]
 
 
-def import_outcomes(path: str | Path, options: ImportOptions) -> RunDir:
-    """A new run folder with the outcomes of a CSV file, and its reports. Errors name row and column."""
+def import_outcomes(path: str | Path, options: ImportOptions) -> tuple[RunDir, Report]:
+    """A new run folder with the outcomes of a CSV file, and its report. Errors name row and column."""
     rows = _read(Path(path), options)
     results = _numbered(rows)
     cfg = _config(rows, results, options, Path(path))
@@ -68,8 +69,7 @@ def import_outcomes(path: str | Path, options: ImportOptions) -> RunDir:
         ledger.set_meta("imported_from", str(path))
         ledger.add((r.trial, agents.index(r.trial.agent), tasks.index(r.trial.task)) for r in results)
         ledger.finish(results)
-    write_report(run)
-    return run
+    return run, write_report(run)
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -273,19 +273,16 @@ def _config(rows: list[_Row], results: Iterable[TrialResult], options: ImportOpt
     paired = rows[0].seed is not None
     counts = Counter((r.trial.task, r.trial.agent) for r in results)
     tasks = dict.fromkeys(row.task for row in rows)
-    base = TaskCfg(suite=IMPORTED, name="task", options={"pairs": paired})
     n_trials = {task: max(n for (name, _), n in counts.items() if name == task) for task in tasks}
     return EvalConfig(
         name=options.name,
         agents=tuple(AgentCfg(name=name, policy=IMPORTED) for name in dict.fromkeys(row.agent for row in rows)),
-        tasks=tuple(replace_task(base, task, n_trials[task]) for task in tasks),
+        tasks=tuple(
+            TaskCfg(suite=IMPORTED, name=task, n_trials=n_trials[task], options={"pairs": paired}) for task in tasks
+        ),
         n_trials=max(n_trials.values()),
         base_seed=min((row.seed for row in rows if row.seed is not None), default=0),
         output_root=options.output_root,
         record=RecordCfg(level="summary"),
         scoring=ScoringCfg(mode="return" if with_score else "success"),
     )
-
-
-def replace_task(base: TaskCfg, name: str, n_trials: int) -> TaskCfg:
-    return base.model_copy(update={"name": name, "n_trials": n_trials})

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
@@ -30,15 +31,16 @@ def merge(paths: Sequence[str | Path]) -> RunDir:
         raise InputError("name at least two run folders to merge")
     runs = [RunDir.open(path) for path in paths]
     cfg = _common_config(runs)
-    prints = _common_fingerprints(runs)
+    prints = [_noted(run, "fingerprints", {}) for run in runs]
+    _check_files(runs, prints)
     merged = RunDir.create(cfg, datetime.now())
     with merged.locked(), merged.ledger() as ledger:
         ledger.set_meta("shard", "1/1")
-        ledger.set_meta("fingerprints", prints)
+        ledger.set_meta("fingerprints", prints[0])
         ledger.add(Plan(cfg).placed())
         for run in runs:
             _copy(run, merged, ledger)
-        ledger.set_meta("seconds", sum(_seconds(run) for run in runs))
+        ledger.set_meta("seconds", sum(_noted(run, "seconds", 0.0) for run in runs))
         ledger.set_meta("merged_from", [str(run.path) for run in runs])
     sessions = [s for run in runs for s in run.read_json("environment.json", {"sessions": []})["sessions"]]
     merged.write_json("environment.json", {"sessions": sessions, "current": sessions[-1] if sessions else {}})
@@ -59,23 +61,19 @@ def _common_config(runs: Sequence[RunDir]) -> EvalConfig:
     return first
 
 
-def _common_fingerprints(runs: Sequence[RunDir]) -> object:
-    found = []
-    for run in runs:
-        with run.ledger() as ledger:
-            found.append(ledger.get_meta("fingerprints", {}))
-    for run, prints in zip(runs[1:], found[1:], strict=True):
-        changed = [name for name in prints if prints[name] != found[0].get(name)]
+def _check_files(runs: Sequence[RunDir], prints: Sequence[dict[str, object]]) -> None:
+    """Raise InputError where a folder's agents had other files than those of the first."""
+    for run, own in zip(runs, prints, strict=True):
+        changed = [name for name in own if own[name] != prints[0].get(name)]
         if changed:
             raise InputError(
                 f"{run.path} used other files for {', '.join(changed)} than {runs[0].path}; they cannot be merged"
             )
-    return found[0]
 
 
-def _seconds(run: RunDir) -> float:
+def _noted(run: RunDir, key: str, default: Any) -> Any:
     with run.ledger() as ledger:
-        return ledger.get_meta("seconds", 0.0)
+        return ledger.get_meta(key, default)
 
 
 def _copy(run: RunDir, merged: RunDir, ledger: Ledger) -> None:

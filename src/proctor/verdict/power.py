@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +15,11 @@ from proctor.stats import (
     trials_sequential,
     trials_unpaired,
 )
-from proctor.verdict.comparison import Comparison, Pair
+from proctor.verdict.comparison import Pair
 from proctor.verdict.comparison.compare import compare
 
 RATES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-MOST_SIMULATED = 2_000
+MOST_SIMULATED, MOST_PAIRS = 2_000, 10
 
 
 @dataclass(frozen=True)
@@ -72,25 +72,17 @@ def answers(question: Question) -> list[Answer]:
 
 
 def answers_for_run(path: str | Path, difference: float | None, question: Question) -> list[Answer]:
-    """For every pair of a run's agents (the first ones): how many trials would show the difference that was seen, or
-    `difference` where it is given, with the share of differing seeds that was seen."""
-    found = compare([path]).comparison
-    return list(_seen(found, difference, question)) or _nothing(path)
-
-
-def _nothing(path: str | Path) -> list[Answer]:
-    raise InputError(f"no two agents of {path} differ in success; say which difference matters: --difference 0.1")
-
-
-def _seen(found: Comparison, difference: float | None, question: Question, most: int = 10) -> Iterator[Answer]:
-    for pair in found.pairs[:most]:
-        ends = _ends(pair, difference)
-        if ends is None:
-            continue
-        rate_a, rate_b = ends
-        counts = pair.discordance
-        share = (counts.only_a + counts.only_b) / counts.n if counts and counts.n else None
-        yield _answer(question, rate_a, rate_b, share, (pair.a, pair.b))
+    """For every pair of a run's agents (the first MOST_PAIRS of them): how many trials would show the difference that
+    was seen, or `difference` where it is given, with the share of differing seeds that was seen."""
+    found = []
+    for pair in compare([path]).comparison.pairs[:MOST_PAIRS]:
+        if (ends := _ends(pair, difference)) is not None:
+            counts = pair.discordance
+            share = (counts.only_a + counts.only_b) / counts.n if counts and counts.n else None
+            found.append(_answer(question, *ends, share, (pair.a, pair.b)))
+    if not found:
+        raise InputError(f"no two agents of {path} differ in success; say which difference matters: --difference 0.1")
+    return found
 
 
 def _ends(pair: Pair, difference: float | None) -> tuple[float, float] | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from proctor.config.models import EvalConfig, ScoringCfg
@@ -23,7 +24,7 @@ class Examined:
     """A run, as far as comparing it goes. `versions` of what a trial may depend on."""
 
     label: str
-    path: str
+    run: RunDir
     cfg: EvalConfig
     versions: Mapping[str, str]
 
@@ -34,26 +35,26 @@ class Examined:
         agents, tasks = _count(len(cfg.agents), "agent"), _count(len(cfg.tasks), "task")
         return (
             f"{cfg.name}: {agents}, {tasks}, trials of each: {trials}, scoring {cfg.scoring.mode}, seeds from "
-            f"{cfg.base_seed}; {self.path}"
+            f"{cfg.base_seed}; {self.run.path}"
         )
 
 
-def examine(runs: Sequence[RunDir]) -> list[Examined]:
-    """The runs as far as comparing them goes, each under a short name of its own."""
-    return [_examined(run, label) for run, label in zip(runs, _labels(runs), strict=True)]
+def examine(paths: Sequence[str | Path], level: float) -> list[Examined]:
+    """The runs as far as comparing them goes, each under a short name: its folder's, or the path where folders are
+    named alike. Raises InputError for a run that is named twice, and for a `level` of intervals that is none."""
+    if not 0 < level < 1:
+        raise InputError(f"a level of {level:g}; it lies between 0 and 1, 0.95 for instance")
+    runs = [RunDir.open(path) for path in paths]
+    if len({run.path.resolve() for run in runs}) < len(runs):
+        raise InputError("a run folder is named twice; name each once")
+    names = [run.path.resolve().name for run in runs]
+    labels = names if len(set(names)) == len(names) else [str(run.path) for run in runs]
+    return [_examined(run, label) for run, label in zip(runs, labels, strict=True)]
 
 
 def _examined(run: RunDir, label: str) -> Examined:
     environment = run.read_json("environment.json", {}) or {}
-    return Examined(label, str(run.path), run.config(), environment.get("current", {}).get("versions", {}))
-
-
-def _labels(runs: Sequence[RunDir]) -> list[str]:
-    """A short name for each run: its folder's, or the path where folders are named alike."""
-    if len({run.path.resolve() for run in runs}) < len(runs):
-        raise InputError("a run folder is named twice; name each once")
-    names = [run.path.resolve().name for run in runs]
-    return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
+    return Examined(label, run, run.config(), environment.get("current", {}).get("versions", {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,28 @@ def unlike_versions(first: Examined, second: Examined) -> list[Unlike]:
     known = [name for name in DECISIVE if name in first.versions and name in second.versions]
     pairs = [(name, first.versions[name], second.versions[name]) for name in known]
     return [Unlike(*pair) for pair in pairs if pair[1] != pair[2]]
+
+
+Differ = Callable[[Examined, Examined], Sequence[Unlike]]
+
+
+def differences_among(runs: Sequence[Examined], *differ: Differ) -> list[str]:
+    """Everything in which the runs differ from the first, and which two do."""
+    return [
+        f"{found} ({runs[0].label}, {other.label})"
+        for other in runs[1:]
+        for each in differ
+        for found in each(runs[0], other)
+    ]
+
+
+def refused(what: str, differing: Sequence[str], instead: str) -> InputError:
+    """What to say to someone whose runs differ."""
+    listed = "\n  ".join(differing)
+    return InputError(
+        f"{what}; they differ in\n  {listed}\nRun one of them again with the other's settings (for scoring, "
+        f"`proctor score RUN --set scoring.KEY=VALUE` is enough){instead}"
+    )
 
 
 def common_tasks(runs: list[Examined]) -> list[str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.record.rundir import RunDir
 from proctor.verdict.comparison.judge import judge
 from proctor.verdict.comparison.model import Comparison
 from proctor.verdict.comparison.pairs import Settings
@@ -17,8 +16,10 @@ from proctor.verdict.protocol import (
     Examined,
     about_stopping,
     common_tasks,
+    differences_among,
     examine,
     names_apart,
+    refused,
     unlike_scoring,
     unlike_tasks,
     unlike_versions,
@@ -51,28 +52,31 @@ class Compared:
 def compare(paths: Sequence[str | Path], options: CompareOptions = CompareOptions()) -> Compared:  # noqa: B008 - frozen
     """Compare the agents of one run, or of several. Raises InputError where there is nothing to compare, and for runs
     with different protocols, saying what differs."""
-    if not 0 < options.level < 1:
-        raise InputError(f"a level of {options.level:g}; it lies between 0 and 1, 0.95 for instance")
-    runs = [RunDir.open(path) for path in paths]
-    examined = examine(runs)
-    tasks = common_tasks(examined)
+    runs = examine(paths, options.level)
+    tasks = common_tasks(runs)
     if not tasks:
-        raise InputError("the runs have no task in common: " + "; ".join(f"{e.label}: {_tasks(e)}" for e in examined))
-    unlike, cautions = _check_protocols(examined, options.across)
-    named, origin = _named([_agents(run, e, tasks) for run, e in zip(runs, examined, strict=True)], examined)
-    agents = [_prepared(agent, unlike) for agent in named]
+        raise InputError("the runs have no task in common: " + "; ".join(f"{run.label}: {_tasks(run)}" for run in runs))
+    rules, scoring = differences_among(runs, unlike_tasks), differences_among(runs, unlike_scoring)
+    if (rules or scoring) and not options.across:
+        raise refused(
+            "these runs examined their agents by different protocols",
+            [*rules, *scoring],
+            ", or compare across protocols, without pairs: --across-protocols",
+        )
+    named, origin = _named([_agents(run, tasks) for run in runs], runs)
+    agents = [_prepared(agent, pairs=not rules, scores=not scoring) for agent in named]
     if sum(agent.n > 0 for agent in agents) < 2:
         counts = ", ".join(f"{agent.name} {agent.n}" for agent in agents)
         raise InputError(f"a comparison needs two agents with scored trials on the same tasks; found {counts}")
-    settings = Settings(options.level, options.n_resamples, examined[0].cfg.base_seed)
+    settings = Settings(options.level, options.n_resamples, runs[0].cfg.base_seed)
     found = judge(agents, settings)
-    cautions += [*about_stopping(examined), *_about_tasks(examined, tasks), *_about_pairs(found)]
-    return Compared(tuple(examined), origin, tuple(agents), found, tuple(cautions), settings)
+    cautions = (*_about_protocols(runs, rules, scoring), *_about_tasks(runs, tasks), *_about_pairs(found))
+    return Compared(tuple(runs), origin, tuple(agents), found, cautions, settings)
 
 
-def _agents(run: RunDir, examined: Examined, tasks: Sequence[str]) -> list[AgentTrials]:
-    with run.ledger() as ledger:
-        return read_agents(ledger, examined.cfg, tasks)
+def _agents(run: Examined, tasks: Sequence[str]) -> list[AgentTrials]:
+    with run.run.ledger() as ledger:
+        return read_agents(ledger, run.cfg, tasks)
 
 
 def _named(
@@ -87,39 +91,23 @@ def _named(
     return agents, origin
 
 
-def _check_protocols(runs: Sequence[Examined], across: bool) -> tuple[dict[str, bool], list[str]]:
-    """{"tasks": whether trials went by different rules, "scoring": whether scores did}, and cautions. Raises where
-    they do, unless `across`."""
-    unlike, refused, cautions = {"tasks": False, "scoring": False}, [], []
-    for other in runs[1:]:
-        tasks, scoring = unlike_tasks(runs[0], other), unlike_scoring(runs[0], other)
-        unlike = {"tasks": unlike["tasks"] or bool(tasks), "scoring": unlike["scoring"] or bool(scoring)}
-        refused += [f"{d} ({runs[0].label}, {other.label})" for d in (*tasks, *scoring)]
-        cautions += [
-            f"Versions differ: {d} ({runs[0].label}, {other.label}); a difference may be theirs."
-            for d in unlike_versions(runs[0], other)
-        ]
-    if refused and not across:
-        raise InputError(
-            "these runs examined their agents by different protocols; they differ in\n  "
-            + "\n  ".join(refused)
-            + "\nRun one of them again with the other's settings (for scoring, `proctor score RUN --set "
-            "scoring.KEY=VALUE` is enough), or compare across protocols, without pairs: --across-protocols"
-        )
-    if refused:
-        cautions.insert(0, f"Protocols differ, so a difference may be theirs: {'; '.join(refused)}.")
-    if unlike["scoring"]:
-        cautions.insert(1, "Scorings differ: scores are not compared, success only.")
-    return unlike, cautions
-
-
-def _prepared(agent: AgentTrials, unlike: dict[str, bool]) -> AgentTrials:
+def _prepared(agent: AgentTrials, *, pairs: bool, scores: bool) -> AgentTrials:
     """Without pairs where trials went by different rules, without scores where these did."""
-    agent = replace(agent, pairs=False) if unlike["tasks"] else agent
-    if not unlike["scoring"]:
-        return agent
-    blank = {name: replace(t, score=np.full(t.n, np.nan)) for name, t in agent.tasks.items()}
-    return replace(agent, tasks=blank)
+    tasks = agent.tasks
+    if not scores:
+        tasks = {name: replace(t, score=np.full(t.n, np.nan)) for name, t in tasks.items()}
+    return replace(agent, tasks=tasks, pairs=agent.pairs and pairs)
+
+
+def _about_protocols(runs: Sequence[Examined], rules: Sequence[str], scoring: Sequence[str]) -> list[str]:
+    said = []
+    if rules or scoring:
+        said.append(f"Protocols differ, so a difference may be theirs: {'; '.join([*rules, *scoring])}.")
+    if scoring:
+        said.append("Scorings differ: scores are not compared, success only.")
+    versions = differences_among(runs, unlike_versions)
+    said += [f"Versions differ: {found}; a difference may be theirs." for found in versions]
+    return [*said, *about_stopping(runs)]
 
 
 def _tasks(run: Examined) -> str:
@@ -133,21 +121,19 @@ def _about_tasks(runs: Sequence[Examined], tasks: Sequence[str]) -> list[str]:
 
 def _about_pairs(found: Comparison) -> list[str]:
     """What went into the pairs, and what did not."""
-    said = []
-    copies = max((pair.n_copies for pair in found.pairs), default=0)
-    if copies:
-        said.append(
-            f"Up to {copies:,} trials of a pair are copies of earlier episodes: each different episode counts once, in "
-            "estimates, tests and intervals."
-        )
-    singles = max((pair.n_single for pair in found.pairs), default=0)
-    if singles:
-        said.append(f"Up to {singles:,} trials have no partner with the same seed, and are left out of pairs.")
-    unscored = max((pair.n_unscored for pair in found.pairs), default=0)
-    if unscored:
-        said.append(
-            f"Up to {unscored:,} trials or pairs are unscored and left out; bounds say what they could have changed."
-        )
-    for because in sorted({pair.unpaired_because for pair in found.pairs if pair.unpaired_because}):
-        said.append(f"Not paired ({because}): independent trials are compared, which takes more of them.")
-    return said
+    copies, single, unscored = (
+        max((getattr(pair, name) for pair in found.pairs), default=0) for name in ("n_copies", "n_single", "n_unscored")
+    )
+    reasons = sorted({pair.unpaired_because for pair in found.pairs if pair.unpaired_because})
+    said = {
+        f"Up to {copies:,} trials of a pair are copies of earlier episodes: each different episode counts once, in "
+        "estimates, tests and intervals.": copies,
+        f"Up to {single:,} trials have no partner with the same seed, and are left out of pairs.": single,
+        f"Up to {unscored:,} trials or pairs are unscored and left out; bounds say what they could have changed.": (
+            unscored
+        ),
+    }
+    return [
+        *(text for text, count in said.items() if count),
+        *(f"Not paired ({because}): independent trials are compared, which takes more of them." for because in reasons),
+    ]

@@ -146,7 +146,6 @@ class Comparison:
     by: Measure
     level: float
     in_full: bool
-    notes: tuple[str, ...] = ()
 
     def pair(self, a: str, b: str) -> Pair | None:
         """a against b, whichever is ranked first; None where they were not compared."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,13 +69,15 @@ def compare_pair(a: AgentTrials, b: AgentTrials, settings: Settings) -> Pair:
 
 def _paired(a: AgentTrials, b: AgentTrials, meetings: Sequence[Meeting], settings: Settings) -> Pair:
     used = [m for m in meetings if len(m.a.score)]
-    left, right = [m.a for m in used], [m.b for m in used]
-    pairs = discordance(_outcomes(left), _outcomes(right))
-    n_bounds = sum(m.n_bounds for m in meetings)
-    open_ = sum(m.n_unscored for m in meetings)
+    left, right = _Pooled([m.a for m in used]), _Pooled([m.b for m in used])
+    pairs = discordance(left.success, right.success)
+    n_bounds, open_ = sum(m.n_bounds for m in meetings), sum(m.n_unscored for m in meetings)
     low, high = (sum(m.bounds[end] for m in meetings) for end in (0, 1))
     bounds = Interval(low / n_bounds, high / n_bounds) if open_ else None
-    score = _binary_score(left, right, settings) if _binary([*left, *right]) else _paired_score(left, right, settings)
+    if left.binary and right.binary:
+        score = _paired_rates(discordance(left.score != 0, right.score != 0), settings, "score")
+    else:
+        score = _scores(left, right, settings, paired=True)
     return Pair(
         a=a.name,
         b=b.name,
@@ -92,11 +94,54 @@ def _paired(a: AgentTrials, b: AgentTrials, meetings: Sequence[Meeting], setting
     )
 
 
+def _unpaired(a: AgentTrials, b: AgentTrials, because: str, settings: Settings) -> Pair:
+    tasks = [t for t in a.tasks if t in b.tasks and a.tasks[t].n and b.tasks[t].n]
+    left, right = (_Pooled([distinct(agent.tasks[t]) for t in tasks]) for agent in (a, b))
+    rates = _unpaired_rates(left.success, right.success, settings, "success")
+    if left.binary and right.binary:
+        score = _unpaired_rates(left.score, right.score, settings, "score")
+    else:
+        score = _scores(left, right, settings, paired=False)
+    n_a, n_b = len(left.success), len(right.success)
+    return Pair(
+        a=a.name,
+        b=b.name,
+        unpaired_because=because,
+        n_a=n_a,
+        n_b=n_b,
+        n_copies=sum(a.tasks[t].n + b.tasks[t].n for t in tasks) - n_a - n_b,
+        n_unscored=a.n_unscored + b.n_unscored,
+        n_single=0,
+        differences={"success": replace(rates, bounds=_unpaired_bounds(a, b, tasks)), "score": score},
+        tasks=tuple(_unpaired_task(t, x, y) for t, x, y in zip(tasks, left.sides, right.sides, strict=True)),
+        improvement=_improvement(left, right, settings),
+    )
+
+
+class _Pooled:
+    """One agent's side of all tasks, task by task and put together."""
+
+    def __init__(self, sides: Sequence[Side]):
+        self.sides = sides
+        self.success = np.concatenate([np.empty(0, bool), *(side.success for side in sides)])
+        self.score = np.concatenate([np.empty(0), *(side.score for side in sides)])
+        self.binary = bool(sides) and bool(np.isin(self.score, (0.0, 1.0)).all())
+        """Scores that are all 0 or 1 are rates."""
+
+    @property
+    def scores(self) -> list[np.ndarray]:
+        return [side.score for side in self.sides]
+
+
+def _nothing(measure: Measure, reason: str = NoInterval.NO_VALUES.value) -> Difference:
+    return Difference(measure, None, None, None, None, "none", reason)
+
+
 def _paired_rates(
-    pairs: Discordance, settings: Settings, measure: Measure = "success", bounds: Interval | None = None
+    pairs: Discordance, settings: Settings, measure: Measure, bounds: Interval | None = None
 ) -> Difference:
     if not pairs.n:
-        return Difference(measure, None, None, None, None, "none", NoInterval.NO_VALUES.value)
+        return _nothing(measure)
     rate_a, rate_b = (pairs.both + pairs.only_a) / pairs.n, (pairs.both + pairs.only_b) / pairs.n
     effects = {
         "risk_difference": rate_a - rate_b,
@@ -109,116 +154,54 @@ def _paired_rates(
     )  # fmt: skip
 
 
-def _binary_score(left: Sequence[Side], right: Sequence[Side], settings: Settings) -> Difference:
-    """Scores that are all 0 or 1 are rates."""
-    return _paired_rates(discordance(_scores(left) != 0, _scores(right) != 0), settings, "score")
-
-
-def _paired_score(left: Sequence[Side], right: Sequence[Side], settings: Settings) -> Difference:
-    x, y = _scores(left), _scores(right)
-    if reason := _unusable(x, y):
-        return Difference("score", None, None, None, None, "none", reason)
-    apart = x - y
-    test = sign_flip(apart, settings.flips)
-    d = paired_d(apart)
-    found = Difference(
-        "score", float(x.mean()), float(y.mean()), float(x.mean() - y.mean()), None, "BCa bootstrap of pairs",
-        test=test, effects={} if d is None else {"paired_d": d},
-    )  # fmt: skip
-    if len(apart) > LARGE:
-        return _replaced(found, _spread(student_t(apart, settings.level)), "Student's interval of differences")
-    by_task = [s.score for s in left], [s.score for s in right]
-    made = bootstrap_difference(*by_task, level=settings.level, resampling=settings.resampling, paired=True)
-    return _replaced(found, made.interval, found.method, made.reason)
-
-
-def _unpaired(a: AgentTrials, b: AgentTrials, because: str, settings: Settings) -> Pair:
-    tasks = [t for t in a.tasks if t in b.tasks and a.tasks[t].n and b.tasks[t].n]
-    left, right = [distinct(a.tasks[t]) for t in tasks], [distinct(b.tasks[t]) for t in tasks]
-    won_a, won_b = _outcomes(left), _outcomes(right)
-    counts = int(won_a.sum()), len(won_a), int(won_b.sum()), len(won_b)
-    copies = sum(a.tasks[t].n + b.tasks[t].n for t in tasks) - counts[1] - counts[3]
-    rates = _unpaired_rates(counts, settings, "success", _unpaired_bounds(a, b, tasks))
-    if _binary([*left, *right]):
-        x, y = _scores(left), _scores(right)
-        score = _unpaired_rates((int(x.sum()), len(x), int(y.sum()), len(y)), settings, "score")
-    else:
-        score = _unpaired_score(left, right, settings)
-    return Pair(
-        a=a.name,
-        b=b.name,
-        unpaired_because=because,
-        n_a=counts[1],
-        n_b=counts[3],
-        n_copies=copies,
-        n_unscored=a.n_unscored + b.n_unscored,
-        n_single=0,
-        differences={"success": rates, "score": score},
-        tasks=tuple(_unpaired_task(t, x, y) for t, x, y in zip(tasks, left, right, strict=True)),
-        improvement=_improvement(left, right, settings),
-    )
-
-
-def _unpaired_rates(
-    counts: tuple[int, int, int, int], settings: Settings, measure: Measure, bounds: Interval | None = None
-) -> Difference:
-    won_a, n_a, won_b, n_b = counts
+def _unpaired_rates(left: np.ndarray, right: np.ndarray, settings: Settings, measure: Measure) -> Difference:
+    counts = int(left.sum()), len(left), int(right.sum()), len(right)
     effect = rate_effect(*counts)
     if effect is None:
-        return Difference(measure, None, None, None, None, "none", NoInterval.NO_VALUES.value)
+        return _nothing(measure)
     effects = {
         "risk_difference": effect.risk_difference,
         "odds_ratio": effect.odds_ratio,
         "cohens_h": effect.cohens_h,
     }
     return Difference(
-        measure, won_a / n_a, won_b / n_b, effect.risk_difference, newcombe(*counts, settings.level),
-        "Newcombe's interval", None, compare_rates(*counts), None, effects, bounds,
+        measure, counts[0] / counts[1], counts[2] / counts[3], effect.risk_difference,
+        newcombe(*counts, settings.level), "Newcombe's interval", None, compare_rates(*counts), None, effects,
     )  # fmt: skip
 
 
 def _unpaired_bounds(a: AgentTrials, b: AgentTrials, tasks: Sequence[str]) -> Interval | None:
     if not (a.n_unscored or b.n_unscored):
         return None
-    ends = []
-    for agent in (a, b):
-        own = [agent.tasks[task] for task in tasks]
-        won = int(sum(np.count_nonzero(t.success) for t in own))
-        ends.append(rate_bounds(won, sum(t.n for t in own), sum(len(t.unscored) for t in own)))
-    left, right = ends
+    own = [replace(agent, tasks={task: agent.tasks[task] for task in tasks}) for agent in (a, b)]
+    left, right = (rate_bounds(agent.successes, agent.n, agent.n_unscored) for agent in own)
     return None if left is None or right is None else Interval(left.low - right.high, left.high - right.low)
 
 
-def _unpaired_score(left: Sequence[Side], right: Sequence[Side], settings: Settings) -> Difference:
-    x, y = _scores(left), _scores(right)
+def _scores(left: _Pooled, right: _Pooled, settings: Settings, *, paired: bool) -> Difference:
+    x, y = left.score, right.score
     if reason := _unusable(x, y):
-        return Difference("score", None, None, None, None, "none", reason)
-    by_task = [s.score for s in left], [s.score for s in right]
-    test, spread = welch(*by_task, level=settings.level)
-    delta = cliffs_delta(x, y)
-    found = Difference(
-        "score", float(x.mean()), float(y.mean()), float(x.mean() - y.mean()), None, "BCa bootstrap", test=test,
-        effects={} if delta is None else {"cliffs_delta": delta},
-    )  # fmt: skip
-    if len(x) + len(y) > LARGE:
-        return _replaced(found, _spread(spread), "Welch's interval")
-    made = bootstrap_difference(*by_task, level=settings.level, resampling=settings.resampling, paired=False)
-    return _replaced(found, made.interval, found.method, made.reason)
-
-
-def _replaced(
-    found: Difference, interval: Interval | None, method: str, reason: NoInterval | None = None
-) -> Difference:
-    why = None if interval else (reason or NoInterval.EQUAL).value
+        return _nothing("score", reason)
+    if paired:
+        test, spread = sign_flip(x - y, settings.flips), student_t(x - y, settings.level)
+        name, effect = "paired_d", paired_d(x - y)
+    else:
+        test, spread = welch(left.scores, right.scores, level=settings.level)
+        name, effect = "cliffs_delta", cliffs_delta(x, y)
+    if (len(x) if paired else len(x) + len(y)) > LARGE:
+        method = "Student's interval of differences" if paired else "Welch's interval"
+        interval, why = spread if spread is not None and spread.width > 0 else None, None
+    else:
+        method = "BCa bootstrap of pairs" if paired else "BCa bootstrap"
+        made = bootstrap_difference(
+            left.scores, right.scores, level=settings.level, resampling=settings.resampling, paired=paired
+        )
+        interval, why = made.interval, made.reason
     return Difference(
-        found.measure, found.value_a, found.value_b, found.value, interval, method if interval else "none", why,
-        found.test, None, found.effects, None,
+        "score", float(x.mean()), float(y.mean()), float(x.mean() - y.mean()), interval,
+        method if interval else "none", None if interval else (why or NoInterval.EQUAL).value, test,
+        effects={} if effect is None else {name: effect},
     )  # fmt: skip
-
-
-def _spread(interval: Interval | None) -> Interval | None:
-    """None for an interval of width 0."""
-    return interval if interval is not None and interval.width > 0 else None
 
 
 def _unusable(x: np.ndarray, y: np.ndarray) -> str | None:
@@ -227,23 +210,10 @@ def _unusable(x: np.ndarray, y: np.ndarray) -> str | None:
     return NoInterval.MISSING.value if np.isnan(x).any() or np.isnan(y).any() else None
 
 
-def _binary(sides: Sequence[Side]) -> bool:
-    return bool(sides) and all(np.isin(side.score, (0.0, 1.0)).all() for side in sides)
-
-
-def _outcomes(sides: Sequence[Side]) -> np.ndarray:
-    return np.concatenate([side.success for side in sides]) if sides else np.empty(0, dtype=bool)
-
-
-def _scores(sides: Sequence[Side]) -> np.ndarray:
-    return np.concatenate([side.score for side in sides]) if sides else np.empty(0)
-
-
-def _improvement(left: Sequence[Side], right: Sequence[Side], settings: Settings) -> Estimate | None:
-    x, y = [s.score for s in left], [s.score for s in right]
-    if not x or sum(map(len, x)) + sum(map(len, y)) > LARGE or _unusable(_scores(left), _scores(right)):
+def _improvement(left: _Pooled, right: _Pooled, settings: Settings) -> Estimate | None:
+    if len(left.score) + len(right.score) > LARGE or _unusable(left.score, right.score):
         return None
-    return probability_of_improvement(x, y, settings.level, settings.resampling)
+    return probability_of_improvement(left.scores, right.scores, settings.level, settings.resampling)
 
 
 def _task(meeting: Meeting) -> TaskDifference:

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.record.columns import Trials
-from proctor.record.rundir import RunDir
 from proctor.scoring import make_scoring
 from proctor.scoring.trials import scored_trials
 from proctor.verdict.leaderboard.build import Contest, LeaderboardOptions, build
@@ -18,8 +16,10 @@ from proctor.verdict.protocol import (
     Examined,
     Unlike,
     about_stopping,
+    differences_among,
     examine,
     names_apart,
+    refused,
     unlike_scoring,
     unlike_tasks,
     unlike_versions,
@@ -30,55 +30,30 @@ from proctor.verdict.trials import pairs_of, task_trials
 def leaderboard(paths: Sequence[str | Path], options: LeaderboardOptions = LeaderboardOptions()) -> Leaderboard:  # noqa: B008 - frozen
     """The agents of one run, or of several. Raises InputError, saying what differs, unless protocol, seeds and versions
     are the same."""
-    if not 0 < options.level < 1:
-        raise InputError(f"a level of {options.level:g}; it lies between 0 and 1, 0.95 for instance")
-    if not paths:
+    runs = examine(paths, options.level)
+    if not runs:
         raise InputError("no run folder; name one or more")
-    runs = [RunDir.open(path) for path in paths]
-    examined = examine(runs)
-    check_alike(examined)
-    found = [_read(run, one.cfg) for run, one in zip(runs, examined, strict=True)]
-    contest = _contest(examined, found)
+    if differing := differences_among(
+        runs, _unlike_names, unlike_tasks, _unlike_seeds, unlike_scoring, _unlike_packages
+    ):
+        compare_instead = "; `proctor compare --across-protocols` compares them as they are"
+        raise refused("these runs do not make one leaderboard", differing, compare_instead)
+    found = [_read(run) for run in runs]
+    contest = _contest(runs, found)
     if not any(cell.n for tasks in contest.agents.values() for cell in tasks.values()):
         raise InputError("no run has a scored trial; there is nothing to rank")
-    board = build(contest, replace(options, seed=examined[0].cfg.base_seed))
+    board = build(contest, replace(options, seed=runs[0].cfg.base_seed))
     remarks = contest.scoring.remarks(_metrics(found, contest.tasks))
     return replace(
         board,
         cautions=(
             *(remark.text for remark in remarks if remark.level == "caution"),
-            *about_stopping(examined),
+            *about_stopping(runs),
             *board.cautions,
         ),
         notes=tuple(remark.text for remark in remarks if remark.level == "note"),
-        runs={one.label: one.described() for one in examined},
+        runs={run.label: run.described() for run in runs},
     )
-
-
-def check_alike(runs: Sequence[Examined]) -> None:
-    """Raise InputError with everything in which the runs differ from the first."""
-    found = [
-        f"{difference} ({runs[0].label}, {other.label})"
-        for other in runs[1:]
-        for difference in _differences(runs[0], other)
-    ]
-    if found:
-        raise InputError(
-            "these runs do not make one leaderboard; they differ in\n  "
-            + "\n  ".join(found)
-            + "\nRun one of them again with the other's settings (for scoring, `proctor score RUN --set "
-            "scoring.KEY=VALUE` is enough); `proctor compare --across-protocols` compares them as they are"
-        )
-
-
-def _differences(first: Examined, second: Examined) -> list[Unlike]:
-    return [
-        *_unlike_names(first, second),
-        *unlike_tasks(first, second),
-        *_unlike_seeds(first, second),
-        *unlike_scoring(first, second),
-        *[replace(found, what=f"version of {found.what}") for found in unlike_versions(first, second)],
-    ]
 
 
 def _unlike_names(first: Examined, second: Examined) -> list[Unlike]:
@@ -97,9 +72,13 @@ def _unlike_seeds(first: Examined, second: Examined) -> list[Unlike]:
     return found
 
 
-def _read(run: RunDir, cfg: EvalConfig) -> Trials:
-    with run.ledger() as ledger:
-        return scored_trials(cfg, ledger.batches(), make_scoring(cfg.scoring))
+def _unlike_packages(first: Examined, second: Examined) -> list[Unlike]:
+    return [replace(found, what=f"version of {found.what}") for found in unlike_versions(first, second)]
+
+
+def _read(run: Examined) -> Trials:
+    with run.run.ledger() as ledger:
+        return scored_trials(run.cfg, ledger.batches(), make_scoring(run.cfg.scoring))
 
 
 def _contest(runs: Sequence[Examined], found: Sequence[Trials]) -> Contest:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -102,8 +103,22 @@ class _Watch(abc.ABC):
     def _read(self, rows: np.ndarray, scored: np.ndarray) -> None:
         """Read columns of `rows` `(agents, places)` where `scored`, up to the stop."""
 
+    def outcome(self) -> Stop:
+        """What the test says so far."""
+        return Stop(
+            agents=self.agents,
+            verdict=self.verdict,
+            n=self.n,
+            skipped=self.skipped,
+            place=self.place,
+            alpha=self.rule.alpha,
+            max_trials=self.max_trials,
+            **self._found(),
+        )
+
     @abc.abstractmethod
-    def outcome(self) -> Stop: ...
+    def _found(self) -> dict[str, Any]:
+        """The fields of a `Stop` that are of this kind of test."""
 
 
 class _Comparison(_Watch):
@@ -122,22 +137,15 @@ class _Comparison(_Watch):
         self.verdict = self._test.decision.verdict
         self._advance(scored, used)
 
-    def outcome(self) -> Stop:
+    def _found(self) -> dict[str, Any]:
         pairs, better = self._test.pairs, self._test.decision.better
-        return Stop(
-            agents=self.agents,
-            verdict=self.verdict,
-            n=self.n,
-            skipped=self.skipped,
-            place=self.place,
-            estimate=(pairs.only_a - pairs.only_b) / self.n if self.n else None,
-            interval=self._test.interval(),
-            alpha=self.rule.alpha,
-            max_trials=self.max_trials,
-            method="exact alpha spending on pairs of one seed",
-            better=None if better is None else self.agents["ab".index(better)],
-            pairs=pairs,
-        )
+        return {
+            "estimate": (pairs.only_a - pairs.only_b) / self.n if self.n else None,
+            "interval": self._test.interval(),
+            "method": "exact alpha spending on pairs of one seed",
+            "better": None if better is None else self.agents["ab".index(better)],
+            "pairs": pairs,
+        }
 
 
 class _Precision(_Watch):
@@ -159,21 +167,14 @@ class _Precision(_Watch):
         self.successes = int(successes[used - 1]) if used else self.successes
         self._advance(scored, used)
 
-    def outcome(self) -> Stop:
+    def _found(self) -> dict[str, Any]:
         low, high = rate_sequence(np.asarray(self.successes), np.asarray(self.n), self.rule.alpha)
-        return Stop(
-            agents=self.agents,
-            verdict=self.verdict,
-            n=self.n,
-            skipped=self.skipped,
-            place=self.place,
-            estimate=self.successes / self.n if self.n else None,
-            interval=Interval(float(low), float(high)),
-            alpha=self.rule.alpha,
-            max_trials=self.max_trials,
-            method="confidence sequence",
-            width=self.rule.interval_width,
-        )
+        return {
+            "estimate": self.successes / self.n if self.n else None,
+            "interval": Interval(float(low), float(high)),
+            "method": "confidence sequence",
+            "width": self.rule.interval_width,
+        }
 
 
 def first_narrow(successes: np.ndarray, n: np.ndarray, alpha: float, width: float) -> int | None:
