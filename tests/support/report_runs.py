@@ -36,7 +36,7 @@ def make_config(agents: list[str], tasks: list[str], n_trials: int, **scoring: o
         ),
         tasks=tuple(TaskCfg(suite="gymnasium", name=name) for name in tasks),
         n_trials=n_trials,
-        scoring=ScoringCfg.model_validate(scoring),
+        scoring=ScoringCfg.model_validate({"mode": "default_v1", **scoring}),
     )
 
 

@@ -22,16 +22,16 @@ from proctor.config.forms import translated
 from proctor.config.loggers import resolve_loggers
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
-from proctor.config.paths import Context, import_string, resolve_options
+from proctor.config.paths import Context, resolve_options
 from proctor.config.plain import plain
 from proctor.config.problems import Problems, did_you_mean, shown
 from proctor.config.reporting import check_report
+from proctor.config.scoring import check_scored_tasks, resolve_scoring
 from proctor.config.shorthands import expand_shorthands
 from proctor.config.stopping import resolve_stop
 from proctor.config.tasks import resolve_tasks
 from proctor.config.validate import validate
 from proctor.config.yaml_source import parse
-from proctor.errors import InputError
 
 _AGENT_STANDIN = {"name": "agent", "policy": "random"}
 _TASK_STANDIN = {"name": "task", "suite": "gymnasium"}
@@ -87,8 +87,8 @@ def scoring_from_dict(raw: Mapping[str, Any] | str, base: FilePath | None = None
     context = Context((base or FilePath.cwd()).absolute(), Problems("config"))
     data = plain({"scoring": raw}, (), context.problems)
     expand_shorthands(data)
-    _resolve_scoring(data["scoring"], context)
-    scoring = validate(ScoringCfg, data["scoring"], ("scoring",), context.problems)
+    resolved = resolve_scoring(data["scoring"], (), context)
+    scoring = validate(ScoringCfg, resolved, ("scoring",), context.problems)
     context.problems.raise_any()
     assert scoring is not None
     return scoring
@@ -119,7 +119,6 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     expand_shorthands(data)
     data, forms = translated(data, problems)
     expand_shorthands(data)
-    _resolve_scoring(data.get("scoring"), context)
     agents, tasks = data.get("agents"), data.get("tasks")
     resolved = {**data}
     known: list[TaskCfg] = []
@@ -130,90 +129,16 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
         resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]
         for form in forms:
             resolved = {**form.defaults(len(known)), **resolved}
+    resolved["scoring"] = resolve_scoring(data.get("scoring"), known, context)
     if isinstance(agents, list) and agents:
         found = resolve_agents(agents, replace(context, brought=brought_by_agents(known)))
         resolved["agents"] = [agent.model_dump(mode="json") for agent in found] or [_AGENT_STANDIN]
         check_brought(agents, known, context)
     config = validate(EvalConfig, resolved, (), problems)
     if config is not None and not problems:
-        _check_scored_tasks(config, problems)
         check_report(config, problems)
+        check_scored_tasks(config, problems)
         config = resolve_stop(config, problems)
     problems.raise_any()
     assert config is not None
     return config
-
-
-def _resolve_scoring(scoring: Any, context: Context) -> None:
-    """Check a scoring's names and make its paths absolute, in place."""
-    if not isinstance(scoring, dict):
-        return
-    if isinstance(scoring.get("mode"), str):
-        scoring["mode"] = _scoring_mode(scoring["mode"], context)
-    if isinstance(scoring.get("metrics"), list):
-        scoring["metrics"] = [_metric(m, i, context) for i, m in enumerate(scoring["metrics"])]
-    if isinstance(scoring.get("targets"), dict) and not scoring.get("metrics"):
-        _check_targets(scoring["targets"], context)
-    if isinstance(scoring.get("options", {}), dict):
-        scoring["options"] = _scoring_options(scoring, context)
-
-
-def _scoring_options(scoring: dict[str, Any], context: Context) -> dict[str, Any]:
-    """The options with paths absolute and, for a registered scoring, every default written out."""
-    from proctor.registry import SCORINGS
-
-    mode, here = scoring.get("mode", ScoringCfg().mode), ("scoring", "options")
-    options = resolve_options(scoring.get("options", {}), here, context)
-    model = SCORINGS.load(mode).Options if mode in SCORINGS else None
-    known = {} if model is None else model.model_fields
-    for key in [key for key in scoring if key not in ScoringCfg.model_fields and key in known]:
-        message = f'unknown key; "{key}" is an option of the scoring {mode}'
-        context.problems.add(("scoring", key), message, 'write it under "options"')
-        del scoring[key]
-    checked = None if model is None else validate(model, options, here, context.problems)
-    return options if checked is None else checked.model_dump(mode="json")
-
-
-def _check_targets(targets: dict[str, Any], context: Context) -> None:
-    """Refuse names that no metric has. A config that brings metrics of its own may name those, which are not known
-    yet."""
-    from proctor.registry import METRICS
-
-    for name in targets:
-        if name not in METRICS:
-            message = f'there is a target for "{name}", which is no metric; `proctor list` shows them all'
-            context.problems.add(("scoring", "targets", name), message, did_you_mean(name, METRICS.names()))
-
-
-def _check_scored_tasks(config: EvalConfig, problems: Problems) -> None:
-    """What a registered scoring says of the tasks."""
-    from proctor.registry import SCORINGS
-    from proctor.scoring import make_scoring
-
-    try:
-        if config.scoring.mode in SCORINGS.names():
-            make_scoring(config.scoring).check_tasks(task.name for task in config.tasks)
-    except InputError as error:
-        problems.add(("scoring", "options"), str(error))
-
-
-def _scoring_mode(mode: str, context: Context) -> str:
-    from proctor.registry import SCORINGS
-
-    if ":" in mode:
-        return import_string(mode, ("scoring", "mode"), context)
-    if mode not in SCORINGS.names():
-        expected = f"expected one of {', '.join(SCORINGS.names())}, or an import string such as my_scoring.py:score"
-        hint = did_you_mean(mode, SCORINGS.names())
-        context.problems.add(("scoring", "mode"), f'unknown scoring "{mode}"; {expected}', hint)
-    return mode
-
-
-def _metric(metric: Any, index: int, context: Context) -> Any:
-    where = ("scoring", "metrics", index)
-    if not isinstance(metric, str):
-        return metric
-    if ":" not in metric:
-        message = f'found "{metric}"; expected an import string such as my_metrics.py:MyMetric'
-        context.problems.add(where, f"{message} (the built-in metrics are always computed)")
-    return import_string(metric, where, context)

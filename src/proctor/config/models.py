@@ -107,9 +107,9 @@ class RecordCfg(Frozen):
 
 class ScoringCfg(Frozen):
     """How metrics become one number. YAML may also say `scoring: success`. `mode` is a registered scoring or an
-    import string."""
+    import string; a config that is loaded without one gets that of its tasks."""
 
-    mode: str = "default_v1"
+    mode: str = "success"
     floor: float | None = None
     """Score of a trial that the policy broke. None: the scoring's own floor (`return` has none)."""
     metrics: tuple[str, ...] = Field(default=(), strict=False)

@@ -243,6 +243,15 @@ class Suite(abc.ABC):
         """Keys of a task (`success_rule`, `n_trials`, ...) where neither the task nor the run gives them."""
         return {}
 
+    def scoring(self, options: Any) -> str | None:
+        """The scoring of a config that names none, where this suite has one of its own: a registered name."""
+        return None
+
+    def defines_success(self, options: Any) -> bool:
+        """Whether `Step.success` means anything for this task. False: a config that names no scoring is scored by
+        return."""
+        return True
+
     def default_trials(self, options: Any) -> int | None:
         """How many trials a task has where the config says nothing: the number of its cases; None: the run's."""
         return None

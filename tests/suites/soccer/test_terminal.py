@@ -196,7 +196,7 @@ def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
             'there are weights for "kik", which is no task; did you mean "kick"',
         ),
         ({"task_weights": {"kick": {"far": 1.0}}}, 'has no weights for the task "still"'),
-        (None, 'has no weights for the task "kick"; give preset: NAME or {TASK: NAME} (sai, sai/goalie_penalty_kick'),
+        (None, 'the preset "sai" has nothing for the task "kick", whose name holds none of goalie_penalty_kick'),
     ],
 )
 def test_tasks_without_a_table_are_a_problem_of_the_config(options: dict[str, Any] | None, message: str) -> None:

@@ -20,6 +20,9 @@ class EndovascularSuite(Suite):
         anatomy = options.anatomy
         return f"arch-{anatomy.arch_type}-{'-'.join(anatomy.target_branches)}"
 
+    def scoring(self, options: EndovascularOptions) -> str:
+        return "default_v1"
+
     def make(self, options: EndovascularOptions, *, render: bool, worlds: int) -> Env:
         from proctor.suites.endovascular.env import EndovascularEnv
 

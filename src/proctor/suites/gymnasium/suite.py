@@ -25,6 +25,11 @@ class GymnasiumSuite(Suite):
     def is_batch(self, options: GymnasiumOptions) -> bool:
         return options.vector is not None
 
+    def defines_success(self, options: GymnasiumOptions) -> bool:
+        """Where the config says what success is. That an environment reports success by itself is not known before it
+        runs."""
+        return options.success is not None
+
     def make(self, options: GymnasiumOptions, *, render: bool, worlds: int) -> Env | BatchEnv:
         max_steps = find_spec(options).max_episode_steps
         make = functools.partial(make_single, options, render=render)

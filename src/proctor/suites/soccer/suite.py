@@ -7,7 +7,7 @@ from typing import ClassVar
 from proctor.suites.protocol import Env, Suite, SuiteOptions
 from proctor.suites.soccer.evaluating import with_hash
 from proctor.suites.soccer.options import SoccerOptions
-from proctor.suites.soccer.tasks import NAMES
+from proctor.suites.soccer.tasks import NAMES, OFFICIAL
 
 
 class SoccerSuite(Suite):
@@ -29,6 +29,10 @@ class SoccerSuite(Suite):
     def isolated(self, options: SoccerOptions) -> bool:
         """An evaluation function runs in worker processes only."""
         return options.evaluation is not None
+
+    def scoring(self, options: SoccerOptions) -> str | None:
+        """Tasks of the competition are scored as it scores them."""
+        return "terminal" if options.task in OFFICIAL else None
 
     def make(self, options: SoccerOptions, *, render: bool, worlds: int) -> Env:
         from proctor.suites.soccer.env import SoccerEnv

@@ -25,6 +25,9 @@ class SteveSuite(Suite):
         anatomy = options.anatomy
         return f"arch-{anatomy.arch_type}-{'-'.join(anatomy.target_branches)}"
 
+    def scoring(self, options: SteveOptions) -> str:
+        return "default_v1"
+
     def make(self, options: SteveOptions, *, render: bool, worlds: int) -> Env:
         if render:
             raise InputError("the steve suite draws no frames; use record: series, or simulator: embedded for videos")

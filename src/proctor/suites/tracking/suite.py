@@ -46,6 +46,9 @@ class TrackingSuite(Suite):
     def is_batch(self, options: TrackingOptions) -> bool:
         return True
 
+    def scoring(self, options: TrackingOptions) -> str:
+        return "tracking_v1"
+
     def make(self, options: TrackingOptions, *, render: bool, worlds: int) -> BatchEnv:
         from proctor.suites.tracking.batch import TrackingBatchEnv
 

@@ -57,7 +57,7 @@ def preset_table(name: str, task: str) -> tuple[str, Mapping[str, float]]:
     raise InputError(
         f'the preset "{name}" has nothing for the task "{task}", whose name holds none of '
         f"{', '.join(full.partition('/')[2] for full in of_family)}; name the preset by task, such as "
-        f"preset: {{{task}: {of_family[0]}}}"
+        f"preset: {{{task}: {of_family[0]}}}, or give weights: {{TERM: NUMBER}}"
     )
 
 

@@ -35,7 +35,8 @@ class TerminalOptions(ScoringOptions):
     """`scoring.options` of `terminal`."""
 
     preset: str | dict[str, str] | None = None
-    """A table by name, `sai` for the one that goes with the name of each task, or names by task."""
+    """A table by name, `sai` for the one that goes with the name of each task, or names by task. Without any weights:
+    `sai`."""
     weights: dict[str, float] = Field(default_factory=dict)
     """Term -> weight, for every task; over a preset, what is changed of it."""
     task_weights: dict[str, dict[str, float]] = Field(default_factory=dict)
@@ -54,6 +55,13 @@ class TerminalOptions(ScoringOptions):
         except InputError as error:
             raise ValueError(str(error)) from None
         return preset
+
+    @model_validator(mode="before")
+    @classmethod
+    def _official(cls, data: Any) -> Any:
+        """The official tables, where nothing else is said."""
+        own = ("preset", "weights", "task_weights", "source")
+        return {**data, "preset": "sai"} if isinstance(data, dict) and not any(data.get(key) for key in own) else data
 
     @model_validator(mode="after")
     def check_source(self) -> TerminalOptions:
