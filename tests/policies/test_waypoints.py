@@ -14,7 +14,7 @@ from planners import Flowing, Scripted
 from proctor import Batch, Execute, Fail, Goto, Stage, Trial
 from proctor.policies.protocol import Idle
 from proctor.policies.rows import row_dependence, sample_batch, stage_batches
-from proctor.policies.waypoints import Plan, WaypointCfg, WaypointPolicy, legs_of
+from proctor.policies.waypoints import WaypointCfg, WaypointPlan, WaypointPolicy, legs_of
 from proctor.testing import PolicyConformance
 
 
@@ -133,7 +133,7 @@ def test_a_no_op_between_two_empty_plans_makes_them_no_row() -> None:
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_a_plan_that_is_not_finite_fails_its_own_row_only(number: float) -> None:
     class Broken(Scripted):
-        def plan(self, batch: Batch) -> Plan:
+        def plan(self, batch: Batch) -> WaypointPlan:
             plan = super().plan(batch)
             plan.waypoints[0, 1] = number
             return plan
@@ -158,21 +158,21 @@ def test_memory_comes_back_and_is_left_alone_where_nothing_is_said() -> None:
     ("answer", "says"),
     [
         (
-            Plan(np.zeros((1, 9, 1)), np.zeros((1, 9)), np.zeros((1, 1))),
+            WaypointPlan(np.zeros((1, 9, 1)), np.zeros((1, 9)), np.zeros((1, 1))),
             r"waypoints \(1, 9, 1\), durations \(1, 9\) and start \(1, 1\) for 1 rows; expected \(rows, k, 1\), "
             r"\(rows, k\) and \(rows, 1\) with k up to 4",
         ),
-        (Plan(np.zeros((1, 2, 1)), np.zeros((1, 3)), np.zeros((1, 1))), r"durations \(1, 3\)"),
-        (Plan(np.zeros((1, 2, 1)), np.zeros((1, 2)), np.zeros((1, 2))), r"start \(1, 2\)"),
+        (WaypointPlan(np.zeros((1, 2, 1)), np.zeros((1, 3)), np.zeros((1, 1))), r"durations \(1, 3\)"),
+        (WaypointPlan(np.zeros((1, 2, 1)), np.zeros((1, 2)), np.zeros((1, 2))), r"start \(1, 2\)"),
         (
-            Plan(np.zeros((1, 2, 1)), np.zeros((1, 2)), np.zeros((1, 1)), np.array([3])),
+            WaypointPlan(np.zeros((1, 2, 1)), np.zeros((1, 2)), np.zeros((1, 1)), np.array([3])),
             r"lengths \[3\]; expected 1 whole numbers from 0 to 2",
         ),
     ],
 )
-def test_a_plan_of_another_shape_is_refused(answer: Plan, says: str) -> None:
+def test_a_plan_of_another_shape_is_refused(answer: WaypointPlan, says: str) -> None:
     class Odd(Scripted):
-        def plan(self, batch: Batch) -> Plan:
+        def plan(self, batch: Batch) -> WaypointPlan:
             return answer
 
     with pytest.raises(ValueError, match=says):

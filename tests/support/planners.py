@@ -12,7 +12,7 @@ from proctor import Actions, Batch, Trial
 from proctor.policies.noise import torch_normal
 from proctor.policies.padding import LeftPad
 from proctor.policies.protocol import Stage
-from proctor.policies.waypoints import Leg, Plan, WaypointCfg, WaypointPolicy
+from proctor.policies.waypoints import Leg, WaypointCfg, WaypointPlan, WaypointPolicy
 
 PLANNERS = Path(__file__)
 WAYPOINTS, DIM, ACTION, HORIZON = 4, 3, 2, 8
@@ -36,12 +36,12 @@ class Scripted(WaypointPolicy):
     def memory(self, trials: Sequence[Trial]) -> np.ndarray:
         return np.zeros(len(trials), np.int64)
 
-    def plan(self, batch: Batch) -> Plan:
+    def plan(self, batch: Batch) -> WaypointPlan:
         n, k = len(batch), len(self.durations)
         given = [self.lengths[min(count, len(self.lengths) - 1)] for count in batch.state.tolist()]
         waypoints = np.tile(np.arange(1.0, k + 1)[None, :, None], (n, 1, 1))
         lengths = np.array([k if length is None else length for length in given])
-        return Plan(waypoints, np.tile(self.durations, (n, 1)), np.full((n, 1), 0.5), lengths, batch.state + 1)
+        return WaypointPlan(waypoints, np.tile(self.durations, (n, 1)), np.full((n, 1), 0.5), lengths, batch.state + 1)
 
     def act(self, batch: Leg) -> Actions:
         pair = np.stack([batch.duration, batch.state], axis=1) / 100
@@ -72,7 +72,7 @@ class Flowing(WaypointPolicy):
     def memory(self, trials: Sequence[Trial]) -> dict[str, np.ndarray]:
         return {"features": np.zeros((len(trials), 16), np.float32)}
 
-    def plan(self, batch: Batch) -> Plan:
+    def plan(self, batch: Batch) -> WaypointPlan:
         import torch
 
         x = torch_normal(batch, (WAYPOINTS * DIM,), self.device)
@@ -80,7 +80,9 @@ class Flowing(WaypointPolicy):
         hidden = torch.tanh(torch.cat([seen, self._words(batch), x], 1) @ self.planner[0])
         out = (hidden @ self.planner[1]).reshape(len(batch), WAYPOINTS, DIM + 1)
         durations = (3 * out[..., 0] + 2).numpy()
-        return Plan(out[..., 1:].numpy(), durations, batch.observation[:, :DIM], state={"features": hidden[:, :16]})
+        return WaypointPlan(
+            out[..., 1:].numpy(), durations, batch.observation[:, :DIM], state={"features": hidden[:, :16]}
+        )
 
     def act(self, batch: Leg) -> np.ndarray:
         import torch

@@ -38,19 +38,19 @@ from proctor.registry import LOADERS
 
 if TYPE_CHECKING:
     from proctor.policies.noise import torch_normal
-    from proctor.policies.waypoints import Leg, Plan, WaypointCfg, WaypointPolicy
+    from proctor.policies.waypoints import Leg, WaypointCfg, WaypointPlan, WaypointPolicy
 
 __getattr__ = lazily(
     __name__,
     {
         "proctor.policies.noise": "torch_normal",
-        "proctor.policies.waypoints": "Leg Plan WaypointCfg WaypointPolicy",
+        "proctor.policies.waypoints": "Leg WaypointPlan WaypointCfg WaypointPolicy",
     },
 )
 
 __all__ = [
-    "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "LeftPad", "Leg", "Loader", "Plan", "Policy",
-    "PolicyOptions", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Unavailable", "WaypointCfg",
+    "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "LeftPad", "Leg", "Loader", "Policy",
+    "PolicyOptions", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Unavailable", "WaypointCfg", "WaypointPlan",
     "WaypointPolicy", "load_policy", "torch_normal",
 ]  # fmt: skip
 

@@ -65,7 +65,7 @@ class WaypointCfg:
 
 
 @dataclass(frozen=True)
-class Plan:
+class WaypointPlan:
     """What the planner answers. `waypoints` (rows, k, waypoint_dim) with k up to the declared number; `durations`
     (rows, k) in steps, fractions rounded; `start` (rows, waypoint_dim): where the first leg begins, usually where the
     robot is; `lengths` (rows,): how many of the k there are (None: all), 0 for a planner that found nothing. `state`:
@@ -98,7 +98,7 @@ class WaypointPolicy(StagedPolicy):
         self.stages = (cfg.plan, cfg.act)
 
     @abc.abstractmethod
-    def plan(self, batch: Batch) -> Plan:
+    def plan(self, batch: Batch) -> WaypointPlan:
         """Waypoints for every row."""
 
     @abc.abstractmethod
@@ -213,13 +213,13 @@ def _remembered(old: dict[str, Any], new: State) -> dict[str, Any]:
     return {} if memory is None else {"memory": memory}
 
 
-def _on_host(plan: Plan) -> Plan:
+def _on_host(plan: WaypointPlan) -> WaypointPlan:
     """With arrays in the place of tensors."""
     lengths = None if plan.lengths is None else to_host(plan.lengths)
-    return Plan(to_host(plan.waypoints), to_host(plan.durations), to_host(plan.start), lengths, plan.state)
+    return WaypointPlan(to_host(plan.waypoints), to_host(plan.durations), to_host(plan.start), lengths, plan.state)
 
 
-def _check_plan(plan: Plan, rows: int, cfg: WaypointCfg) -> np.ndarray:
+def _check_plan(plan: WaypointPlan, rows: int, cfg: WaypointCfg) -> np.ndarray:
     """The plans' lengths. Raises ValueError where arrays do not have the promised shapes."""
     waypoints, durations, start = plan.waypoints.shape, plan.durations.shape, plan.start.shape
     k = waypoints[1] if len(waypoints) == 3 else -1

@@ -30,7 +30,7 @@ from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import Putter, extract_model
 from proctor.training.keeping import undisturbed
 from proctor.training.reward_inference import Infers, Method, Samples, draw_samples, infer_latents, sample_weights
-from proctor.training.reward_rollout import Episode, Plan, Played, RewardStage, standing_library
+from proctor.training.reward_rollout import Episode, EpisodeCfg, Played, RewardWorlds, standing_library
 
 TRACKING_ONLY = ("n_episodes_per_motion", "success", "terminate", "velocity_multiplier", "legacy")
 
@@ -105,7 +105,7 @@ class RewardEvaluation:
 
     def __init__(self, cfg: RewardEvaluationCfg):
         self.cfg = cfg
-        self._made: tuple[RewardStage, list[TaskReward], PostureReader] | None = None
+        self._made: tuple[RewardWorlds, list[TaskReward], PostureReader] | None = None
 
     @classmethod
     def requires_replay_buffer(cls) -> bool:
@@ -149,7 +149,7 @@ class RewardEvaluation:
 
     def _play(self, agent: Any, model: Any, buffer: Any, timestep: int) -> dict[str, list[Played]]:
         """Played episodes by task; none for a task that no sample earns anything in."""
-        stage, rewards, reader = self._make()
+        worlds, rewards, reader = self._make()
         seed = np.random.SeedSequence([self.cfg.seed, timestep])
         _seed_global_generators(seed)
         samples = draw_samples(buffer, self.cfg.num_inference_samples, np.random.default_rng(seed))
@@ -160,7 +160,7 @@ class RewardEvaluation:
             latents = infer_latents(model, samples.observation, weights[inferred])
             chosen = [rewards[i] for i in inferred]
             episodes = [Episode(task, n) for task in range(len(chosen)) for n in range(self.cfg.num_episodes)]
-            for one in stage.play(episodes, _actor(agent, model, latents), chosen, self._plan()):
+            for one in worlds.play(episodes, _actor(agent, model, latents), chosen, self._episode_cfg()):
                 played[chosen[one.episode.task].name].append(one)
         return played
 
@@ -175,18 +175,18 @@ class RewardEvaluation:
         earned = np.stack([reward.of_posture(posture, samples.action) for reward in rewards])
         return sample_weights(earned, self.cfg.inference)
 
-    def _plan(self) -> Plan:
+    def _episode_cfg(self) -> EpisodeCfg:
         seconds = self.cfg.max_episode_length_s
         assert seconds is not None
-        return Plan(max(1, round(seconds * self.cfg.control_hz)), self.cfg.start_noise_rad, self.cfg.seed)
+        return EpisodeCfg(max(1, round(seconds * self.cfg.control_hz)), self.cfg.start_noise_rad, self.cfg.seed)
 
-    def _make(self) -> tuple[RewardStage, list[TaskReward], PostureReader]:
+    def _make(self) -> tuple[RewardWorlds, list[TaskReward], PostureReader]:
         if self._made is None:
             robot, library = self._load()
             count = min(self.cfg.num_envs, self.cfg.num_episodes * len(self.cfg.tasks))
             options = self.cfg.model_copy(update={"threads": self.cfg.max_workers or self.cfg.threads})
             rewards = task_rewards(list(self.cfg.tasks), robot, self.cfg.limbs)
-            self._made = RewardStage(robot, library, count, options), rewards, PostureReader(robot, self.cfg.limbs)
+            self._made = RewardWorlds(robot, library, count, options), rewards, PostureReader(robot, self.cfg.limbs)
         return self._made
 
     def _load(self) -> Any:

@@ -43,7 +43,7 @@ class Played:
 
 
 @dataclass(frozen=True)
-class Plan:
+class EpisodeCfg:
     """How long episodes are, and how much their starts differ."""
 
     steps: int
@@ -51,7 +51,7 @@ class Plan:
     seed: int
 
 
-class RewardStage:
+class RewardWorlds:
     """Worlds of a robot, with the tasks' rewards. What happens in an episode depends on its number, its task and the
     agent: not on how many worlds there are."""
 
@@ -61,27 +61,29 @@ class RewardStage:
         self._observer = Observer(self._worlds, options)
         self._neutral = neutral_action(robot, options)
 
-    def play(self, episodes: Sequence[Episode], act: Act, rewards: Sequence[TaskReward], plan: Plan) -> list[Played]:
+    def play(
+        self, episodes: Sequence[Episode], act: Act, rewards: Sequence[TaskReward], cfg: EpisodeCfg
+    ) -> list[Played]:
         """All episodes, as many at once as there are worlds, in their order."""
         played: list[Played] = []
         for start in range(0, len(episodes), self._worlds.n):
-            played += self._wave(episodes[start : start + self._worlds.n], act, rewards, plan)
+            played += self._wave(episodes[start : start + self._worlds.n], act, rewards, cfg)
         return played
 
     def close(self) -> None:
         self._worlds.close()
 
-    def _wave(self, wave: Sequence[Episode], act: Act, rewards: Sequence[TaskReward], plan: Plan) -> list[Played]:
+    def _wave(self, wave: Sequence[Episode], act: Act, rewards: Sequence[TaskReward], cfg: EpisodeCfg) -> list[Played]:
         worlds, rows, joints = self._worlds, np.arange(len(wave)), self.robot.description.n_joints
         tasks = np.array([episode.task for episode in wave])
-        qpos = np.empty((plan.steps + 1, len(wave), self.robot.model.nq))
-        qvel = np.empty((plan.steps, len(wave), self.robot.model.nv))
-        actions = np.empty((plan.steps, len(wave), joints))
-        sound = np.ones((plan.steps, len(wave)), bool)
+        qpos = np.empty((cfg.steps + 1, len(wave), self.robot.model.nq))
+        qvel = np.empty((cfg.steps, len(wave), self.robot.model.nv))
+        actions = np.empty((cfg.steps, len(wave), joints))
+        sound = np.ones((cfg.steps, len(wave)), bool)
         fine = np.ones(len(wave), bool)
-        observation = self._start(wave, plan)
+        observation = self._start(wave, cfg)
         qpos[0] = worlds.qpos[rows]
-        for step in range(plan.steps):
+        for step in range(cfg.steps):
             wanted = self._checked(act(observation, tasks), len(wave))
             fine &= np.isfinite(wanted).all(axis=1)
             actions[step] = np.where(fine[:, None], wanted, self._neutral)
@@ -90,18 +92,18 @@ class RewardStage:
             qpos[step + 1] = np.where(fine[:, None], worlds.qpos[rows], qpos[step])
             qvel[step], sound[step] = worlds.qvel[rows], fine
             observation = self._observer.go_on(rows)
-        earned = np.zeros((plan.steps, len(wave)))
+        earned = np.zeros((cfg.steps, len(wave)))
         for task in np.unique(tasks):
             mine = tasks == task
             states = (a[:, mine].reshape(-1, a.shape[2]) for a in (qpos[1:], qvel, actions))
-            earned[:, mine] = rewards[task](*states).reshape(plan.steps, -1)
+            earned[:, mine] = rewards[task](*states).reshape(cfg.steps, -1)
         earned *= sound
         return [Played(e, earned[:, i], not bool(fine[i]), qpos[:, i]) for i, e in enumerate(wave)]
 
-    def _start(self, wave: Sequence[Episode], plan: Plan) -> dict[str, np.ndarray]:
+    def _start(self, wave: Sequence[Episode], cfg: EpisodeCfg) -> dict[str, np.ndarray]:
         """Put the episodes into the first worlds; their observations."""
-        rngs = [np.random.default_rng([plan.seed, episode.number]) for episode in wave]
-        starts = [self._first_state(rng, plan.start_noise_rad) for rng in rngs]
+        rngs = [np.random.default_rng([cfg.seed, episode.number]) for episode in wave]
+        starts = [self._first_state(rng, cfg.start_noise_rad) for rng in rngs]
         motions = np.array([motion for motion, _, _ in starts])
         qpos, qvel = (np.stack([start[i] for start in starts]) for i in (1, 2))
         rows = np.arange(len(wave))

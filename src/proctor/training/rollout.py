@@ -44,7 +44,7 @@ class Episode:
 
 
 @dataclass(frozen=True)
-class Finished:
+class TrackedEpisode:
     """An episode with the world it ran in and what the agent did."""
 
     episode: Episode
@@ -53,7 +53,7 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Stage:
+class TrackingSetup:
     """What a rollout plays on."""
 
     env: LentEnvironment
@@ -64,23 +64,23 @@ class Stage:
     """(M,) frames of each motion that are run."""
 
 
-def run_episodes(stage: Stage, episodes: Sequence[Episode], worlds: np.ndarray) -> Iterator[Finished]:
+def run_episodes(setup: TrackingSetup, episodes: Sequence[Episode], worlds: np.ndarray) -> Iterator[TrackedEpisode]:
     """Run all episodes; the finished ones, pass by pass. `worlds` (N,) says in which order worlds are filled."""
-    for part in _passes(stage, episodes):
-        yield from _Pass(stage, part, worlds).run()
+    for part in _passes(setup, episodes):
+        yield from _Pass(setup, part, worlds).run()
 
 
-def _passes(stage: Stage, episodes: Sequence[Episode]) -> Iterator[list[Episode]]:
+def _passes(setup: TrackingSetup, episodes: Sequence[Episode]) -> Iterator[list[Episode]]:
     """Episodes in the portions that are run together: a wave, or as much as one tape holds."""
     part: list[Episode] = []
     frames = 0
-    most = len(episodes) if stage.env.partial_reset else stage.env.num_worlds
+    most = len(episodes) if setup.env.partial_reset else setup.env.num_worlds
     for episode in episodes:
-        if part and (len(part) == most or frames + stage.lengths[episode.motion] > FRAMES_AT_ONCE):
+        if part and (len(part) == most or frames + setup.lengths[episode.motion] > FRAMES_AT_ONCE):
             yield part
             part, frames = [], 0
         part.append(episode)
-        frames += int(stage.lengths[episode.motion])
+        frames += int(setup.lengths[episode.motion])
     if part:
         yield part
 
@@ -88,15 +88,15 @@ def _passes(stage: Stage, episodes: Sequence[Episode]) -> Iterator[list[Episode]
 class _Pass:
     """One pass: the bookkeeping of worlds as arrays (N,), and the loop."""
 
-    def __init__(self, stage: Stage, episodes: Sequence[Episode], worlds: np.ndarray):
-        self.stage, self.order = stage, worlds
+    def __init__(self, setup: TrackingSetup, episodes: Sequence[Episode], worlds: np.ndarray):
+        self.setup, self.order = setup, worlds
         self.episodes = self._filled(episodes)
         self.motion_of = np.array([e.motion for e in self.episodes], np.int64)
-        lengths = stage.lengths[self.motion_of]
+        lengths = setup.lengths[self.motion_of]
         self.first_row = np.concatenate([[0], np.cumsum(lengths)])
-        self.tape = Tape(int(self.first_row[-1]), stage.fit)
+        self.tape = Tape(int(self.first_row[-1]), setup.fit)
         self.world_of = np.zeros(len(self.episodes), np.int64)
-        count = stage.env.num_worlds
+        count = setup.env.num_worlds
         self.running = np.full(count, -1)
         """Which episode each world runs; -1: none that counts any more."""
         self.motion, self.frame = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -104,28 +104,28 @@ class _Pass:
 
     def _filled(self, episodes: Sequence[Episode]) -> list[Episode]:
         """Worlds that cannot be reset alone all need an episode: further ones run the same motions, uncounted."""
-        spare = 0 if self.stage.env.partial_reset else self.stage.env.num_worlds - len(episodes)
+        spare = 0 if self.setup.env.partial_reset else self.setup.env.num_worlds - len(episodes)
         again = [episodes[i % len(episodes)] for i in range(spare)]
         return [*episodes, *(Episode(e.motion, e.seed, counted=False) for e in again)]
 
-    def run(self) -> Iterator[Finished]:
-        stage = self.stage
+    def run(self) -> Iterator[TrackedEpisode]:
+        setup = self.setup
         observation = self._fill(self.order)
         while (self.running >= 0).any():
-            actions = stage.driver.act(observation, self.motion, self.frame + 1)
-            observation, ended = stage.env.step(actions)
+            actions = setup.driver.act(observation, self.motion, self.frame + 1)
+            observation, ended = setup.env.step(actions)
             self.frame += 1
             self._write(np.flatnonzero(self.running >= 0), ended)
-            over = (self.running >= 0) & (self.frame >= stage.lengths[self.motion] - 1)
+            over = (self.running >= 0) & (self.frame >= setup.lengths[self.motion] - 1)
             if over.any():
                 self.running[over] = -1
-                if stage.env.partial_reset and self.waiting < len(self.episodes):
+                if setup.env.partial_reset and self.waiting < len(self.episodes):
                     observation = self._fill(self.order[over[self.order]])
         host = self.tape.on_host()
         for i, episode in enumerate(self.episodes):
             if episode.counted:
                 track = episode_track(host, int(self.first_row[i]), int(self.first_row[i + 1]))
-                yield Finished(episode, int(self.world_of[i]), track)
+                yield TrackedEpisode(episode, int(self.world_of[i]), track)
 
     def _fill(self, free: np.ndarray) -> Any:
         """Start the next episodes in free worlds, and write their first frames; the observations of all worlds."""
@@ -135,12 +135,12 @@ class _Pass:
         self.world_of[which], self.running[worlds] = worlds, which
         self.motion[worlds], self.frame[worlds] = self.motion_of[which], 0
         seeds = np.array([self.episodes[i].seed for i in which])
-        state = self.stage.fit.outward(*self.stage.source.start(self.motion_of[which]))
-        self.stage.driver.begin(worlds, self.motion_of[which], seeds)
-        observation = self.stage.env.reset(Starts(worlds, self.motion_of[which], *state, seeds))
+        state = self.setup.fit.outward(*self.setup.source.start(self.motion_of[which]))
+        self.setup.driver.begin(worlds, self.motion_of[which], seeds)
+        observation = self.setup.env.reset(Starts(worlds, self.motion_of[which], *state, seeds))
         self._write(worlds, None)
         return observation
 
     def _write(self, worlds: np.ndarray, ended: Any) -> None:
         rows = self.first_row[self.running[worlds]] + self.frame[worlds]
-        self.tape.write(rows, worlds, self.stage.env.read(), ended)
+        self.tape.write(rows, worlds, self.setup.env.read(), ended)

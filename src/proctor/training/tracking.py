@@ -24,7 +24,7 @@ from proctor.training.keeping import undisturbed
 from proctor.training.lent import LentEnvironment, MotionSource, fit
 from proctor.training.options import TrackingEvaluationCfg
 from proctor.training.results import Measured, by_motion, verdict
-from proctor.training.rollout import Episode, Stage, run_episodes
+from proctor.training.rollout import Episode, TrackingSetup, run_episodes
 
 if TYPE_CHECKING:
     from proctor.training.own import OwnEnvironment
@@ -97,10 +97,10 @@ class TrackingEvaluation:
         env, source = venue
         lengths = _run_lengths(source, self.cfg.max_episode_length_s)
         driver = driver_for(agent, source, env.num_worlds, self.cfg.window)
-        stage = Stage(env, source, fit(env, source), driver, lengths)
+        setup = TrackingSetup(env, source, fit(env, source), driver, lengths)
         rng = np.random.default_rng([self.cfg.seed, timestep])
         episodes = self._episodes(lengths, env.num_worlds, rng)
-        finished = list(run_episodes(stage, episodes, rng.permutation(env.num_worlds)))
+        finished = list(run_episodes(setup, episodes, rng.permutation(env.num_worlds)))
         references = {m: _first(source.track(m), int(lengths[m])) for m in {f.episode.motion for f in finished}}
         values = evaluate_tracks(
             [(f.track, references[f.episode.motion]) for f in finished],

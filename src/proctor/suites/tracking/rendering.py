@@ -16,7 +16,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.offscreen import graphics_context
-from proctor.suites.tracking.stage import AGENT, REFERENCE, RGBA, SCENERY, Stage, build_stage
+from proctor.suites.tracking.stage import AGENT, REFERENCE, RGBA, SCENERY, PuppetStage, build_stage
 
 if TYPE_CHECKING:
     from proctor.suites.tracking.robot import Robot
@@ -161,7 +161,7 @@ class _View:
 class _Canvas:
     """A stage with its graphics context."""
 
-    def __init__(self, robot_model: Any, stage: Stage, size: tuple[int, int]):
+    def __init__(self, robot_model: Any, stage: PuppetStage, size: tuple[int, int]):
         import mujoco
 
         self._stage, self._robot_model, self._size = stage, robot_model, size

@@ -30,7 +30,7 @@ _PLAIN_REPLACEMENT: RGBA = (0.62, 0.64, 0.68, 1.0)
 
 
 @dataclass(frozen=True)
-class Stage:
+class PuppetStage:
     """`model` has two puppets of `bodies` bodies each (the world body left out): mocap rows [0, bodies) are the
     agent's, [bodies, 2 bodies) the reference's."""
 
@@ -38,7 +38,7 @@ class Stage:
     bodies: int
 
 
-def build_stage(model: mujoco.MjModel, reference_rgba: RGBA, size: tuple[int, int]) -> Stage:
+def build_stage(model: mujoco.MjModel, reference_rgba: RGBA, size: tuple[int, int]) -> PuppetStage:
     """The stage for a robot's model; `size` is (height, width) of the largest frame in pixels."""
     import mujoco
 
@@ -53,7 +53,7 @@ def build_stage(model: mujoco.MjModel, reference_rgba: RGBA, size: tuple[int, in
                 _copy_geom(puppet, model, int(geom), _Paint(group, rgba), meshes)
     for geom in shown[model.geom_bodyid[shown] == 0]:
         _copy_geom(spec.worldbody, model, int(geom), _Paint(SCENERY, None), meshes)
-    return Stage(spec.compile(), model.nbody - 1)
+    return PuppetStage(spec.compile(), model.nbody - 1)
 
 
 def _furnish(spec: Any, size: tuple[int, int]) -> None:

@@ -12,7 +12,7 @@ from proctor.plan.trial import Trial
 from proctor.policies.noise import torch_normal
 from proctor.policies.padding import LeftPad
 from proctor.policies.protocol import Batch, Stage
-from proctor.policies.waypoints import ACT, PLAN, Leg, Plan, WaypointCfg, WaypointPolicy
+from proctor.policies.waypoints import ACT, PLAN, Leg, WaypointCfg, WaypointPlan, WaypointPolicy
 from proctor.suites.metaworld.waypoint_flow.cfg import STATE_DIM, from_net, to_net, word_tokens
 
 if TYPE_CHECKING:
@@ -63,14 +63,14 @@ class WaypointFlowPolicy(WaypointPolicy):
     def tokens(self, trial: Trial) -> list[int]:
         return word_tokens(self.senses.instruction(trial.task), self.nets.cfg.vocabulary)
 
-    def plan(self, batch: Batch) -> Plan:
+    def plan(self, batch: Batch) -> WaypointPlan:
         state = self._state(batch)
         waypoints, durations = self._ask_planner(*self._seen(batch), self._tensor(to_net(state, self.nets.cfg)))
         kept = self.cfg.waypoints
         steps = np.rint(durations[:, :kept].float().cpu().numpy() * self.nets.cfg.chunk)
         steps[:, 0] = np.maximum(steps[:, 0], self.habits.shortest)
         places = from_net(waypoints[:, :kept].float().cpu().numpy(), self.nets.cfg)
-        return Plan(places, np.maximum(steps, 0), start=state)
+        return WaypointPlan(places, np.maximum(steps, 0), start=state)
 
     def act(self, batch: Leg) -> np.ndarray:
         from proctor.suites.metaworld.waypoint_flow.nets import way_of
