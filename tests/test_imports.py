@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rollout": {"config", "plan", "policies", "suites", "record", "metrics", "verdict"},
     "report": {"config", "plan", "record", "metrics", "scoring", "stats", "verdict"},
     "runs": ROOMS | {"network"},
-    "testing": {"config", "plan", "policies", "suites", "record", "metrics"},
+    "testing": ROOMS | {"runs"},
     "training": ROOMS | {"runs"},
 }
 """Folder (or module) -> what of Proctor it may import. `cli`, `view` and the package itself may import
