@@ -1,0 +1,1 @@
+"""Boats that dock: one part of every kind that Proctor knows."""
