@@ -67,7 +67,7 @@ def test_import_of_an_older_pickle(tmp_path: Path) -> None:
     embeds = [np.ones(5, np.float32), np.arange(5, dtype=np.float32)]
     file.write_bytes(pickle.dumps({"north-east": {"instruction": "go", "success_visual_embeds": embeds}}))
     said = proctor("import", str(file), str(folder), "--space", "room/pictures")
-    assert "(2 embeddings of 1 tasks)" in said
+    assert "(2 embeddings of 1 task)" in said
     assert read_visuals(folder).tasks["north-east"].instruction == "go"
     with pytest.raises(InputError, match="has success visuals already; name another folder"):
         proctor("import", str(file), str(folder), "--space", "room/pictures")

@@ -237,7 +237,7 @@ def test_check_of_a_sound_config_says_how_long(tell: Tell, write: Write, tmp_pat
     said = tell("check", write())
     assert said.code == 0
     assert '      ok  task "toy": observation Box(-inf, inf, (6,), float32)' in said.out
-    assert "1 agents x 1 tasks x 5 trials = 5 trials\n" in said.out
+    assert "1 agent x 1 task x 5 trials = 5 trials\n" in said.out
     assert "at most about " in said.out
     assert "(150 steps)" in said.out
     assert not (tmp_path / "out").exists()
