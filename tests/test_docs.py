@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -133,6 +134,29 @@ def test_every_page_is_reachable_from_the_index() -> None:
     for page in PAGES[1:]:
         name = page.relative_to(ROOT / "docs").as_posix()
         assert name == "index.md" or f"({name})" in index, f"docs/index.md does not link {name}"
+
+
+def test_words_of_the_glossary_are_where_it_says() -> None:
+    rows = re.findall(
+        r"^\| ([^|]+) \| [^|]+ \| (?:`([^`]*)` )?\|$", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE
+    )
+    words = [word for names, _ in rows for word in names.split(", ")]
+    assert len(words) > 60
+    assert len(set(words)) == len(words), "one row for each word"
+    for names, place in rows:
+        if place and names != "word":
+            module, _, attribute = f"proctor.{place}".partition(":")
+            found = importlib.import_module(module)
+            assert not attribute or hasattr(found, attribute), f"{names}: {place}"
+
+
+def test_extending_names_every_kind_of_part_and_files_that_are_there() -> None:
+    from proctor.registry import KINDS
+
+    text = (ROOT / "docs" / "extending.md").read_text()
+    assert [registry.group for registry in KINDS if f"`{registry.group}`" not in text] == []
+    for path in re.findall(r"`((?:\w+/)+)(?:from_)?NAME\.py`", text):
+        assert (ROOT / "src" / "proctor" / path).is_dir(), path
 
 
 def keys_by_page() -> dict[str, set[str]]:
