@@ -50,6 +50,7 @@ class Session:
         try:
             self._read(page)
         finally:
+            self._rewrite(page)
             for process in self._background:
                 process.terminate()
                 process.wait(20)
@@ -63,7 +64,6 @@ class Session:
         for block in found:
             if block.language == "yaml" and block.file and block.runs and block.file not in self._named:
                 self._one_trial(block)
-        self._rewrite(page)
 
     def _drawing(self, block: Block) -> None:
         """Blocks without a language are drawings."""
