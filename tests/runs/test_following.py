@@ -65,7 +65,7 @@ def config(tmp_path, loggers, **keys):
         {
             "name": "followed",
             "agents": [{"name": "zero", "policy": "zero"}],
-            "tasks": [{"suite": "gymnasium", "options": {"id": "CartPole-v1"}}],
+            "tasks": [{"suite": "gymnasium", "options": {"id": "CartPole-v1", "success": {"return_at_least": 400}}}],
             "n_trials": 3,
             "workers": "inline",
             "scoring": "return",
@@ -93,6 +93,12 @@ def test_a_logger_gets_progress_then_the_report_s_numbers(tmp_path, spy):
     }
     assert report[1]["report/zero/score"] == agent["score_mean"]
     assert report[1]["report/zero/trials_scored"] == 3.0
+
+
+def test_no_rate_is_logged_where_nothing_defines_success(tmp_path, spy):
+    run_evaluation(config(tmp_path, [SPY], tasks=["CartPole-v1"]))
+    assert "progress/zero/success_rate" not in spy.calls[3][1]
+    assert "progress/zero/score" in spy.calls[3][1]
 
 
 def test_progress_is_logged_while_trials_run(tmp_path, spy, monkeypatch):

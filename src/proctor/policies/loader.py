@@ -1,7 +1,7 @@
 """What a loader is: the part that makes a policy of an agent's config.
 
 A loader is stateless and cheap to import; the library it needs is imported in `load`. Other packages add
-loaders through the entry point group `proctor.policies`.
+loaders through the entry point group `proctor.loaders`.
 """
 
 from __future__ import annotations
