@@ -14,8 +14,8 @@ PARTS = {
         "remote": "proctor.policies.from_remote:RemoteLoader",
     },
     "proctor.metrics": {
-        "action_rate_mean": "proctor.metrics.motion:ActionRateMean",
-        "action_abs_max": "proctor.metrics.motion:ActionAbsMax",
+        "action_rate_mean": "proctor.metrics.actions:ActionRateMean",
+        "action_abs_max": "proctor.metrics.actions:ActionAbsMax",
     },
     "proctor.scorings": {
         "success": "proctor.scoring.plain:SuccessScoring",

@@ -28,7 +28,7 @@ from proctor.errors import InputError
 
 if TYPE_CHECKING:
     from proctor.config.forms import ConfigForm
-    from proctor.metrics.protocol import Metric
+    from proctor.metrics.protocol import Metric, MetricFamily
     from proctor.policies.loader import Loader
     from proctor.report.formats.base import Format
     from proctor.report.section import Section
@@ -156,12 +156,15 @@ def _entries(group: str) -> list[tuple[importlib.metadata.EntryPoint, str]]:
 SUITES: Registry[Suite] = Registry("suite", "proctor.suites", "proctor.suites.protocol:Suite")
 LOADERS: Registry[Loader] = Registry("policy loader", "proctor.loaders", "proctor.policies.loader:Loader")
 METRICS: Registry[Metric] = Registry("metric", "proctor.metrics", "proctor.metrics.protocol:Metric")
+FAMILIES: Registry[MetricFamily] = Registry(
+    "metric family", "proctor.metric_families", "proctor.metrics.protocol:MetricFamily"
+)
 SCORINGS: Registry[Scoring] = Registry("scoring", "proctor.scorings", "proctor.scoring.protocol:Scoring")
 SECTIONS: Registry[Section] = Registry("report section", "proctor.sections", "proctor.report.section:Section")
 FORMATS: Registry[Format] = Registry("report format", "proctor.formats", "proctor.report.formats.base:Format")
 LOGGERS: Registry[Logger] = Registry("logger", "proctor.loggers", "proctor.runs.loggers.base:Logger")
 FORMS: Registry[ConfigForm] = Registry("config form", "proctor.forms", "proctor.config.forms:ConfigForm")
-KINDS: tuple[Registry[Any], ...] = (SUITES, LOADERS, METRICS, SCORINGS, SECTIONS, FORMATS, FORMS, LOGGERS)
+KINDS: tuple[Registry[Any], ...] = (SUITES, LOADERS, METRICS, FAMILIES, SCORINGS, SECTIONS, FORMATS, FORMS, LOGGERS)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from proctor.exports import lazily
-from proctor.metrics.protocol import Direction, GroupMetric, Metric, Reducer
-from proctor.metrics.registry import MetricInfo, compute, describe
+from proctor.metrics.protocol import Direction, GroupMetric, Metric, MetricFamily, MetricInfo, Reducer
+from proctor.metrics.registry import compute, describe
 
 if TYPE_CHECKING:
     from proctor.metrics.transport import emd, emd_many
@@ -14,5 +14,6 @@ if TYPE_CHECKING:
 __getattr__ = lazily(__name__, {"proctor.metrics.transport": "emd emd_many"})
 
 __all__ = [
-    "Direction", "GroupMetric", "Metric", "MetricInfo", "Reducer", "compute", "describe", "emd", "emd_many",
+    "Direction", "GroupMetric", "Metric", "MetricFamily", "MetricInfo", "Reducer", "compute", "describe", "emd",
+    "emd_many",
 ]  # fmt: skip

@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from proctor.record.episode import Episode
 
 Direction = Literal["up", "down", "none"]
 Reducer = Literal["mean", "max", "min", "median", "rate"]
+
+
+class MetricInfo(NamedTuple):
+    """What a report says of a metric beside its values."""
+
+    name: str
+    unit: str
+    direction: str
+    reducer: str
+    doc: str
 
 
 class Metric(abc.ABC):
@@ -43,3 +53,18 @@ class GroupMetric(Metric):
         if any(name not in episode.arrays for name in self.needs):
             return None
         return self.together(episode).get(self.name)
+
+
+class MetricFamily(abc.ABC):
+    """Metrics whose names are only known from the record, such as the last value of every signal that begins alike.
+    Registered in the group `proctor.metric_families`; no name of a family may be that of a metric."""
+
+    name: ClassVar[str]
+
+    @abc.abstractmethod
+    def values(self, episode: Episode) -> Mapping[str, float | None]:
+        """The value of every metric of the family that the record has, by name; None where it has none."""
+
+    @abc.abstractmethod
+    def describe(self, name: str) -> MetricInfo | None:
+        """Unit, direction, reducer and a sentence on a metric of the family; None for a name that is not its own."""

@@ -6,24 +6,14 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from proctor.errors import InputError
-from proctor.metrics.protocol import GroupMetric, Metric
-from proctor.metrics.terms import PAID, last_terms, term_of
+from proctor.metrics.protocol import GroupMetric, Metric, MetricFamily, MetricInfo
 from proctor.record.episode import Episode
-from proctor.registry import METRICS
+from proctor.registry import FAMILIES, METRICS
 
 _Groups = dict[Callable[[Episode], Mapping[str, float | None]], Mapping[str, float | None]]
 """What metrics computed together gave for one episode."""
-
-
-class MetricInfo(NamedTuple):
-    name: str
-    unit: str
-    direction: str
-    reducer: str
-    doc: str
 
 
 @functools.lru_cache(maxsize=32)
@@ -39,15 +29,23 @@ def find_metrics(extra: tuple[str, ...] = (), base: Path | None = None) -> tuple
     return tuple(metrics.values())
 
 
+@functools.cache
+def find_families() -> tuple[MetricFamily, ...]:
+    """All registered families of metrics."""
+    return tuple(FAMILIES.load(name)() for name in FAMILIES.names())
+
+
 def compute(episode: Episode, extra: tuple[str, ...] = (), base: Path | None = None) -> dict[str, float | None]:
     """The value of every metric whose arrays are in the record, by name; None where it has none for this
-    episode. Metrics whose arrays are missing are left out. The last values of reward terms are among them."""
+    episode. Metrics whose arrays are missing are left out. Those of families are among them."""
     values: dict[str, float | None] = {}
     groups: _Groups = {}
     for metric in find_metrics(extra, base):
         if all(name in episode.arrays for name in metric.needs):
             values[metric.name] = _value(metric, episode, groups)
-    return {**values, **last_terms(episode)}
+    for family in find_families():
+        values.update(_of_family(family, episode))
+    return values
 
 
 def _value(metric: Metric, episode: Episode, groups: _Groups) -> float | None:
@@ -64,7 +62,21 @@ def _value(metric: Metric, episode: Episode, groups: _Groups) -> float | None:
             f'the metric "{metric.name}" failed on an episode of {episode.n_steps} steps: '
             f"{type(error).__name__}: {error}"
         ) from error
-    return None if number is None or math.isnan(number) else number
+    return _known(number)
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def _of_family(family: MetricFamily, episode: Episode) -> dict[str, float | None]:
+    try:
+        return {name: _known(value) for name, value in family.values(episode).items()}
+    except Exception as error:
+        raise InputError(
+            f'the metric family "{family.name}" failed on an episode of {episode.n_steps} steps: '
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def describe(extra: tuple[str, ...] = (), base: Path | None = None) -> list[MetricInfo]:
@@ -75,9 +87,6 @@ def describe(extra: tuple[str, ...] = (), base: Path | None = None) -> list[Metr
     ]
 
 
-def describe_term(name: str) -> MetricInfo | None:
-    """The same of the last value of a reward term; None for any other name."""
-    if name == PAID:
-        return MetricInfo(name, "reward", "up", "mean", "What the task's evaluation function paid on the last step.")
-    term = term_of(name)
-    return None if term is None else MetricInfo(name, "1", "none", "mean", f"The raw term {term} on the last step.")
+def describe_of_family(name: str) -> MetricInfo | None:
+    """The same of one metric of a family; None for a name that no family knows."""
+    return next((info for family in find_families() if (info := family.describe(name)) is not None), None)

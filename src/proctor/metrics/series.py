@@ -1,9 +1,12 @@
-"""Reading one recorded signal as numbers."""
+"""Reading one recorded signal as numbers, and metrics that are one number of one signal: the first that they need."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from proctor.metrics.protocol import Metric
 from proctor.record.episode import Episode
 
 
@@ -35,3 +38,35 @@ def last_value(episode: Episode, name: str) -> float | None:
     if series is None or not series.size or np.isnan(series[-1]):
         return None
     return float(series[-1])
+
+
+def reduced_norm(vectors: np.ndarray | None, reduce: Callable[[np.ndarray], np.floating]) -> float | None:
+    """One number of the Euclidean norms of vectors `(T, k)`, NaN left out; None where none is left."""
+    if vectors is None:
+        return None
+    norm = np.linalg.norm(vectors, axis=1)
+    norm = norm[~np.isnan(norm)]
+    return float(reduce(norm)) if norm.size else None
+
+
+class LastValue(Metric):
+    """The signal after the last step."""
+
+    def __call__(self, episode: Episode) -> float | None:
+        return last_value(episode, self.needs[0])
+
+
+class LargestValue(Metric):
+    """The largest value of the signal, NaN left out."""
+
+    def __call__(self, episode: Episode) -> float | None:
+        values = known_values(episode, self.needs[0])
+        return None if values is None else float(values.max())
+
+
+class MeanValue(Metric):
+    """The mean of the signal over steps, NaN left out."""
+
+    def __call__(self, episode: Episode) -> float | None:
+        values = known_values(episode, self.needs[0])
+        return None if values is None else float(values.mean())

@@ -13,11 +13,11 @@ from paying import Kick, kick_task, official
 from proctor import ConfigError, config_from_dict
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
-from proctor.metrics.terms import last_terms
 from proctor.plan.trial import Trial
 from proctor.record.episode import Episode, Outcome
 from proctor.record.result import TrialResult
 from proctor.scoring import Score, make_scoring
+from proctor.suites.soccer.metrics import LastTerms
 from proctor.suites.soccer.scoring.presets import PRESETS, preset_table
 from proctor.suites.soccer.scoring.terminal import TerminalScoring
 
@@ -40,7 +40,7 @@ def ended(raw: dict[str, Any], steps: int = 7, task: str = "t", outcome: Outcome
     """The result of an episode whose last step had these raw terms, by way of its record."""
     arrays = {f"term/{name}": np.array([9.0] * (steps - 1) + [float(value)]) for name, value in raw.items()}
     record = {"rewards": np.zeros(steps), "actions": np.zeros((steps, 1)), **arrays}
-    metrics = last_terms(Episode(record, outcome, 100, task))
+    metrics = LastTerms().values(Episode(record, outcome, 100, task))
     return TrialResult(Trial("a", task, 0, 1), outcome, False, steps, None, 0.0, 100, metrics=metrics)
 
 
@@ -136,7 +136,7 @@ def test_broken_trials_have_no_floor_but_the_configs() -> None:
 
 def test_what_the_evaluation_function_paid_is_the_score() -> None:
     record = {"rewards": np.zeros(3), "evaluation_reward": np.array([0.0, 0.0, 19.25])}
-    metrics = last_terms(Episode(record, Outcome.FAILURE, 5, "t"))
+    metrics = LastTerms().values(Episode(record, Outcome.FAILURE, 5, "t"))
     result = TrialResult(Trial("a", "t", 0, 1), Outcome.FAILURE, False, 3, None, 0.0, 5, metrics=metrics)
     assert scoring(source="evaluation_fn").score(result) == Score(19.25, {})
     with pytest.raises(InputError, match="recorded no evaluation_reward: it ran without an evaluation function"):

@@ -14,7 +14,7 @@ import numpy as np
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import InputError
 from proctor.metrics import MetricInfo, describe
-from proctor.metrics.registry import describe_term
+from proctor.metrics.registry import describe_of_family
 from proctor.record.batch import batched
 from proctor.record.result import TrialResult
 from proctor.report import model
@@ -297,7 +297,7 @@ def _metric_infos(cfg: EvalConfig, context: model.ReportContext) -> tuple[dict[s
 
 def _unlisted(name: str) -> MetricInfo:
     """A metric that no registry knows: a reward term, or one of a config that is not here."""
-    return describe_term(name) or MetricInfo(name, "?", "none", "mean", "")
+    return describe_of_family(name) or MetricInfo(name, "?", "none", "mean", "")
 
 
 def _pool(cells: Sequence[CellColumns], group: str, name: str | None = None) -> np.ndarray:

@@ -7,6 +7,6 @@ PARTS = {
         "crafter": "proctor.suites.crafter.suite:CrafterSuite",
     },
     "proctor.loaders": {
-        "crafter/expert": "proctor.policies.named:CrafterExpertLoader",
+        "crafter/expert": "proctor.suites.crafter.loaders:CrafterExpertLoader",
     },
 }

@@ -7,7 +7,7 @@ PARTS = {
         "metaworld": "proctor.suites.metaworld.suite:MetaworldSuite",
     },
     "proctor.loaders": {
-        "metaworld/expert": "proctor.policies.named:MetaworldExpertLoader",
+        "metaworld/expert": "proctor.suites.metaworld.loaders:MetaworldExpertLoader",
         "waypoint_flow": "proctor.suites.metaworld.waypoint_flow.loader:WaypointFlowLoader",
     },
 }

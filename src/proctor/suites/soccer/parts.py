@@ -7,7 +7,10 @@ PARTS = {
         "soccer": "proctor.suites.soccer.suite:SoccerSuite",
     },
     "proctor.loaders": {
-        "soccer/stand": "proctor.policies.named:StandLoader",
+        "soccer/stand": "proctor.suites.soccer.loaders:StandLoader",
+    },
+    "proctor.metric_families": {
+        "terms": "proctor.suites.soccer.metrics:LastTerms",
     },
     "proctor.scorings": {
         "terminal": "proctor.suites.soccer.scoring.terminal:TerminalScoring",

@@ -7,8 +7,8 @@ PARTS = {
         "tracking": "proctor.suites.tracking.suite:TrackingSuite",
     },
     "proctor.loaders": {
-        "tracking/mirror": "proctor.policies.named:MirrorLoader",
-        "tracking/hold": "proctor.policies.named:HoldLoader",
+        "tracking/mirror": "proctor.suites.tracking.loaders:MirrorLoader",
+        "tracking/hold": "proctor.suites.tracking.loaders:HoldLoader",
     },
     "proctor.metrics": {
         "emd": "proctor.suites.tracking.metrics.recorded:Emd",

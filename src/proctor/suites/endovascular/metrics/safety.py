@@ -7,81 +7,47 @@ None, which is not 0. The scalars compare agents on one scene; they are no valid
 from __future__ import annotations
 
 from proctor.metrics.protocol import Metric
-from proctor.metrics.series import known_values
+from proctor.metrics.series import LargestValue, MeanValue, known_values
 from proctor.record.episode import Episode
 
 WIRE, COLLISION = "wall_wire_force_norm", "wall_collision_force_norm"
 UNIT = "scene force"
 
 
-def _largest(episode: Episode, name: str) -> float | None:
-    values = known_values(episode, name)
-    return None if values is None else float(values.max())
-
-
-def _mean(episode: Episode, name: str) -> float | None:
-    values = known_values(episode, name)
-    return None if values is None else float(values.mean())
-
-
-class WallLcpMaxAbsMax(Metric):
+class WallLcpMaxAbsMax(LargestValue):
     """Largest single constraint force of the contact solver in any step."""
 
-    name, unit, direction = "wall_lcp_max_abs_max", UNIT, "down"
-    needs = ("wall_lcp_max_abs",)
-
-    def __call__(self, episode: Episode) -> float | None:
-        return _largest(episode, "wall_lcp_max_abs")
+    name, unit, direction, needs = "wall_lcp_max_abs_max", UNIT, "down", ("wall_lcp_max_abs",)
 
 
-class WallLcpSumAbsMean(Metric):
+class WallLcpSumAbsMean(MeanValue):
     """Mean over steps of the summed constraint forces of the contact solver."""
 
-    name, unit, direction = "wall_lcp_sum_abs_mean", UNIT, "down"
-    needs = ("wall_lcp_sum_abs",)
-
-    def __call__(self, episode: Episode) -> float | None:
-        return _mean(episode, "wall_lcp_sum_abs")
+    name, unit, direction, needs = "wall_lcp_sum_abs_mean", UNIT, "down", ("wall_lcp_sum_abs",)
 
 
-class WallWireForceMax(Metric):
+class WallWireForceMax(LargestValue):
     """Largest norm of the forces on the wire."""
 
-    name, unit, direction = "wall_wire_force_norm_max", UNIT, "down"
-    needs = (WIRE,)
-
-    def __call__(self, episode: Episode) -> float | None:
-        return _largest(episode, WIRE)
+    name, unit, direction, needs = "wall_wire_force_norm_max", UNIT, "down", (WIRE,)
 
 
-class WallWireForceMean(Metric):
+class WallWireForceMean(MeanValue):
     """Mean norm of the forces on the wire."""
 
-    name, unit, direction = "wall_wire_force_norm_mean", UNIT, "down"
-    needs = (WIRE,)
-
-    def __call__(self, episode: Episode) -> float | None:
-        return _mean(episode, WIRE)
+    name, unit, direction, needs = "wall_wire_force_norm_mean", UNIT, "down", (WIRE,)
 
 
-class WallCollisionForceMax(Metric):
+class WallCollisionForceMax(LargestValue):
     """Largest norm of the forces on the collision model."""
 
-    name, unit, direction = "wall_collision_force_norm_max", UNIT, "down"
-    needs = (COLLISION,)
-
-    def __call__(self, episode: Episode) -> float | None:
-        return _largest(episode, COLLISION)
+    name, unit, direction, needs = "wall_collision_force_norm_max", UNIT, "down", (COLLISION,)
 
 
-class WallCollisionForceMean(Metric):
+class WallCollisionForceMean(MeanValue):
     """Mean norm of the forces on the collision model."""
 
-    name, unit, direction = "wall_collision_force_norm_mean", UNIT, "down"
-    needs = (COLLISION,)
-
-    def __call__(self, episode: Episode) -> float | None:
-        return _mean(episode, COLLISION)
+    name, unit, direction, needs = "wall_collision_force_norm_mean", UNIT, "down", (COLLISION,)
 
 
 class WallForceMax(Metric):
@@ -90,5 +56,5 @@ class WallForceMax(Metric):
     name, unit, direction = "wall_force_max", UNIT, "down"
 
     def __call__(self, episode: Episode) -> float | None:
-        found = [_largest(episode, name) for name in (WIRE, COLLISION) if name in episode.arrays]
-        return max((value for value in found if value is not None), default=None)
+        found = [known_values(episode, name) for name in (WIRE, COLLISION) if name in episode.arrays]
+        return max((float(values.max()) for values in found if values is not None), default=None)

@@ -21,11 +21,11 @@ from pydantic import Field, field_validator, model_validator
 
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
-from proctor.metrics.terms import PAID, PREFIX, term_of
 from proctor.record.batch import Metrics
 from proctor.registry import did_you_mean
 from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns
 from proctor.scoring.protocol import Remark, ScoringOptions
+from proctor.suites.soccer.metrics import PAID, PREFIX, term_of
 from proctor.suites.soccer.scoring.presets import FAMILIES, PRESETS, WORDS, check_preset, preset_table
 
 STEPS = "steps"
