@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.record.batch import batched
-from proctor.record.columns import OUTCOMES, Trials
+from proctor.record.columns import OUTCOMES, read_trials
 from proctor.record.episode import Outcome
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
@@ -62,7 +62,7 @@ def test_columns_equal_the_results_whatever_the_order_of_commits(
 ) -> None:
     shuffled = random.sample(results, len(results))
     with written(tmp_path_factory.mktemp("ledger"), shuffled) as ledger:
-        trials, in_order = Trials(PAIRS, ledger.batches()), list(ledger.results())
+        trials, in_order = read_trials(PAIRS, ledger.batches()), list(ledger.results())
         assert [r for batch in ledger.batches() for r in batch.results()] == in_order
     assert trials.n == len(results)
     assert {r.trial: r for r in in_order} == {r.trial: r for r in results}
@@ -95,7 +95,7 @@ def test_what_is_asked_for_equals_that_part_of_everything(
     tmp_path_factory: pytest.TempPathFactory, results: list[TrialResult], names: set[str], metrics: set[str] | None
 ) -> None:
     with written(tmp_path_factory.mktemp("ledger"), results) as ledger:
-        every, some = Trials(PAIRS, ledger.batches()), Trials(PAIRS, ledger.batches(names, metrics))
+        every, some = read_trials(PAIRS, ledger.batches()), read_trials(PAIRS, ledger.batches(names, metrics))
     for name in some.columns:
         np.testing.assert_array_equal(some[name], every[name])
     asked = every.metrics if metrics is None else {name: c for name, c in every.metrics.items() if name in metrics}
@@ -113,7 +113,7 @@ def test_objects_give_the_same_columns_as_a_ledger(
     tmp_path_factory: pytest.TempPathFactory, results: list[TrialResult]
 ) -> None:
     with written(tmp_path_factory.mktemp("ledger"), results) as ledger:
-        stored, made = Trials(PAIRS, ledger.batches()), Trials(PAIRS, batched(ledger.results()))
+        stored, made = read_trials(PAIRS, ledger.batches()), read_trials(PAIRS, batched(ledger.results()))
     assert set(stored.columns) == set(made.columns)
     for name, column in stored.columns.items():
         np.testing.assert_array_equal(made[name], column)
@@ -122,11 +122,11 @@ def test_objects_give_the_same_columns_as_a_ledger(
 def test_a_ledger_without_results_has_empty_columns(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "ledger.sqlite") as ledger:
         assert list(ledger.batches()) == []
-        trials = Trials(PAIRS, ledger.batches())
+        trials = read_trials(PAIRS, ledger.batches())
     assert trials.n == len(trials["score"]) == len(trials.rows("a", "t")) == 0
 
 
 def test_a_trial_of_nobody_is_refused() -> None:
     result = TrialResult(Trial("c", "t", 3, 3), Outcome.SUCCESS, True, 1, 1, 1.0, 10)
     with pytest.raises(InputError, match="trial c/t/0003 belongs to no agent and task of the config"):
-        Trials(PAIRS, batched([result]))
+        read_trials(PAIRS, batched([result]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -32,38 +33,29 @@ _FLAGS = ("success", "after_stop")
 _TEXT = ("npz", "video", "case")
 
 
+@dataclass(frozen=True, eq=False)
 class Trials:
     """`columns` by name, in the order in which the trials came; NaN or None where there is no value. Those of the
     batches, as arrays, and: `cell` counts `pairs` of (agent, task), `outcome` is the place in `OUTCOMES`, `error` the
     first line, `print` the first 64 bits of the trace (0 where there is none, then `told` is false), `score` what the
-    scorer says. Raises InputError for a trial of no such pair."""
+    scorer says."""
 
-    def __init__(
-        self, pairs: Sequence[tuple[str, str]], batches: Iterable[TrialBatch], scorer: Scorer | None = None
-    ) -> None:
-        self.pairs = list(pairs)
-        self._places = {pair: place for place, pair in enumerate(self.pairs)}
-        self._scorer = scorer
-        self._parts: dict[str, list[np.ndarray]] = {}
-        self._lines: dict[str, str] = {}
-        self.cell_metrics: list[set[str]] = [set() for _ in self.pairs]
-        """Names that scored trials of each cell have, with a value or without."""
-        self.cell_components: list[set[str]] = [set() for _ in self.pairs]
-        self._metrics, self._components = _Growing(), _Growing()
-        self.n = 0
-        for batch in batches:
-            self._add(batch)
-        self.columns = {name: np.concatenate(parts) for name, parts in self._parts.items()} or _nothing()
-        self.metrics, self.components = self._metrics.whole(self.n), self._components.whole(self.n)
-        del self._parts, self._metrics, self._components
+    pairs: list[tuple[str, str]]
+    n: int
+    columns: dict[str, np.ndarray]
+    metrics: dict[str, np.ndarray]
+    components: dict[str, np.ndarray]
+    cell_metrics: list[set[str]]
+    """Names that scored trials of each cell have, with a value or without."""
+    cell_components: list[set[str]]
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.columns[name]
 
     def rows(self, agent: str, task: str) -> np.ndarray:
         """Where the trials of one agent on one task are, in their order."""
-        order, ends = self._by_cell
-        cell = self._places[agent, task]
+        order, ends, places = self._by_cell
+        cell = places[agent, task]
         return order[ends[cell] : ends[cell + 1]]
 
     def metrics_of(self, task: str) -> list[str]:
@@ -73,23 +65,59 @@ class Trials:
         return sorted(name for name, column in self.metrics.items() if np.isfinite(column[own]).any())
 
     @cached_property
-    def _by_cell(self) -> tuple[np.ndarray, np.ndarray]:
+    def _by_cell(self) -> tuple[np.ndarray, np.ndarray, dict[tuple[str, str], int]]:
         order = np.argsort(self["cell"], kind="stable")
-        return order, np.searchsorted(self["cell"][order], np.arange(len(self.pairs) + 1))
+        ends = np.searchsorted(self["cell"][order], np.arange(len(self.pairs) + 1))
+        return order, ends, {pair: cell for cell, pair in enumerate(self.pairs)}
 
-    def _add(self, batch: TrialBatch) -> None:
+
+def read_trials(
+    pairs: Sequence[tuple[str, str]], batches: Iterable[TrialBatch], scorer: Scorer | None = None
+) -> Trials:
+    """The trials of these (agent, task), from batches that have some columns or all. Raises InputError for a trial of
+    no such pair."""
+    reader = _Reader(pairs)
+    for batch in batches:
+        reader.add(batch, scorer)
+    return reader.trials()
+
+
+class _Reader:
+    """Batches on their way to columns."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]):
+        self._places = {pair: place for place, pair in enumerate(pairs)}
+        self._parts: dict[str, list[np.ndarray]] = {}
+        self._lines: dict[str, str] = {}
+        self._cell_metrics: list[set[str]] = [set() for _ in pairs]
+        self._cell_components: list[set[str]] = [set() for _ in pairs]
+        self._metrics, self._components = _Growing(), _Growing()
+        self._n = 0
+
+    def add(self, batch: TrialBatch, scorer: Scorer | None) -> None:
         cells = self._cells(batch)
-        total, components = (None, no_metrics(len(batch))) if self._scorer is None else self._scorer(batch)
+        total, components = (None, no_metrics(len(batch))) if scorer is None else scorer(batch)
         columns = {"cell": cells, **self._arrays(batch)} | ({} if total is None else {"score": total})
         for name, values in columns.items():
             self._parts.setdefault(name, []).append(values)
         if "outcome" in columns and "after_stop" in columns:
             entering = SCORED[columns["outcome"]] & ~columns["after_stop"]
-            _note_names(self.cell_metrics, batch.metrics, entering, cells)
-            _note_names(self.cell_components, components, entering, cells)
-        self._metrics.add(self.n, batch.metrics.columns)
-        self._components.add(self.n, components.columns)
-        self.n += len(batch)
+            _note_names(self._cell_metrics, batch.metrics, entering, cells)
+            _note_names(self._cell_components, components, entering, cells)
+        self._metrics.add(self._n, batch.metrics.columns)
+        self._components.add(self._n, components.columns)
+        self._n += len(batch)
+
+    def trials(self) -> Trials:
+        return Trials(
+            pairs=list(self._places),
+            n=self._n,
+            columns={name: np.concatenate(parts) for name, parts in self._parts.items()} or _nothing(),
+            metrics=self._metrics.whole(self._n),
+            components=self._components.whole(self._n),
+            cell_metrics=self._cell_metrics,
+            cell_components=self._cell_components,
+        )
 
     def _arrays(self, batch: TrialBatch) -> dict[str, np.ndarray]:
         """Every column that the batch has, as an array."""

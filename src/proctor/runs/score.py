@@ -9,7 +9,7 @@ from pathlib import Path
 from proctor import metrics
 from proctor.config import EvalConfig, apply_overrides, scoring_from_dict
 from proctor.errors import InputError
-from proctor.record.columns import Trials
+from proctor.record.columns import read_trials
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
@@ -53,7 +53,7 @@ def _check_scoring(cfg: EvalConfig, ledger: Ledger) -> None:
 
 def _reweighted(cfg: EvalConfig, weights: Mapping[str, float], ledger: Ledger) -> EvalConfig:
     recorded: dict[str, set[str]] = {task.name: set() for task in cfg.tasks}
-    trials = Trials([(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks], ledger.batches())
+    trials = read_trials([(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks], ledger.batches())
     for (_, task), names in zip(trials.pairs, trials.cell_metrics, strict=True):
         recorded[task] |= names
     options = make_scoring(cfg.scoring).reweighted(weights, {task: sorted(names) for task, names in recorded.items()})

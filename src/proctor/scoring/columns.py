@@ -15,12 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from proctor.record.batch import Metrics, TrialBatch, metrics_of, numbers
-from proctor.record.episode import Outcome
+from proctor.record.columns import BROKEN, SCORED
 from proctor.record.result import TrialResult
 from proctor.scoring.protocol import Score, Scoring
-
-UNSCORED = np.array([not outcome.scored for outcome in Outcome])
-BROKEN = np.array([outcome.broken_by_policy for outcome in Outcome])
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +98,7 @@ def score_batch(scoring: Scoring, batch: TrialBatch) -> Scores:
         components = metrics_of([dict(score.components) for score in scores])
         return Scores(numbers([score.total for score in scores]), components)
     broken = BROKEN[batch.outcome_codes]
-    ran = np.flatnonzero(~UNSCORED[batch.outcome_codes] & ~broken)
+    ran = np.flatnonzero(SCORED[batch.outcome_codes] & ~broken)
     rated = scoring.rate_columns(TrialColumns(batch, ran))
     total = np.where(broken, math.nan if scoring.floor is None else scoring.floor, math.nan)
     total[ran] = _finite(rated.total)

@@ -8,7 +8,7 @@ import numpy as np
 
 from proctor.config.models import EvalConfig
 from proctor.record.batch import Metrics, TrialBatch
-from proctor.record.columns import Trials
+from proctor.record.columns import Trials, read_trials
 from proctor.scoring.columns import score_batch
 from proctor.scoring.protocol import Scoring
 
@@ -20,4 +20,4 @@ def scored_trials(cfg: EvalConfig, batches: Iterable[TrialBatch], scoring: Scori
         found = score_batch(scoring, batch)
         return found.total, found.components
 
-    return Trials([(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks], batches, score)
+    return read_trials([(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks], batches, score)
