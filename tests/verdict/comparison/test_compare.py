@@ -31,7 +31,8 @@ def test_agents_of_the_same_name_are_named_by_their_run(tmp_path: Path) -> None:
     base, new = run_of(tmp_path, "base", below(12)), run_of(tmp_path, "new", below(15), ("policy", "other"))
     found = compare([base, new])
     assert list(found.origin) == [f"{base.name}:policy", f"{new.name}:policy", "other"]
-    assert found.comparison.pair(f"{new.name}:policy", f"{base.name}:policy").success.value == pytest.approx(0.15)
+    pairs = {(pair.a, pair.b): pair.success.value for pair in found.comparison.pairs}
+    assert pairs[f"{new.name}:policy", f"{base.name}:policy"] == pytest.approx(0.15)
 
 
 def test_runs_of_different_length_are_paired_on_common_seeds(tmp_path: Path) -> None:

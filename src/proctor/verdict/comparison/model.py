@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from proctor.stats import Discordance, Estimate, Interval, TestResult
@@ -29,22 +29,6 @@ class Difference:
     p_adjusted: float | None = None
     effects: Mapping[str, float] = field(default_factory=dict)
     bounds: Interval | None = None
-
-    def flipped(self) -> Difference:
-        """b minus a. Effect sizes keep their direction only where they are differences, and are left out."""
-        return replace(
-            self,
-            value_a=self.value_b,
-            value_b=self.value_a,
-            value=None if self.value is None else -self.value,
-            interval=_turned(self.interval),
-            effects={},
-            bounds=_turned(self.bounds),
-        )
-
-
-def _turned(interval: Interval | None) -> Interval | None:
-    return None if interval is None else Interval(-interval.high, -interval.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +80,6 @@ class Pair:
     def of(self, measure: Measure) -> Difference:
         return self.differences[measure]
 
-    def flipped(self) -> Pair:
-        turned = None if self.discordance is None else self.discordance._replace(
-            only_a=self.discordance.only_b, only_b=self.discordance.only_a
-        )  # fmt: skip
-        return replace(
-            self,
-            a=self.b,
-            b=self.a,
-            n_a=self.n_b,
-            n_b=self.n_a,
-            differences={name: found.flipped() for name, found in self.differences.items()},
-            tasks=tuple(_task_turned(task) for task in self.tasks),
-            discordance=turned,
-            improvement=None,
-        )
-
-
-def _task_turned(task: TaskDifference) -> TaskDifference:
-    negated = {name: None if (v := getattr(task, name)) is None else -v for name in ("success", "score")}
-    return replace(task, wins=task.losses, losses=task.wins, **negated)
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -147,16 +110,7 @@ class Comparison:
     level: float
     in_full: bool
 
-    def pair(self, a: str, b: str) -> Pair | None:
-        """a against b, whichever is ranked first; None where they were not compared."""
-        for pair in self.pairs:
-            if (pair.a, pair.b) == (a, b):
-                return pair
-            if (pair.a, pair.b) == (b, a):
-                return pair.flipped()
-        return None
-
     def different(self, pair: Pair, measure: Measure | None = None) -> bool:
-        """Whether Holm's test tells the two apart."""
+        """Whether the two differ significantly, by Holm's test over all pairs."""
         p = pair.of(measure or self.by).p_adjusted
         return p is not None and p <= 1 - self.level + 1e-12
