@@ -13,6 +13,10 @@ PARTS = {
         "latent": "proctor.policies.from_latent:LatentLoader",
         "remote": "proctor.policies.from_remote:RemoteLoader",
     },
+    "proctor.backends": {
+        "inline": "proctor.rollout.backends.inline:InlineBackend",
+        "process": "proctor.rollout.backends.process:ProcessBackend",
+    },
     "proctor.metrics": {
         "action_rate_mean": "proctor.metrics.actions:ActionRateMean",
         "action_abs_max": "proctor.metrics.actions:ActionAbsMax",

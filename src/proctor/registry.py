@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from proctor.policies.loader import Loader
     from proctor.report.formats.base import Format
     from proctor.report.section import Section
+    from proctor.rollout.backends.base import Backend
     from proctor.runs.loggers.base import Logger
     from proctor.scoring.protocol import Scoring
     from proctor.suites.protocol import Suite
@@ -160,11 +161,14 @@ FAMILIES: Registry[MetricFamily] = Registry(
     "metric family", "proctor.metric_families", "proctor.metrics.protocol:MetricFamily"
 )
 SCORINGS: Registry[Scoring] = Registry("scoring", "proctor.scorings", "proctor.scoring.protocol:Scoring")
+BACKENDS: Registry[Backend] = Registry("worker backend", "proctor.backends", "proctor.rollout.backends.base:Backend")
 SECTIONS: Registry[Section] = Registry("report section", "proctor.sections", "proctor.report.section:Section")
 FORMATS: Registry[Format] = Registry("report format", "proctor.formats", "proctor.report.formats.base:Format")
 LOGGERS: Registry[Logger] = Registry("logger", "proctor.loggers", "proctor.runs.loggers.base:Logger")
 FORMS: Registry[ConfigForm] = Registry("config form", "proctor.forms", "proctor.config.forms:ConfigForm")
-KINDS: tuple[Registry[Any], ...] = (SUITES, LOADERS, METRICS, FAMILIES, SCORINGS, SECTIONS, FORMATS, FORMS, LOGGERS)
+KINDS: tuple[Registry[Any], ...] = (
+    SUITES, LOADERS, METRICS, FAMILIES, SCORINGS, BACKENDS, SECTIONS, FORMATS, FORMS, LOGGERS,
+)  # fmt: skip
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -10,30 +10,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import task_of
 from gymnasium.spaces import Box
 
 from proctor import Batch, Policy, Stage
 from proctor.plan.trial import Trial
-from proctor.rollout.ask.actions import ActionChecker
 from proctor.rollout.ask.lanes import MAX_WAIT_S, Lane, Moment
-from proctor.rollout.ask.runner import Answer, PolicyRunner, Request, TaskEntry
-from proctor.rollout.layout import layout_of
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import Answers, PolicyRunner
+from proctor.rollout.tasks import Task
+
+TASK, OTHER = (task_of(f"t{size}", Box(-1, 1, (size,), np.float32)) for size in (2, 3))
 
 
-def entry(size: int = 2) -> TaskEntry:
-    checker = ActionChecker(Box(-1, 1, (1,)), clip=False)
-    return TaskEntry(f"t{size}", layout_of(Box(-1, 1, (size,), np.float32)), checker)
-
-
-TASK, OTHER = entry(2), entry(3)
-
-
-def request(index: int = 0, since: float = 0.0, task: TaskEntry = TASK) -> Request:
+def request(index: int = 0, since: float = 0.0, task: Task = TASK) -> Request:
     trial = Trial("a", task.name, index, index)
-    leaf = task.layout.leaves[0] if task.layout else None
-    assert leaf is not None
-    made = Request(SimpleNamespace(ticket=0), trial, task)
-    made.leaves = [np.zeros(leaf.shape, leaf.dtype)]
+    made = Request(SimpleNamespace(ticket=0), trial, task, "act")
+    made.show([task.observation_space.sample()])
     return made.ask(0, since)
 
 
@@ -53,7 +46,7 @@ class Bench:
 
     def __init__(self, stage: Stage, max_batch: int):
         self.policy = Zeros()
-        self.delivered: queue.Queue[list[Answer]] = queue.Queue()
+        self.delivered: queue.Queue[Answers] = queue.Queue()
         self.lane = Lane(PolicyRunner(self.policy, 4), stage, max_batch, lambda _, a: self.delivered.put(a))
 
     def put(self, *requests: Request) -> None:
@@ -68,7 +61,7 @@ class Bench:
         """Wait for the forward in flight; the trials it answered."""
         answers = self.delivered.get(timeout=30)
         self.lane.landed(seconds)
-        return [a.request.trial.index for a in answers]
+        return [request.trial.index for request in answers.requests]
 
 
 @pytest.fixture
@@ -205,8 +198,8 @@ def test_what_a_slot_asked_for_is_forgotten_with_it(benches: Any) -> None:
     gone, stays, alone = request(0), request(1), request(2)
     bench.put(gone, stays)
     bench.lane.put_alone(alone)
-    bench.lane.drop(gone.slot)
-    bench.lane.drop(alone.slot)
+    bench.lane.drop(gone.owner)
+    bench.lane.drop(alone.owner)
     bench.look(0.0, live=1)
     assert bench.lands() == [1]
 
@@ -261,4 +254,4 @@ def test_even_an_exit_inside_the_policy_is_answered(benches: Any, monkeypatch: p
     bench.look(0.0, live=2)
     answers = bench.delivered.get(timeout=30)
     bench.lane.landed(0.1)
-    assert [str(a.error).splitlines()[0] for a in answers] == ["SystemExit: 3"] * 2
+    assert [str(error).splitlines()[0] for _, error in answers.each] == ["SystemExit: 3"] * 2

@@ -8,30 +8,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import ask, task_of
 from gymnasium.spaces import Box, Dict, Text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor import Actions, Batch, Execute, Fail, Goto, Policy, Stage, StagedPolicy, StageOutput
 from proctor.plan.trial import Trial
-from proctor.rollout.ask.actions import ActionChecker
-from proctor.rollout.ask.runner import PolicyRunner, Request, Stream, TaskEntry
+from proctor.rollout.ask.requests import Request, Stream
+from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.layout import layout_of
+from proctor.rollout.tasks import Task
 
-CHECKER = ActionChecker(Box(-np.inf, np.inf, (1,), np.float64), clip=False)
-FLAT = TaskEntry("flat", layout_of(Box(-np.inf, np.inf, (2,), np.float64)), CHECKER)
+SEEN = Box(-np.inf, np.inf, (2,), np.float64)
+FLAT = task_of("flat", SEEN)
 
 
 class Asker:
     """The part of a slot that asks."""
 
-    def __init__(self, index: int, task: TaskEntry = FLAT):
+    def __init__(self, index: int, task: Task = FLAT):
         self.trial = Trial("a", task.name, index, 100 + index)
-        self.wish = Request(self, self.trial, task)
+        self.request = Request(self, self.trial, task, "act")
 
     def ask(self, leaves: Any = None) -> Request:
-        self.wish.leaves = [np.array([self.trial.index, 0.5])] if leaves is None else leaves
-        return self.wish.ask(0, 0.0)
+        self.request.show([np.array([self.trial.index, 0.5])] if leaves is None else leaves)
+        return self.request.ask(0, 0.0)
 
 
 class Watching(Policy):
@@ -78,13 +80,13 @@ def drawn(answer: Any) -> float:
 @pytest.mark.parametrize(("n", "pad_to", "rows"), [(1, 4, [4]), (4, 4, [4]), (5, 4, [4, 4]), (3, None, [3])])
 def test_every_forward_has_the_same_number_of_rows(n: int, pad_to: int | None, rows: list[int]) -> None:
     policy = Watching()
-    PolicyRunner(policy, pad_to).run("act", [Asker(i).ask() for i in range(n)])
+    ask(PolicyRunner(policy, pad_to), "act", [Asker(i).ask() for i in range(n)])
     assert [len(seen) for seen in policy.seen] == rows
 
 
 def test_missing_rows_repeat_a_real_one_and_their_answers_are_dropped() -> None:
     policy = Watching()
-    answers = PolicyRunner(policy, 5).run("act", [Asker(i).ask() for i in (7, 8)])
+    answers = ask(PolicyRunner(policy, 5), "act", [Asker(i).ask() for i in (7, 8)])
     assert policy.seen[0][:, 0].tolist() == [7, 8, 7, 7, 7]
     assert [a.request.trial.index for a in answers] == [7, 8]
 
@@ -95,8 +97,8 @@ def test_a_trial_draws_the_same_whoever_shares_its_batch_and_however_it_is_padde
     trials: list[int], pad_to: int | None
 ) -> None:
     runner, askers = PolicyRunner(Watching(), pad_to), [Asker(i) for i in trials]
-    first = runner.run("act", [a.ask() for a in askers])
-    second = runner.run("act", [a.ask() for a in askers[::-1]])[::-1]
+    first = ask(runner, "act", [a.ask() for a in askers])
+    second = ask(runner, "act", [a.ask() for a in askers[::-1]])[::-1]
     for index, one, two in zip(trials, first, second, strict=True):
         assert [drawn(one), drawn(two)] == alone(index, 2)
 
@@ -109,8 +111,8 @@ def test_a_row_that_is_not_asked_for_its_generator_does_not_advance() -> None:
             )
 
     asker = Asker(2)
-    PolicyRunner(Half(), 4).run("act", [Asker(1).ask(), asker.ask()])
-    assert asker.wish.stream.take().standard_normal() == alone(2)[0]
+    ask(PolicyRunner(Half(), 4), "act", [Asker(1).ask(), asker.ask()])
+    assert asker.request.stream.take().standard_normal() == alone(2)[0]
 
 
 def test_generators_can_be_reached_like_a_list() -> None:
@@ -122,7 +124,7 @@ def test_generators_can_be_reached_like_a_list() -> None:
                 batch.rngs[4]
             return batch.uniform((1,))
 
-    (answer,) = PolicyRunner(Lister(), 4).run("act", [Asker(0).ask()])
+    (answer,) = ask(PolicyRunner(Lister(), 4), "act", [Asker(0).ask()])
     assert answer.error is None
 
 
@@ -133,10 +135,10 @@ def test_nested_observations_are_batched_leaf_by_leaf() -> None:
     space = Dict({"q": Box(-1, 1, (2,), np.float32), "image": Box(0, 255, (2, 2, 3), np.uint8)})
     layout = layout_of(space)
     assert layout is not None
-    task = TaskEntry("nested", layout, CHECKER)
+    task = task_of("nested", space)
     policy = Watching()
     leaves = [layout.split({"q": np.full(2, i), "image": np.full((2, 2, 3), i)}) for i in range(2)]
-    PolicyRunner(policy, 3).run("act", [Asker(i, task).ask(leaves[i]) for i in range(2)])
+    ask(PolicyRunner(policy, 3), "act", [Asker(i, task).ask(leaves[i]) for i in range(2)])
     (seen,) = policy.seen
     assert {name: (a.shape, a.dtype.str) for name, a in seen.items()} == {
         "q": ((3, 2), "<f4"),
@@ -145,18 +147,16 @@ def test_nested_observations_are_batched_leaf_by_leaf() -> None:
 
 
 def test_observations_without_a_layout_are_a_list() -> None:
-    task = TaskEntry("text", layout_of(Text(9)), CHECKER)
+    task = task_of("text", Text(9))
     policy = Watching()
-    PolicyRunner(policy, 3).run("act", [Asker(i, task).ask(word) for i, word in enumerate(["go", "stop"])])
+    ask(PolicyRunner(policy, 3), "act", [Asker(i, task).ask(word) for i, word in enumerate(["go", "stop"])])
     assert policy.seen == [["go", "stop", "go"]]
 
 
 def test_requests_may_share_a_batch_where_their_arrays_look_alike() -> None:
-    space = Box(-np.inf, np.inf, (2,), np.float64)
-    assert TaskEntry("one", layout_of(space), CHECKER).key == TaskEntry("other", layout_of(space), CHECKER).key
-    wider = ActionChecker(Box(-1, 1, (3,)), clip=False)
-    assert TaskEntry("one", layout_of(space), wider).key != FLAT.key
-    assert TaskEntry("a", None, CHECKER).key != TaskEntry("b", None, CHECKER).key
+    assert task_of("one", SEEN).key == task_of("other", SEEN).key
+    assert task_of("one", SEEN, Box(-1, 1, (3,))).key != FLAT.key
+    assert task_of("a", Text(9)).key != task_of("b", Text(9)).key
 
 
 # Memory ----------------------------------------------------------------------------------------------------
@@ -173,10 +173,10 @@ def test_each_trial_has_its_own_state() -> None:
     runner, askers = PolicyRunner(Counting(), 4), [Asker(i) for i in range(3)]
     seen: list[list[float]] = [[], [], []]
     for order in ([0, 1, 2], [2, 0], [1, 2]):
-        for answer in runner.run("act", [askers[i].ask() for i in order]):
-            asker = answer.request.slot
+        for answer in ask(runner, "act", [askers[i].ask() for i in order]):
+            asker = answer.request.owner
             seen[asker.trial.index].append(drawn(answer))
-            asker.wish.state = answer.state
+            asker.request.state = answer.state
     assert seen == [[0, 1], [10, 11], [20, 21, 22]]
 
 
@@ -186,7 +186,7 @@ def test_a_reset_that_raises_costs_its_trial_only() -> None:
             if trials[0].index == 1:
                 raise MemoryError("no room")
 
-    answers = PolicyRunner(Forgetful(), 4).run("act", [Asker(i).ask() for i in range(3)])
+    answers = ask(PolicyRunner(Forgetful(), 4), "act", [Asker(i).ask() for i in range(3)])
     by_index = {a.request.trial.index: a for a in answers}
     assert str(by_index[1].error).startswith("MemoryError: no room\nTraceback")
     assert [drawn(by_index[i]) for i in (0, 2)] == [alone(0)[0], alone(2)[0]]
@@ -203,7 +203,7 @@ def test_the_guilty_are_found_and_the_others_answer_as_if_nothing_had_happened(
     askers = [Asker(i) for i in range(n)]
     runner = PolicyRunner(Picky(sorted(guilty)), pad_to)
     for forward in range(2):
-        answers = runner.run("act", [a.ask() for a in askers])
+        answers = ask(runner, "act", [a.ask() for a in askers])
         assert sorted(a.request.trial.index for a in answers) == list(range(n))
         for answer in answers:
             index = answer.request.trial.index
@@ -216,12 +216,12 @@ def test_the_guilty_are_found_and_the_others_answer_as_if_nothing_had_happened(
 
 def test_one_guilty_trial_in_sixteen_costs_a_few_forwards() -> None:
     policy = Picky([11])
-    PolicyRunner(policy, 16).run("act", [Asker(i).ask() for i in range(16)])
+    ask(PolicyRunner(policy, 16), "act", [Asker(i).ask() for i in range(16)])
     assert policy.asked == 1 + 2 * 4
 
 
 def test_the_error_has_the_policys_own_traceback() -> None:
-    (answer,) = PolicyRunner(Picky([0]), 2).run("act", [Asker(0).ask()])
+    (answer,) = ask(PolicyRunner(Picky([0]), 2), "act", [Asker(0).ask()])
     assert 'raise ValueError("I do not like this one")' in str(answer.error)
 
 
@@ -244,7 +244,7 @@ def test_a_wrong_number_of_rows_is_the_policys_error(returned: Callable[[int], A
         def act(self, batch: Batch) -> Any:
             return returned(len(batch))
 
-    answers = PolicyRunner(Short(), 4).run("act", [Asker(i).ask() for i in range(2)])
+    answers = ask(PolicyRunner(Short(), 4), "act", [Asker(i).ask() for i in range(2)])
     assert [str(a.error).splitlines()[0] for a in answers] == [says] * 2
 
 
@@ -268,13 +268,13 @@ def staged(answer: Callable[[str, Batch], Any]) -> StagedPolicy:
 )
 def test_a_stage_that_does_not_exist_is_the_policys_error(decision: Any, says: str) -> None:
     policy = staged(lambda stage, batch: StageOutput([decision] * len(batch)))
-    (answer,) = PolicyRunner(policy, 2).run("plan", [Asker(0).ask()])
+    (answer,) = ask(PolicyRunner(policy, 2), "plan", [Asker(0).ask()])
     assert str(answer.error).splitlines()[0] == says
 
 
 def test_a_stage_must_answer_every_row() -> None:
     policy = staged(lambda stage, batch: StageOutput([Goto("act")]))
-    (answer,) = PolicyRunner(policy, 2).run("plan", [Asker(0).ask()])
+    (answer,) = ask(PolicyRunner(policy, 2), "plan", [Asker(0).ask()])
     assert str(answer.error).splitlines()[0] == "ValueError: the policy answered 1 rows for a batch of 2"
 
 
@@ -283,7 +283,7 @@ def test_stages_decide_for_each_row() -> None:
     policy = staged(lambda stage, batch: StageOutput([*decisions, Goto("plan")]))
     runner = PolicyRunner(policy, 4)
     assert runner.first_stage == "plan"
-    answers = runner.run("plan", [Asker(i).ask() for i in range(3)])
+    answers = ask(runner, "plan", [Asker(i).ask() for i in range(3)])
     assert [a.decision for a in answers[:2]] == decisions[:2]
     assert isinstance(answers[2].decision, Execute)
     assert answers[2].decision.then == "plan"
@@ -292,7 +292,7 @@ def test_stages_decide_for_each_row() -> None:
 def test_chunks_and_single_actions_are_told_apart_by_the_action_space() -> None:
     for shape, horizon in (((4, 1), 1), ((4, 3, 1), 3)):
         policy = SimplePolicy(np.zeros(shape))
-        (answer,) = PolicyRunner(policy, 4).run("act", [Asker(0).ask()])
+        (answer,) = ask(PolicyRunner(policy, 4), "act", [Asker(0).ask()])
         assert isinstance(answer.decision, Execute)
         assert answer.decision.actions.shape == (horizon, 1)
 
@@ -307,7 +307,7 @@ class SimplePolicy(Policy):
 
 def test_an_answer_is_a_copy_of_what_the_policy_keeps() -> None:
     policy = SimplePolicy(np.zeros((2, 1)))
-    (answer,) = PolicyRunner(policy, 2).run("act", [Asker(0).ask()])
+    (answer,) = ask(PolicyRunner(policy, 2), "act", [Asker(0).ask()])
     policy.actions += 1
     assert drawn(answer) == 0.0
 
@@ -318,13 +318,13 @@ def test_an_answer_is_a_copy_of_what_the_policy_keeps() -> None:
 def test_a_request_asked_again_draws_what_the_stuck_one_drew() -> None:
     asker = Asker(3)
     runner = PolicyRunner(Watching(), 2)
-    runner.run("act", [asker.ask()])
+    ask(runner, "act", [asker.ask()])
     request = asker.ask()
     stuck = request.stream.take().standard_normal()
     again = request.again()
-    assert again is asker.wish
+    assert again is asker.request
     assert again.stream is not request.stream
-    (answer,) = runner.run("act", [again])
+    (answer,) = ask(runner, "act", [again])
     assert [stuck, drawn(answer)] == [alone(3, 2)[1]] * 2
 
 
@@ -349,7 +349,7 @@ def test_a_state_with_too_few_rows_is_the_policys_error_however_many_trials_wait
         def act(self, batch: Batch) -> Actions:
             return Actions(np.zeros((len(batch), 1)), np.zeros((2, 1)))
 
-    answers = PolicyRunner(Losing(), 4).run("act", [Asker(i).ask() for i in range(2)])
+    answers = ask(PolicyRunner(Losing(), 4), "act", [Asker(i).ask() for i in range(2)])
     assert all(a.error is not None for a in answers)
 
 
@@ -359,5 +359,5 @@ def test_answers_come_in_the_order_of_their_requests() -> None:
             if trials[0].index == 1:
                 raise MemoryError("no room")
 
-    answers = PolicyRunner(Forgetful(), 4).run("act", [Asker(i).ask() for i in range(3)])
+    answers = ask(PolicyRunner(Forgetful(), 4), "act", [Asker(i).ask() for i in range(3)])
     assert [a.request.trial.index for a in answers] == [0, 1, 2]

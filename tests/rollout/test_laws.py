@@ -186,7 +186,7 @@ def _workers_of(parent: int) -> list[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             stat = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-            if int(stat[1]) == parent and b"workers.child" in (folder / "cmdline").read_bytes():
+            if int(stat[1]) == parent and b"backends.child" in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
         except (OSError, IndexError):
             continue

@@ -13,7 +13,7 @@ from row_worlds import RowOptions, RowToy
 from proctor import Outcome, RunDir, config_from_dict
 from proctor.errors import InputError
 from proctor.rollout.progress import Progress
-from proctor.rollout.worker.rounds import Page
+from proctor.rollout.worker.one_by_one import RowByRow
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
 from proctor.testing import EnvConformance
@@ -41,13 +41,14 @@ def everyone(placement: str, names: tuple[str, ...] = POLICIES) -> Any:
 def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were looked at, each time."""
     counted: list[int] = []
-    look = Page.look
+    step = RowByRow.step
 
-    def count(page: Page) -> None:
-        counted.append(page.count)
-        look(page)
+    def count(self: RowByRow, *arguments: Any) -> Any:
+        given = step(self, *arguments)
+        counted.append(len(given.seconds))
+        return given
 
-    monkeypatch.setattr(Page, "look", count)
+    monkeypatch.setattr(RowByRow, "step", count)
     return counted
 
 

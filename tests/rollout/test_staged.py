@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import ask, task_of
 from examining import TOYS, by_key, digests, examination, task
 from gymnasium.spaces import Box
 from planners import ACTION, Flowing, agent
@@ -16,9 +17,8 @@ from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import Stage
 from proctor.policies.rows import pick_rows, sample_batch
 from proctor.policies.stages import stages_of
-from proctor.rollout.ask.actions import ActionChecker
-from proctor.rollout.ask.runner import PolicyRunner, Request, TaskEntry
-from proctor.rollout.layout import layout_of
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import PolicyRunner
 
 N = 5
 SEEN, DONE = Box(-1.0, 1.0, (6,), np.float32), Box(-1.0, 1.0, (ACTION,), np.float32)
@@ -89,11 +89,10 @@ def test_a_stage_has_rows_and_tokens_of_its_own() -> None:
 
     policy = Watching()
     runner = PolicyRunner(policy, 16, stages_of(policy, PolicyOptions()))
-    entry = TaskEntry("toy", layout_of(SEEN), ActionChecker(DONE, clip=False))
-    request = Request(None, Trial("a", "toy", 0, 0), entry)
-    request.leaves = [np.zeros(6, np.float32)]
+    request = Request(None, Trial("a", "toy", 0, 0), task_of("toy", SEEN, DONE), "plan")
+    request.show([np.zeros(6, np.float32)])
     for stage in ("plan", "act"):
-        (answer,) = runner.run(stage, [request.ask(1, 0.0)])
+        (answer,) = ask(runner, stage, [request.ask(1, 0.0)])
         request.state = answer.state
     letters = [ord(letter) for letter in "toy"]
     assert seen == {"plan": (4, (4, 12), letters), "act": (16, (16, 8), letters)}

@@ -64,9 +64,12 @@ class TaskCfg(Frozen):
 class WorkersCfg(Frozen):
     """Where environments run. YAML may also say `workers: inline`, `workers: process` or `workers: 4`."""
 
-    kind: Literal["inline", "process"] = "process"
+    kind: str = "process"
+    """A registered worker backend: `process`, `inline`, or what a plug-in brings."""
     count: int | None = Field(default=None, ge=1)
-    """Processes; None: as many as the machine has cores, at most `num_parallel`."""
+    """How many workers; None: as many as the machine has cores, at most `num_parallel`."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """For the backend."""
 
     @model_validator(mode="before")
     @classmethod

@@ -13,15 +13,11 @@ from proctor.network.front import Refusal
 from proctor.network.pump import Pump
 from proctor.network.seats import Seat, Seats
 from proctor.plan.trial import Trial
-from proctor.policies.protocol import Execute, Fail, Goto, Unavailable
-from proctor.rollout.ask.runner import Answer, TaskEntry
+from proctor.rollout.ask.actions import Chunk
+from proctor.rollout.ask.decide import Decided
+from proctor.rollout.tasks import Task
 
-MAX_HOPS = 64
-"""Stages that a policy may ask for one after the other without an action."""
-
-
-Tasks = Mapping[str, tuple[TaskEntry, Any]]
-"""What forwards need of a task, and its observation space."""
+Tasks = Mapping[str, Task]
 
 
 class AgentDesk:
@@ -45,8 +41,8 @@ class AgentDesk:
 
     async def _trial(self, caller: int, message: dict[Any, Any]) -> dict[str, Any]:
         session, trial, asked = _identity(message)
-        (task, space), stage = self._task(trial.task), self._stage(message.get(fields.STAGE))
-        leaves = leaves_of_message(task, space, message)
+        task, stage = self._task(trial.task), self._stage(message.get(fields.STAGE))
+        observation = observation_of(task, message)
         self.seats.called(session, caller)
         if asked == 0:
             seat = Seat(trial, task, stage)
@@ -57,13 +53,13 @@ class AgentDesk:
                 return {fields.RESTART: f"the server does not know trial {trial.key} as one that asked {asked} times"}
             seat = found
         seat.asked += 1
-        answer = await self.pump.ask(seat, stage, leaves, caller)
-        reply = _reply(answer)
+        seat.request.stage = stage
+        reply = _reply(await self.pump.ask(seat, observation, caller))
         if fields.ACTIONS not in reply and fields.GOTO not in reply:
             self.seats.leave(session, trial)
         return reply
 
-    def _task(self, name: str) -> tuple[TaskEntry, Any]:
+    def _task(self, name: str) -> Task:
         if name not in self.tasks:
             raise Refusal(f'unknown task "{name}"; this server knows {", ".join(self.tasks)}')
         return self.tasks[name]
@@ -79,39 +75,33 @@ class AgentDesk:
     async def _stream(self, caller: int, message: dict[Any, Any]) -> dict[str, Any]:
         seat = self._streams.get(caller)
         if seat is None:
-            name, (task, _) = next(iter(self.tasks.items()))
+            name, task = next(iter(self.tasks.items()))
             trial = Trial(self.metadata["agent"], name, caller, self._base_seed + caller)
             seat = self._streams[caller] = Seat(trial, task, self.pump.runtime.first_stage)
         began = time.monotonic()
-        leaves = leaves_of_message(*self.tasks[seat.wish.trial.task], message)
-        for _ in range(MAX_HOPS):
-            answer = await self.pump.ask(seat, seat.stage, leaves, caller)
-            match answer.decision:
-                case Execute(actions, then):
-                    seat.stage = then
-                    timing = {"infer_ms": 1000.0 * (time.monotonic() - began)}
-                    return {fields.ACTIONS: np.ascontiguousarray(actions), "server_timing": timing}
-                case Goto(stage):
-                    seat.stage = stage
-                case Fail(reason) | Unavailable(reason):
-                    raise Refusal(reason)
-                case _:
-                    raise Refusal(answer.error or "the policy gave no answer")
-        raise Refusal(f"the policy went through {MAX_HOPS} stages without an action; last {seat.stage}")
+        observation = observation_of(seat.request.task, message)
+        while True:
+            decided = await self.pump.ask(seat, observation, caller)
+            if decided.acting:
+                timing = {"infer_ms": 1000.0 * (time.monotonic() - began)}
+                return {fields.ACTIONS: _actions(decided), "server_timing": timing}
+            if decided.ended:
+                raise Refusal(decided.ended[0].error)
 
 
-def _reply(answer: Answer) -> dict[str, Any]:
-    match answer.decision:
-        case Execute(actions, then):
-            return {fields.ACTIONS: np.ascontiguousarray(actions), fields.THEN: then}
-        case Goto(stage):
-            return {fields.GOTO: stage}
-        case Fail(reason):
-            return {fields.FAIL: reason}
-        case Unavailable(reason):
-            return {fields.RESTART: reason}
-        case _:
-            return {fields.ERROR: answer.error or "the policy gave no answer"}
+def _reply(decided: Decided) -> dict[str, Any]:
+    if decided.acting:
+        return {fields.ACTIONS: _actions(decided), fields.THEN: decided.acting[0].stage}
+    if decided.asking:
+        return {fields.GOTO: decided.asking[0].stage}
+    _, outcome, error = decided.ended[0]
+    return {fields.ERROR if outcome.scored else fields.RESTART: error}
+
+
+def _actions(decided: Decided) -> np.ndarray:
+    """The one chunk of actions that was decided on, as the policy gave it."""
+    chunk = decided.chunks[0]
+    return np.ascontiguousarray(chunk.actions if isinstance(chunk, Chunk) else chunk)
 
 
 def _identity(message: dict[Any, Any]) -> tuple[str, Trial, int]:
@@ -125,10 +115,11 @@ def _identity(message: dict[Any, Any]) -> tuple[str, Trial, int]:
     return told["session"], Trial(told["agent"], told["task"], told["index"], seed), told["asked"]
 
 
-def leaves_of_message(task: TaskEntry, space: Any, message: dict[Any, Any]) -> Any:
-    """The observation of a request as a forward wants it. Raises Refusal where an entry is missing or does not fit."""
+def observation_of(task: Task, message: dict[Any, Any]) -> Any:
+    """The observation of a request, as `Request.show` wants it. Raises Refusal where an entry is missing or does not
+    fit."""
     if task.layout is None:
-        return _object(space, message, ())
+        return _object(task.observation_space, message, ())
     return [
         _array(message, leaf.path, leaf.shape, leaf.dtype).astype(leaf.dtype, copy=False) for leaf in task.layout.leaves
     ]

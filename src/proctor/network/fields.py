@@ -2,8 +2,8 @@
 
 A request: `proctor/trial` (a map: `session` of the client, `agent`, `task`, `index`, and `asked`, how often this trial
 has asked before), `proctor/seed`, `proctor/step` (environment steps so far) and `proctor/stage`. An answer has
-`actions` with `proctor/then`, the stage to ask next, or one of `proctor/goto` (a stage), `proctor/fail` (the policy
-gives up), `proctor/error` (the policy broke; a traceback) and `proctor/restart` (the server does not know the trial: it
+`actions` with `proctor/then`, the stage to ask next, or one of `proctor/goto` (a stage), `proctor/error` (the policy
+gave up or broke) and `proctor/restart` (the server does not know the trial: it
 must begin again).
 
 Observations have one flat key per array: `observation`, or `observation/KEY` for an entry of a dict, `observation/0`
@@ -22,8 +22,8 @@ from proctor.errors import InputError
 ANNOUNCED = "proctor"
 VERSION = 1
 TRIAL, SEED, STEP, STAGE = "proctor/trial", "proctor/seed", "proctor/step", "proctor/stage"
-ACTIONS, THEN, GOTO, FAIL, ERROR, RESTART = (
-    "actions", "proctor/then", "proctor/goto", "proctor/fail", "proctor/error", "proctor/restart",
+ACTIONS, THEN, GOTO, ERROR, RESTART = (
+    "actions", "proctor/then", "proctor/goto", "proctor/error", "proctor/restart",
 )  # fmt: skip
 OBSERVATION, TEXT = "observation", "text"
 

@@ -16,12 +16,15 @@ from proctor.network import fields
 from proctor.network.desk import AgentDesk
 from proctor.network.front import FrontCfg, serve
 from proctor.network.pump import Pump
+from proctor.plan.trial import Trial
 from proctor.policies import fingerprint, load_policy, options_for
-from proctor.policies.protocol import Execute, SpaceInfo
+from proctor.policies.protocol import SpaceInfo
 from proctor.registry import did_you_mean
-from proctor.rollout.ask.actions import ActionChecker
-from proctor.rollout.ask.runner import PolicyRunner, Request, TaskEntry
-from proctor.rollout.layout import layout_of
+from proctor.rollout.ask.actions import Chunk
+from proctor.rollout.ask.decide import decide
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import PolicyRunner
+from proctor.rollout.tasks import Task, spaces_of
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,12 @@ class Offer:
     def __init__(self, cfg: EvalConfig, serving: ServeCfg):
         self.serving = serving
         agent = choose_agent(cfg, serving.agent)
-        self.spaces, entries = tasks_of(cfg, agent)
+        self.spaces, tasks = tasks_of(cfg, agent)
         wanted = {"max_batch": serving.max_batch, "max_wait_s": serving.max_wait_s}
         options = options_for(agent).model_copy(update={k: v for k, v in wanted.items() if v is not None})
         self.pump = Pump(agent.name, partial(load_policy, agent, self.spaces), options, cfg.limits.act_s)
         runner = self.pump.runtime.runner
-        chunks = [_first_chunk(runner, entry, self.spaces.observation[entry.name]) for entry in entries.values()]
+        chunks = [_first_chunk(runner, task) for task in tasks.values()]
         metadata = {
             fields.ANNOUNCED: fields.VERSION,
             "agent": agent.name,
@@ -74,9 +77,8 @@ class Offer:
             "base_seed": cfg.base_seed,
             "stages": [stage.name for stage in runner.stages],
             "chunk": next((chunk for chunk in chunks if chunk is not None), None),
-            "tasks": {name: _described(self.spaces, name) for name in entries},
+            "tasks": {name: _described(self.spaces, name) for name in tasks},
         }
-        tasks = {name: (entry, self.spaces.observation[name]) for name, entry in entries.items()}
         self.desk = AgentDesk(self.pump, tasks, metadata, serving.most_trials)
 
     async def serve(self, stop: asyncio.Event, ready: Callable[[str], None]) -> None:
@@ -107,20 +109,16 @@ def choose_agent(cfg: EvalConfig, name: str | None) -> AgentCfg:
     return cfg.agent(name)
 
 
-def tasks_of(cfg: EvalConfig, agent: AgentCfg) -> tuple[SpaceInfo, dict[str, TaskEntry]]:
-    """What the agent is told of its tasks, and what forwards need of them. Each environment is made once and closed."""
-    entries: dict[str, TaskEntry] = {}
-    spaces = SpaceInfo(briefing={task.name: cache(partial(suites.briefing, task)) for task in cfg.tasks})
+def tasks_of(cfg: EvalConfig, agent: AgentCfg) -> tuple[SpaceInfo, dict[str, Task]]:
+    """What the agent is told of its tasks, and the tasks themselves. Each environment is made once and closed."""
+    tasks: dict[str, Task] = {}
     for task in cfg.tasks:
         env = _make(task.for_agent(agent))
         try:
-            checker = ActionChecker(env.action_space, clip=task.out_of_range == "clip")
-            layout = layout_of(env.observation_space)
-            entries[task.name] = TaskEntry(task.name, layout, checker, env.dummy_action())
-            spaces.observation[task.name], spaces.action[task.name] = env.observation_space, env.action_space
+            tasks[task.name] = Task.of(task, env, cfg.max_episode_steps)
         finally:
             env.close()
-    return spaces, entries
+    return spaces_of(tasks.values(), {task.name: cache(partial(suites.briefing, task)) for task in cfg.tasks}), tasks
 
 
 def _make(task: TaskCfg) -> Any:
@@ -143,15 +141,16 @@ def _described(spaces: SpaceInfo, task: str) -> dict[str, Any]:
     }
 
 
-def _first_chunk(runner: PolicyRunner, entry: TaskEntry, space: Any) -> int | None:
+def _first_chunk(runner: PolicyRunner, task: Task) -> int | None:
     """How many actions the policy gives at once for an observation drawn from the space; None where it first asks
     another stage, or cannot make anything of it. Also warms it up."""
-    from proctor.plan.trial import Trial
-
-    if entry.layout is None:
+    if task.layout is None:
         return None
-    space.seed(0)
-    request = Request(None, Trial("warm-up", entry.name, 0, 0), entry)
-    request.leaves = entry.layout.split(space.sample())
-    decision = runner.run(runner.first_stage, [request])[0].decision
-    return len(decision.actions) if isinstance(decision, Execute) else None
+    task.observation_space.seed(0)
+    request = Request(None, Trial("warm-up", task.name, 0, 0), task, runner.first_stage)
+    request.show(task.layout.split(task.observation_space.sample()))
+    decided = decide(runner.answers(runner.first_stage, [request]), check=False)
+    if not decided.acting:
+        return None
+    chunk = decided.chunks[0]
+    return len(chunk.actions if isinstance(chunk, Chunk) else chunk)

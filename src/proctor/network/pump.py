@@ -15,8 +15,10 @@ from proctor.network.seats import Seat
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
 from proctor.rollout.ask.agents import AgentRuntime
+from proctor.rollout.ask.decide import Decided, decide
 from proctor.rollout.ask.lanes import Lane, Moment
-from proctor.rollout.ask.runner import Answer
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import Answers
 
 WATCH_S = 0.25
 WARM_S = 1.0
@@ -35,21 +37,23 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._asked_at: dict[Any, dict[int, float]] = {}
 
-    async def ask(self, seat: Seat, stage: str, leaves: Any, caller: int) -> Answer:
-        """What the policy answers a seat's trial, in a forward with whoever else asks for the stage."""
+    async def ask(self, seat: Seat, observation: Any, caller: int) -> Decided:
+        """What the policy decides for a seat's trial alone, in a forward with whoever else asks for its stage.
+        `observation`: its leaves, or an object where the task has no layout."""
+        request = seat.request
         if self.runtime.given_up is not None:
-            return Answer(seat.wish, None, error=self.runtime.given_up)
+            return decide(Answers.failed([request], self.runtime.given_up))
         self._loop = asyncio.get_running_loop()
         now = time.monotonic()
-        self._asked_at.setdefault(seat.wish.task.key, {})[caller] = now
+        self._asked_at.setdefault(request.task.key, {})[caller] = now
         seat.ticket += 1
-        seat.wish.leaves = leaves
+        request.show(observation)
         seat.future = self._loop.create_future()
-        self.runtime.lanes[stage].put(seat.wish.ask(seat.ticket, now))
+        self.runtime.lanes[request.stage].put(request.ask(seat.ticket, now))
         self._look()
-        answer = await seat.future
-        answer.request.leaves = None  # a seat is kept long after its trial's last request; its images need not be
-        return answer
+        decided = await seat.future
+        seat.request.columns = ()  # a seat is kept long after its trial's last request; its images need not be
+        return decided
 
     def forget(self, caller: int) -> None:
         """The caller will not ask again: nobody waits for it."""
@@ -61,8 +65,8 @@ class Pump:
         """Deal with forwards that outlast the limit. Runs until it is cancelled."""
         while True:
             await asyncio.sleep(WATCH_S)
-            for answer in self.runtime.overdue(time.monotonic(), self._act_s):
-                _settle(answer)
+            for answers in self.runtime.overdue(time.monotonic(), self._act_s):
+                _settle(answers)
             self._look()
 
     def close(self) -> None:
@@ -83,27 +87,36 @@ class Pump:
         if due is not None:
             self._timer = self._loop.call_later(max(0.0, due - now), self._look)
 
-    def _deliver(self, lane: Lane, answers: list[Answer]) -> None:
+    def _deliver(self, lane: Lane, answers: Answers) -> None:
         """On the thread that ran the forward."""
         assert self._loop is not None
         with suppress(RuntimeError):  # the server has been stopped: nobody wants the answer
             self._loop.call_soon_threadsafe(self._landed, lane, answers, time.monotonic())
 
-    def _landed(self, lane: Lane, answers: list[Answer], at: float) -> None:
+    def _landed(self, lane: Lane, answers: Answers, at: float) -> None:
         if lane.retired:
             return
-        seconds = at - (lane.started_at or at)
+        seconds, found = at - (lane.started_at or at), answers
         lane.landed(seconds)
         if self._act_s is not None and seconds > self._act_s:
-            answers = self.runtime.too_slow(lane, self._act_s, answers)
-        for answer in answers:
-            _settle(answer)
+            found = self.runtime.too_slow(lane, self._act_s, answers)
+        if found is not None:
+            _settle(found)
         self._look()
 
 
-def _settle(answer: Answer) -> None:
-    """Hand an answer to its seat, unless that has moved on."""
-    seat: Seat = answer.request.slot
-    if seat.ticket == answer.request.ticket and seat.waits and seat.future is not None:
-        answer.request.state = answer.state
-        seat.future.set_result(answer)
+def _settle(answers: Answers) -> None:
+    """Hand each seat what was decided for it, unless it has moved on."""
+    acting, chunks, asking, ended = decide(answers, check=False)
+    for row, request in enumerate(acting):
+        _hand(request, Decided([request], chunks[row : row + 1], [], []))
+    for request in asking:
+        _hand(request, Decided([], [], [request], []))
+    for one in ended:
+        _hand(one.request, Decided([], [], [], [one]))
+
+
+def _hand(request: Request, decided: Decided) -> None:
+    seat: Seat = request.owner
+    if seat.ticket == request.ticket and seat.waits and seat.future is not None:
+        seat.future.set_result(decided)

@@ -10,18 +10,20 @@ import asyncio
 from collections import OrderedDict
 
 from proctor.plan.trial import Trial
-from proctor.rollout.ask.runner import Answer, Request, TaskEntry
+from proctor.rollout.ask.decide import Decided
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.tasks import Task
 
 
 class Seat:
-    """One trial. `wish` is its request, as a slot of a run has one; `asked` counts what it has asked for."""
+    """One trial. `request` is what it asks, as a slot of a run has one; `asked` counts what it has asked for."""
 
-    __slots__ = ("asked", "future", "stage", "ticket", "wish")
+    __slots__ = ("asked", "future", "request", "ticket")
 
-    def __init__(self, trial: Trial, task: TaskEntry, stage: str):
-        self.wish = Request(self, trial, task)
-        self.stage, self.asked, self.ticket = stage, 0, 0
-        self.future: asyncio.Future[Answer] | None = None
+    def __init__(self, trial: Trial, task: Task, stage: str):
+        self.request = Request(self, trial, task, stage)
+        self.asked = self.ticket = 0
+        self.future: asyncio.Future[Decided] | None = None
 
     @property
     def waits(self) -> bool:

@@ -284,9 +284,8 @@ class RemotePolicy(StagedPolicy):
             return Unavailable(str(reply[fields.RESTART]))
         if fields.GOTO in reply:
             return Goto(str(reply[fields.GOTO]))
-        for failed in (fields.FAIL, fields.ERROR):
-            if failed in reply:
-                return Fail(str(reply[failed]))
+        if fields.ERROR in reply:
+            return Fail(str(reply[fields.ERROR]))
         return self._execute(trial, reply, str(reply.get(fields.THEN, self.stages[0].name)))
 
     def _execute(self, trial: Trial, reply: dict[Any, Any], then: str) -> Decision:

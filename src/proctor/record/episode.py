@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -72,6 +72,10 @@ class Episode:
         """1-based step at which success first held; None if never."""
         hits = np.flatnonzero(self.arrays["success"])
         return int(hits[0]) + 1 if hits.size else None
+
+    def ending(self, outcome: Outcome) -> Episode:
+        """The same episode with this outcome."""
+        return replace(self, outcome=outcome)
 
     def digest(self) -> str:
         return digest(self.arrays)

@@ -56,8 +56,3 @@ class Sheet:
         """These leaves of the observations, a column each."""
         cells = self.observation
         return [cells[path].column(rows) for path in paths]
-
-    def recorded(self, rows: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-        """The signals of many steps, an array each."""
-        together = np.concatenate(rows).reshape(len(rows), self.width)
-        return {name: cells.column(together) for name, cells in self.signals.items()}

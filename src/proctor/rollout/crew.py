@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import select
 from collections.abc import Iterator
 
 from proctor.config.models import EvalConfig
 from proctor.errors import RunError
+from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import Lost, Worker
-from proctor.rollout.backends.inline import InlineWorker
-from proctor.rollout.backends.process import ProcessWorker
-from proctor.rollout.layout import Layout
-from proctor.rollout.messages import Close, Event
+from proctor.rollout.messages import Asks, Close, Event
 from proctor.rollout.slots import Slot
-from proctor.rollout.worker.trial import HostCfg
+from proctor.rollout.worker.cfg import WorkerCfg
 
 MAX_FRUITLESS_DEATHS = 5
 
@@ -45,36 +42,26 @@ class Member:
         """About how long until the worker has nothing to step."""
         return self.running * self._pace_s - (now - self._heard_at)
 
-    def heard(self, events: int, now: float) -> None:
-        """So many events have come: what one step takes there, on average lately."""
-        pace = min(now - self._heard_at, 1.0) / events
+    def heard(self, events: list[Event], now: float) -> None:
+        """These events have come: what one step takes there, on average lately."""
+        slots = sum(len(event.slots) if type(event) is Asks else 1 for event in events)
+        pace = min(now - self._heard_at, 1.0) / slots
         self._pace_s, self._heard_at = 0.8 * self._pace_s + 0.2 * pace, now
 
 
 class Crew:
     """Start it, wait on it, replace the lost, close it."""
 
-    def __init__(self, cfg: EvalConfig, host: HostCfg):
-        self._host = host
-        self.inline = cfg.workers.kind == "inline"
-        self._layouts: dict[str, Layout | None] = {}
+    def __init__(self, cfg: EvalConfig, worker: WorkerCfg):
+        kind = BACKENDS.find(cfg.workers.kind)
+        self._backend = kind(worker, kind.Options.model_validate(cfg.workers.options))
+        self.inline = kind.in_this_process
         self._poll = select.poll()
         self._readable: set[int] = set()
-        self.members = [Member(self._hire(n)) for n in self._shares(cfg)]
+        shares = self._backend.shares(cfg.num_parallel, cfg.workers.count)
+        self.members = [Member(self._backend.hire(slots)) for slots in shares]
         for member in self.members:
             self._register(member)
-
-    def _shares(self, cfg: EvalConfig) -> list[int]:
-        """Slots per worker."""
-        if self.inline:
-            return [cfg.num_parallel]
-        count = min(cfg.workers.count or os.cpu_count() or 1, cfg.num_parallel)
-        return [cfg.num_parallel // count + (i < cfg.num_parallel % count) for i in range(count)]
-
-    def _hire(self, slots: int) -> Worker:
-        if self.inline:
-            return InlineWorker(self._host, slots)
-        return ProcessWorker(self._host, slots, self._layouts)
 
     def _register(self, member: Member) -> None:
         fd = member.worker.fileno()
@@ -130,7 +117,7 @@ class Crew:
                 "`proctor check` with `workers: inline` shows what goes wrong"
             )
         member.exclusive = None
-        member.worker = self._hire(member.worker.slots)
+        member.worker = self._backend.hire(member.worker.slots)
         self._register(member)
 
     def _unregister(self, member: Member) -> None:

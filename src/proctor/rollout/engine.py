@@ -12,58 +12,45 @@ import threading
 import time
 from collections import deque
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from proctor import suites
-from proctor.config.models import AgentCfg, EvalConfig
-from proctor.errors import InputError, RunError
-from proctor.kernels import compile_first
+import numpy as np
+
+from proctor.config.models import EvalConfig
+from proctor.errors import RunError
 from proctor.plan.plan import Plan
 from proctor.plan.trial import Trial
-from proctor.policies import load_policy, options_for
-from proctor.policies.protocol import AnyPolicy, Execute, Goto, SpaceInfo
+from proctor.policies import options_for
+from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.rollout.account import TimeAccount
-from proctor.rollout.ask.actions import ActionChecker
+from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.agents import AgentRuntime
+from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
-from proctor.rollout.ask.runner import MAX_HOPS, Answer, TaskEntry, endless, setback
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import Answers
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.collecting import collecting_seldom
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.latency import prefer_short_slices
-from proctor.rollout.layout import layout_of
-from proctor.rollout.messages import (
-    Asked,
-    Done,
-    Event,
-    Fatal,
-    Fault,
-    Finish,
-    Probe,
-    ProbeFailed,
-    Refused,
-    Start,
-    TaskInfo,
-    Unload,
-    spaces_of,
-)
+from proctor.rollout.messages import Asked, Asks, Done, Event, Fatal, Fault, Finish, Know, Refused, Run, Start, Unload
 from proctor.rollout.progress import AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
+from proctor.rollout.startup import WATCH_S, WORK_S, Loading, compile_kernels, learn_tasks
 from proctor.rollout.stopper import Stopper
 from proctor.rollout.supervisor import Supervisor
+from proctor.rollout.tasks import Task
 from proctor.rollout.wake import Waker
-from proctor.rollout.worker.pulse import ALL_SLOTS
-from proctor.rollout.worker.trial import HostCfg
+from proctor.rollout.worker.cfg import WorkerCfg
+from proctor.rollout.worker.limits import ALL_SLOTS
 
-WATCH_S = 0.05
 OBSERVE_S = 0.2
-WORK_S = 0.002
 
 log = logging.getLogger("proctor")
 log.addHandler(logging.NullHandler())
@@ -80,10 +67,8 @@ class Engine:
         self.batching: dict[str, dict[str, LaneStats]] = {}
         self.account = TimeAccount()
         self._waker = Waker()
-        self._answers: deque[tuple[Lane, list[Answer], float]] = deque()
-        self._infos: dict[str, TaskInfo] = {}
-        self._entries: dict[str, TaskEntry] = {}
-        self._briefings = {task.name: cache(partial(suites.briefing, task)) for task in cfg.tasks}
+        self._answers: deque[tuple[Lane, Answers, float]] = deque()
+        self._tasks: dict[str, Task] = {}
         self._agents: dict[str, AgentRuntime] = {}
         self._live: dict[str, dict[Any, int]] = {}
         self._attempts: dict[str, int] = {}
@@ -108,13 +93,18 @@ class Engine:
         if not pending:
             return self.progress
         self._attempts = self.ledger.attempts()
-        self._compile()
-        self._crew = Crew(self.cfg, self._host_cfg())
+        self.progress.phase = "compiling kernels, once on this machine"
+        compile_kernels(self.cfg, self._observe)
+        self._crew = Crew(self.cfg, self._worker_cfg())
         self._crew.watch(self._waker.fd)
         try:
-            self._probe()
-            self._scheduler = Scheduler(self.plan, pending, self._worlds())
-            self._try_loading(self._scheduler.later_agents())
+            self.progress.phase = "making environments"
+            self._tasks = learn_tasks(self._crew, self.plan.tasks, self.cancel, self._observe)
+            self._loading = Loading(self.cfg, self._tasks)
+            worlds = {task.name: task.worlds for task in self._tasks.values() if task.worlds is not None}
+            self._scheduler = Scheduler(self.plan, pending, worlds)
+            self.progress.phase = "trying policies"
+            self._loading.try_loading(self._scheduler.later_agents(), partial(self._observe, force=True))
             with collecting_seldom():
                 if self._crew.inline:
                     self._examine()
@@ -127,11 +117,13 @@ class Engine:
         self.progress.spared = self._stopper.spared()
         return self.progress
 
-    def _host_cfg(self) -> HostCfg:
+    def _worker_cfg(self) -> WorkerCfg:
         cfg = self.cfg
         tasks = {task.name: task for task in cfg.tasks}
         brought = {agent.name: agent.task_options for agent in cfg.agents if agent.task_options}
-        return HostCfg(self.folder, tasks, cfg.max_episode_steps, cfg.record, cfg.limits, cfg.scoring.metrics, brought)
+        return WorkerCfg(
+            self.folder, tasks, cfg.max_episode_steps, cfg.record, cfg.limits, cfg.scoring.metrics, brought
+        )
 
     def _stop(self, clean: bool) -> None:
         """Write what has ended, whatever happened."""
@@ -177,13 +169,12 @@ class Engine:
             crew.work(WORK_S)
             now = time.monotonic()
             for member, events in crew.events():
-                member.heard(len(events), now)
+                member.heard(events, now)
                 for event in events:
-                    if type(event) is not tuple:
+                    if type(event) is Asks:
+                        self._asked(member, event, now)
+                    else:
                         self._handle(member, event)
-                    elif (slot := member.slots[event[0]]).trial is not None:
-                        slot.wish.leaves = event[1]
-                        self._ask(slot, now)
             due = self._forward_what_is_due(now)
             crew.flush()
             if now - self._watched > WATCH_S:
@@ -194,85 +185,31 @@ class Engine:
                 crew.wait(0.0)
             self._waker.clear()
 
-    # Before the first trial -----------------------------------------------------------------------------------------
-
-    def _compile(self) -> None:
-        """Before there are workers, which would all do it at once."""
-        self.progress.phase = "compiling kernels, once on this machine"
-        wanted = dict.fromkeys(name for task in self.cfg.tasks for name in suites.suite_for(task).kernels)
-        compile_first(wanted, self._observe)
-
-    def _probe(self) -> None:
-        """Learn every task's spaces, in the workers that will run them."""
-        self.progress.phase = "making environments"
-        waiting: dict[str, Member] = {}
-        failed: dict[str, str] = {}
-        for i, task in enumerate(self.plan.tasks):
-            member = self._crew.members[i % len(self._crew.members)]
-            waiting[task] = member
-            member.worker.send(Probe(task))
-        self._crew.flush()
-        while waiting and not self.cancel.cancelled:
-            self._crew.work(WORK_S)
-            for event in [event for _, events in self._crew.events() for event in events]:
-                if isinstance(event, TaskInfo):
-                    self._infos[event.task] = event
-                    del waiting[event.task]
-                elif isinstance(event, ProbeFailed):
-                    failed[event.task] = event.error.split("\n", 1)[0]
-                    del waiting[event.task]
-            for member in self._crew.members:
-                if lost := member.worker.lost():
-                    lost_tasks = [t for t, m in waiting.items() if m is member]
-                    failed |= {t: lost.reason for t in lost_tasks[:1]} or {"worker": lost.reason}
-                    for task in lost_tasks:
-                        del waiting[task]
-                    self._crew.replace(member, lost)
-            if waiting and not self._crew.busy:
-                self._crew.wait(WATCH_S)
-            self._observe()
-        if failed:
-            raise InputError("\n".join(f'the environment of task "{t}" cannot be made: {e}' for t, e in failed.items()))
-        for info in self._infos.values():
-            checker = ActionChecker(info.action_space, clip=self.cfg.task(info.task).out_of_range == "clip")
-            self._entries[info.task] = TaskEntry(info.task, layout_of(info.observation_space), checker, info.dummy)
-
-    def _worlds(self) -> dict[str, int]:
-        return {info.task: info.worlds for info in self._infos.values() if info.worlds is not None}
+    # Agents ---------------------------------------------------------------------------------------------------------
 
     def spaces(self) -> SpaceInfo:
         """What loaders are told."""
-        return spaces_of(self._infos.values(), self._briefings)
+        return self._loading.spaces()
 
     def max_steps(self, task: str, cfg: EvalConfig) -> int:
         """The step limit that a task would have under another config, now that its environment is known."""
-        return cfg.task(task).max_episode_steps or cfg.max_episode_steps or self._infos[task].own_max_steps
-
-    def _try_loading(self, agents: list[str]) -> None:
-        """Load and let go of the agents whose turn comes later: one that cannot be loaded is found now."""
-        self.progress.phase = "trying policies"
-        for name in agents:
-            self._observe(force=True)
-            _load_policy(self.cfg.agent(name), self.spaces()).close()
+        return cfg.task(task).max_episode_steps or cfg.max_episode_steps or self._tasks[task].own_max_steps
 
     def _load(self, group: list[str]) -> None:
         self.progress.phase = "loading policies"
-        spaces = self.spaces()
         for name in group:
             self._observe(force=True)
-            agent = self.cfg.agent(name)
-            load = partial(_load_policy, agent, spaces)
-            self._agents[name] = AgentRuntime(name, load, options_for(agent), self.cfg.num_parallel, self._deliver)
+            options, load = options_for(self.cfg.agent(name)), partial(self._loading.load, name)
+            self._agents[name] = AgentRuntime(name, load, options, self.cfg.num_parallel, self._deliver)
             self._live[name] = {}
         for member in self._crew.members:
             self._settle(member)
 
     def _settle(self, member: Member) -> None:
         """Give a worker the policies that live in workers."""
-        infos = tuple(self._infos.values())
         for name, agent in self._agents.items():
-            if agent.resident:
-                member.worker.adopt(self.cfg.agent(name), agent.runner, infos)
+            if agent.in_workers:
+                member.worker.adopt(self.cfg.agent(name), agent.runner)
 
     def _unload(self) -> None:
         for name, agent in self._agents.items():
@@ -286,12 +223,12 @@ class Engine:
         for slot in slots:
             if slot.state is not SlotState.FREE or (trial := self._scheduler.pick(slot)) is None:
                 continue
-            agent, entry = self._agents[trial.agent], self._entries[trial.task]
-            slot.assign(trial, entry, agent)
+            agent, task = self._agents[trial.agent], self._tasks[trial.task]
+            slot.assign(trial, task, agent)
             live = self._live[trial.agent]
-            live[entry.key] = live.get(entry.key, 0) + 1
+            live[task.key] = live.get(task.key, 0) + 1
             stem, films = self.plan.stem(trial), self._films(trial)
-            slot.member.worker.send(Start(slot.number, trial, stem, films, agent.resident))
+            slot.member.worker.send(Start(slot.number, trial, stem, films, agent.in_workers))
             self.progress.running += 1
 
     def _films(self, trial: Trial) -> bool:
@@ -300,13 +237,12 @@ class Engine:
 
     def _free(self, slot: Slot) -> Trial:
         """The slot's trial runs no more; the slot is refilled at once."""
-        trial, agent, entry = slot.trial, slot.agent, slot.task
+        trial, agent = slot.trial, slot.agent
         assert trial is not None
         assert agent is not None
-        assert entry is not None
         if slot.state is SlotState.NEED:
             agent.drop(slot)
-        self._live[trial.agent][entry.key] -= 1
+        self._live[trial.agent][self._tasks[trial.task].key] -= 1
         self._scheduler.ended(trial)
         slot.release()
         self.progress.running -= 1
@@ -318,7 +254,7 @@ class Engine:
         match event:
             case Done(number, result, spent):
                 slot = member.slots[number]
-                if slot.agent is not None and slot.agent.resident and result.outcome is Outcome.POLICY_ERROR:
+                if slot.agent is not None and slot.agent.in_workers and result.outcome is Outcome.POLICY_ERROR:
                     _log_policy(result.trial, result.outcome, result.error or "")
                 self.account.add(time.monotonic() - slot.since, spent)
                 self._free(slot)
@@ -351,13 +287,23 @@ class Engine:
         """Slots that may have something to do now that this one is free."""
         return slot.member.slots if slot.member.idle else [slot]
 
+    def _asked(self, member: Member, event: Asks, now: float) -> None:
+        """Slots of a worker need an action."""
+        for i, number in enumerate(event.slots):
+            slot = member.slots[number]
+            if slot.request is not None:
+                if event.shown is not None:
+                    slot.request.show(event.shown[i])
+                self._ask(slot, now)
+
     def _ask(self, slot: Slot, now: float) -> None:
         agent = slot.agent
         assert agent is not None
         if agent.given_up is not None:
             slot.member.worker.send(Finish(slot.number, Outcome.POLICY_ERROR, agent.given_up))
         else:
-            agent.lanes[slot.stage].put(slot.request(now))
+            request = slot.ask(now)
+            agent.lanes[request.stage].put(request)
 
     def _charge(self, trial: Trial, outcome: Outcome, error: str) -> None:
         """An attempt broke: try again, or record the trial as unscored."""
@@ -369,7 +315,7 @@ class Engine:
             self.progress.retried += 1
             self._scheduler.retry(trial)
         else:
-            limit = self._infos[trial.task].max_steps
+            limit = self._tasks[trial.task].max_steps
             self._recorded(TrialResult(trial, outcome, False, 0, None, None, limit, error=error), fault=True)
 
     def _recorded(self, result: TrialResult, fault: bool = False) -> None:
@@ -401,7 +347,7 @@ class Engine:
 
     # Forwards -------------------------------------------------------------------------------------------------------
 
-    def _deliver(self, lane: Lane, answers: list[Answer]) -> None:
+    def _deliver(self, lane: Lane, answers: Answers) -> None:
         """On the thread that ran the forward."""
         self._answers.append((lane, answers, time.monotonic()))
         if threading.get_ident() != self._thread:
@@ -440,34 +386,43 @@ class Engine:
             seconds = landed_at - (lane.started_at or landed_at)
             lane.landed(seconds)
             self.progress.forwards += 1
-            self.progress.rows += len(answers)
-            limit = self.cfg.limits.act_s
+            self.progress.rows += len(answers.requests)
+            limit, found = self.cfg.limits.act_s, answers
             if limit is not None and seconds > limit:
-                answers = self._agents[answers[0].request.trial.agent].too_slow(lane, limit, answers)
-            for answer in answers:
-                self._answer(answer)
+                found = self._agents[answers.requests[0].trial.agent].too_slow(lane, limit, answers)
+            if found is not None:
+                self._answer(found)
 
-    def _answer(self, answer: Answer) -> None:
-        slot: Slot = answer.request.slot
-        if slot.ticket != answer.request.ticket:
-            return
-        worker, decision = slot.member.worker, answer.decision
-        answer.request.state = answer.state
-        if type(decision) is Execute:
-            slot.stage, slot.hops = decision.then, 0
+    def _answer(self, answers: Answers) -> None:
+        """Carry out what a policy has decided."""
+        acting, chunks, asking, ended = decide(answers)
+        if acting:
+            self._execute(acting, chunks)
+        for request in asking:
+            if _current(request):
+                self._ask(request.owner, time.monotonic())
+        for request, outcome, error in ended:
+            if _current(request):
+                self._fail(request.owner, outcome, error)
+
+    def _execute(self, requests: list[Request], chunks: np.ndarray | list[Chunk]) -> None:
+        """Send chunks of actions to the slots that wait for them; all of one worker and task in one message."""
+        alike: dict[tuple[Member, Task], list[int]] = {}
+        for row, request in enumerate(requests):
+            if not _current(request):
+                continue
+            slot: Slot = request.owner
             slot.execute()
-            self.progress.steps += len(decision.actions)
-            worker.run(slot.number, decision.actions, answer.valid)
-            return
-        if type(decision) is Goto:
-            slot.stage = decision.stage
-            slot.hops += 1
-            if slot.hops <= MAX_HOPS:
-                self._ask(slot, time.monotonic())
+            if isinstance(chunks, np.ndarray):
+                alike.setdefault((slot.member, request.task), []).append(row)
             else:
-                self._fail(slot, Outcome.POLICY_ERROR, endless(decision.stage))
-        else:
-            self._fail(slot, *setback(decision, answer.error))
+                slot.member.worker.send(Run([slot.number], chunks[row]))
+                self.progress.steps += len(chunks[row].actions)
+        for (member, _), rows in alike.items():
+            assert isinstance(chunks, np.ndarray)
+            chosen = chunks if len(rows) == len(chunks) else chunks[rows]
+            member.worker.run([requests[row].owner.number for row in rows], chosen)
+            self.progress.steps += len(rows) * chunks.shape[1]
 
     def _fail(self, slot: Slot, outcome: Outcome, error: str) -> None:
         """End a slot's trial for what its policy answered."""
@@ -485,8 +440,8 @@ class Engine:
             if lost := member.worker.lost():
                 self._lose(member, lost)
         for agent in list(self._agents.values()):
-            for answer in agent.overdue(now, self.cfg.limits.act_s):
-                self._answer(answer)
+            for answers in agent.overdue(now, self.cfg.limits.act_s):
+                self._answer(answers)
         self._observe()
 
     def _lose(self, member: Member, lost: Lost) -> None:
@@ -495,7 +450,7 @@ class Engine:
         kept."""
         log.warning("%s", lost.reason)
         for event in member.worker.events():
-            if type(event) is not tuple:
+            if type(event) is not Asks:
                 self._handle(member, event)
         outcome = Outcome.TIMEOUT if lost.hung else Outcome.WORKER_LOST
         slow_policy = lost.hung and lost.acting
@@ -504,13 +459,14 @@ class Engine:
                 continue
             guilty = lost.slot in (slot.number, ALL_SLOTS)
             if guilty and slow_policy and slot.agent is not None:
-                slot.agent.resident = False
+                slot.agent.in_workers = False
             trial = self._free(slot)
             if guilty and not slow_policy:
                 self._charge(trial, outcome, lost.reason)
             else:
                 self._scheduler.retry(trial)
         self._crew.replace(member, lost)
+        member.worker.send(Know(tuple(self._tasks.values())))
         self._settle(member)
         self._refill(member.slots)
 
@@ -526,12 +482,6 @@ def _log_policy(trial: Trial, outcome: Outcome, error: str) -> None:
     log.warning("trial %s: %s: %s", trial.key, outcome.value.replace("_", " "), error)
 
 
-def _load_policy(agent: AgentCfg, spaces: SpaceInfo) -> AnyPolicy:
-    """Raises InputError, whatever the policy's own code raises."""
-    try:
-        return load_policy(agent, spaces)
-    except InputError:
-        raise
-    except Exception as problem:
-        log.warning("agent %s cannot be loaded", agent.name, exc_info=True)
-        raise InputError(f'agent "{agent.name}" cannot be loaded: {type(problem).__name__}: {problem}') from problem
+def _current(request: Request) -> bool:
+    """Whether the slot still waits for this request, and has not moved on."""
+    return request.owner.ticket == request.ticket

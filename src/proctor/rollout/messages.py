@@ -6,21 +6,26 @@ by its number within the worker.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from proctor.config.models import AgentCfg
 from proctor.plan.trial import Trial
-from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 from proctor.rollout.ask.lanes import LaneStats
+from proctor.rollout.tasks import Task
 
 
 class Probe(NamedTuple):
-    """Make the task's environment once and say what its spaces are."""
+    """Make the task's environment once and say what it is like."""
 
     task: str
+
+
+class Know(NamedTuple):
+    """These are the tasks, now that every one of them has been probed in some worker."""
+
+    tasks: tuple[Task, ...]
 
 
 class Start(NamedTuple):
@@ -31,15 +36,14 @@ class Start(NamedTuple):
     stem: str
     """File name of its record, without the ending."""
     video: bool
-    resident: bool = False
+    in_worker: bool = False
     """Its policy lives in the worker; otherwise the worker asks the engine."""
 
 
 class Load(NamedTuple):
-    """Take an agent's policy into the worker. `infos`: of every task."""
+    """Take an agent's policy into the worker."""
 
     agent: AgentCfg
-    infos: tuple[TaskInfo, ...]
 
 
 class Unload(NamedTuple):
@@ -47,13 +51,12 @@ class Unload(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Execute a chunk of actions `(horizon, *action)` in a slot. `valid`: it has been checked, every action is valid
-    as it is. To another process goes a plain tuple instead, with where the chunk lies in shared memory; or the slot
-    alone, where it is valid and lies as the slot's last one did."""
+    """Execute a chunk of actions in each of these slots, which are of one task: an array `(slots, horizon, *action)` of
+    valid actions, or a single `Chunk` that is not valid as it is. To another process goes where the array lies on the
+    board, instead of the array."""
 
-    slot: int
-    actions: Any
-    valid: bool = False
+    slots: list[int]
+    chunks: Any
 
 
 class Finish(NamedTuple):
@@ -68,30 +71,15 @@ class Close(NamedTuple):
     """Close environments and stop."""
 
 
-class TaskInfo(NamedTuple):
+class Probed(NamedTuple):
     """Answer to Probe."""
 
-    task: str
-    observation_space: Any
-    action_space: Any
-    max_steps: int
-    own_max_steps: int
-    """Where no config sets one."""
-    action_dt_s: float | None
-    worlds: int | None
-    """Worlds of a batch environment; None for a plain one."""
-    dummy: Any
-    """The action of a step that does nothing."""
-
-
-def spaces_of(infos: Iterable[TaskInfo], briefings: dict[str, Callable[[], Any]]) -> SpaceInfo:
-    """What loaders are told of these tasks."""
-    known = list(infos)
-    observation = {info.task: info.observation_space for info in known}
-    return SpaceInfo(observation, {info.task: info.action_space for info in known}, briefings)
+    task: Task
 
 
 class ProbeFailed(NamedTuple):
+    """Answer to Probe: the environment cannot be made."""
+
     task: str
     error: str
 
@@ -112,10 +100,12 @@ class Asked(NamedTuple):
     steps: int
 
 
-Ready = tuple[int, Any]
-"""The slot needs an action: its number and its observation's leaves. What is said most is a plain tuple: to make a
-named one costs as much as a step of a small environment. A worker process says the number alone where the observation
-lies in shared memory."""
+class Asks(NamedTuple):
+    """These slots need an action. Their observations are on the board; or `shown` has one for each, where they do not
+    fit there or are no arrays."""
+
+    slots: list[int]
+    shown: list[Any] | None = None
 
 
 class Spent(NamedTuple):
@@ -149,5 +139,5 @@ class Fatal(NamedTuple):
     error: str
 
 
-Command = Probe | Load | Unload | Start | Run | Finish | Close
-Event = Ready | TaskInfo | ProbeFailed | Refused | Asked | Done | Fault | Fatal
+Command = Probe | Know | Load | Unload | Start | Run | Finish | Close
+Event = Asks | Probed | ProbeFailed | Refused | Asked | Done | Fault | Fatal

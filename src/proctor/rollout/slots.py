@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import time
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from proctor.plan.trial import Trial
-from proctor.rollout.ask.runner import Request, TaskEntry
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.tasks import Task
 
 if TYPE_CHECKING:
     from proctor.rollout.ask.agents import AgentRuntime
@@ -30,51 +31,39 @@ class SlotState(Enum):
 class Slot:
     """`ticket` changes whenever the slot moves on, so an answer that comes too late is known as such."""
 
-    __slots__ = (
-        "agent",
-        "hops",
-        "last_task",
-        "member",
-        "number",
-        "since",
-        "stage",
-        "state",
-        "task",
-        "ticket",
-        "trial",
-        "wish",
-    )
+    __slots__ = ("agent", "last_task", "member", "number", "request", "since", "state", "ticket", "trial")
 
     def __init__(self, member: Member, number: int):
         self.member, self.number = member, number
         self.state = SlotState.FREE
         self.ticket = 0
         self.trial: Trial | None = None
-        self.task: TaskEntry | None = None
         self.agent: AgentRuntime | None = None
-        self.stage = ""
-        self.wish: Any = None
-        """The trial's request, while there is a trial."""
+        self.request: Request | None = None
+        """What the trial asks of its policy, while there is a trial."""
         self.last_task: str | None = None
-        self.hops = 0
         self.since = 0.0
         """When its trial came."""
 
-    def assign(self, trial: Trial, task: TaskEntry, agent: AgentRuntime) -> None:
-        self.trial, self.task, self.agent = trial, task, agent
-        self.stage, self.wish = agent.first_stage, Request(self, trial, task)
-        self.state, self.hops, self.since = SlotState.STARTING, 0, time.monotonic()
+    def assign(self, trial: Trial, task: Task, agent: AgentRuntime) -> None:
+        """Take a trial. Its observations will be in the worker's columns, where its task has such."""
+        self.trial, self.agent = trial, agent
+        self.request = Request(self, trial, task, agent.first_stage)
+        if task.layout is not None:
+            self.request.see(self.member.worker.columns(task), self.number)
+        self.state, self.since = SlotState.STARTING, time.monotonic()
         self.ticket += 1
         self.member.live += 1
         self.member.running += 1
 
-    def request(self, now: float) -> Request:
-        """Ask for the slot's stage with its freshest observation."""
+    def ask(self, now: float) -> Request:
+        """The slot's request, with its freshest observation."""
         self.ticket += 1
         if self.state is not SlotState.NEED:
             self.state = SlotState.NEED
             self.member.running -= 1
-        return self.wish.ask(self.ticket, now)
+        assert self.request is not None
+        return self.request.ask(self.ticket, now)
 
     def execute(self) -> None:
         """The worker has something to do for this slot."""
@@ -87,4 +76,4 @@ class Slot:
             self.member.running -= 1
         self.state = SlotState.FREE
         self.ticket += 1
-        self.trial = self.task = self.agent = self.wish = None
+        self.trial = self.agent = self.request = None

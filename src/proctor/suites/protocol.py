@@ -110,7 +110,7 @@ class SheetEnv(Env):
         rows = self.sheet.rows(1)
         self.write(action, rows[0])
         reward, terminated, truncated, success = rows[0, :HEAD].tolist()
-        signals = self._signals(rows[0])
+        signals = {name: cells.column(rows)[0] for name, cells in self.sheet.signals.items()}
         return Step(self.observed(rows), reward, bool(terminated), bool(truncated), bool(success), signals)
 
     def observed(self, rows: np.ndarray) -> Any:
@@ -125,12 +125,6 @@ class SheetEnv(Env):
                 into = into.setdefault(group, {})
             into[name] = cells.column(rows)[0]
         return found
-
-    def _signals(self, row: np.ndarray) -> dict[str, Any]:
-        return {
-            name: row[at].reshape(shape).astype(dtype) if shape else dtype.type(row[at.start]).item()
-            for name, (at, shape, dtype) in self.sheet.signals.items()
-        }
 
 
 class BatchEnv(abc.ABC):

@@ -13,7 +13,8 @@ from typing import Any
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
-from proctor.rollout.ask.runner import Answer, PolicyRunner, blame, too_long
+from proctor.rollout.ask.runner import Answers, PolicyRunner
+from proctor.rollout.blame import explain, too_long
 
 MAX_HANGS = 8
 """After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""
@@ -30,14 +31,14 @@ class AgentRuntime:
         load: Callable[[], AnyPolicy],
         options: PolicyOptions,
         slots: int,
-        deliver: Callable[[Lane, list[Answer]], None],
+        deliver: Callable[[Lane, Answers], None],
     ):
         self.name, self._load, self._options, self._deliver = name, load, options, deliver
         self._slots = slots
         self._stats: dict[str, LaneStats] = {}
         self._hangs = 0
         self.given_up: str | None = None
-        self.resident = False
+        self.in_workers = False
         """Whether its policy is asked in the workers."""
         self.lanes: dict[str, Lane] = {}
         self._open()
@@ -50,7 +51,7 @@ class AgentRuntime:
             lane.stats = self._stats.setdefault(stage.name, lane.stats)
             self.lanes[stage.name] = lane
         wanted = self._options.placement
-        self.resident = self._hangs == 0 and (policy.placement if wanted == "auto" else wanted) == "worker"
+        self.in_workers = self._hangs == 0 and (policy.placement if wanted == "auto" else wanted) == "worker"
 
     @property
     def first_stage(self) -> str:
@@ -60,9 +61,10 @@ class AgentRuntime:
     def stats(self) -> dict[str, LaneStats]:
         return self._stats
 
-    def drop(self, slot: Any) -> None:
+    def drop(self, owner: Any) -> None:
+        """Forget what a slot or seat asked for."""
         for lane in self.lanes.values():
-            lane.drop(slot)
+            lane.drop(owner)
 
     @property
     def asked(self) -> bool:
@@ -77,23 +79,23 @@ class AgentRuntime:
         times = [lane.dispatch(moment, live, [other for other in lanes if other is not lane]) for lane in lanes]
         return min((t for t in times if t is not None), default=None)
 
-    def overdue(self, now: float, limit_s: float | None) -> list[Answer]:
-        """Deal with a forward that outlasts the limit; the answers of trials that are thereby lost."""
+    def overdue(self, now: float, limit_s: float | None) -> list[Answers]:
+        """Deal with forwards that outlast the limit; the answers of trials that are thereby lost."""
         if limit_s is None:
             return []
         hung = [x for x in self.lanes.values() if x.started_at is not None and now - x.started_at > limit_s]
-        return [answer for lane in hung for answer in self._hang(lane, limit_s)]
+        return [answers for lane in hung if (answers := self._hang(lane, limit_s)) is not None]
 
-    def too_slow(self, lane: Lane, limit_s: float, answers: list[Answer]) -> list[Answer]:
+    def too_slow(self, lane: Lane, limit_s: float, answers: Answers) -> Answers | None:
         """A forward came back, but later than the limit: its trials are asked again one by one, the slow one fails."""
-        if len(answers) == 1:
-            return [Answer(answers[0].request, None, error=too_long(lane.stage.name, limit_s))]
-        for answer in answers:
-            answer.request.stream.rewind()
-            lane.put_alone(answer.request)
-        return []
+        if len(answers.requests) == 1:
+            return Answers.failed(answers.requests, too_long(lane.stage.name, limit_s))
+        for request in answers.requests:
+            request.stream.rewind()
+            lane.put_alone(request)
+        return None
 
-    def _hang(self, lane: Lane, limit_s: float) -> list[Answer]:
+    def _hang(self, lane: Lane, limit_s: float) -> Answers | None:
         self._hangs += 1
         reason = too_long(lane.stage.name, limit_s)
         log.warning("agent %s: %s (%d requests)", self.name, reason, len(lane.in_flight))
@@ -104,16 +106,16 @@ class AgentRuntime:
             try:
                 self._open()
             except Exception as problem:
-                self.given_up = f"{reason}, and it could not be loaded again: {blame(problem)}"
+                self.given_up = f"{reason}, and it could not be loaded again: {explain(problem)}"
         if self.given_up is not None:
             lane.in_flight, lane.started_at = [], None
-            return [Answer(r, None, error=self.given_up) for r in suspects]
+            return Answers.failed(suspects, self.given_up)
         self._move(old, lane)
         if len(suspects) == 1:
-            return [Answer(suspects[0], None, error=reason)]
+            return Answers.failed(suspects, reason)
         for request in suspects:
             self.lanes[lane.stage.name].put_alone(request.again())
-        return []
+        return None
 
     def _move(self, old: dict[str, Lane], hung: Lane) -> None:
         """Hand what waits in the old lanes to the new ones. Other forwards in flight are asked again: the same
@@ -133,4 +135,4 @@ class AgentRuntime:
         try:
             self.runner.policy.close()
         except Exception as problem:
-            log.warning("agent %s: close raised %s", self.name, blame(problem))
+            log.warning("agent %s: close raised %s", self.name, explain(problem))

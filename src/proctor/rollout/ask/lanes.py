@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from proctor.policies.protocol import Stage
-from proctor.rollout.ask.runner import Answer, PolicyRunner, Request
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import Answers, PolicyRunner
 
 MAX_WAIT_S = 0.05
 SHORT_S = 0.002
@@ -56,7 +57,7 @@ class LaneStats:
     queued_s: float = 0.0
 
     def count(self, requests: Sequence[Request], started_at: float, seconds: float) -> None:
-        """A forward."""
+        """Add a forward that these requests have waited for."""
         rows = len(requests)
         self.forwards += 1
         self.rows += rows
@@ -73,9 +74,7 @@ class Lane:
     """Call from the engine's thread only; `deliver` is called with (lane, answers) on the thread that ran the
     forward."""
 
-    def __init__(
-        self, runner: PolicyRunner, stage: Stage, max_batch: int, deliver: Callable[[Lane, list[Answer]], None]
-    ):
+    def __init__(self, runner: PolicyRunner, stage: Stage, max_batch: int, deliver: Callable[[Lane, Answers], None]):
         self.runner, self.stage, self.max_batch = runner, stage, stage.max_batch or max_batch
         self.stats = LaneStats()
         self.waiting: dict[Any, deque[Request]] = {}
@@ -128,12 +127,12 @@ class Lane:
         taken, self._alone = list(self._alone), deque()
         return taken
 
-    def drop(self, slot: Any) -> None:
-        """Forget what a slot asked for."""
+    def drop(self, owner: Any) -> None:
+        """Forget what a slot or seat asked for."""
         for requests in self.waiting.values():
-            for request in [r for r in requests if r.slot is slot]:
+            for request in [r for r in requests if r.owner is owner]:
                 requests.remove(request)
-        self._alone = deque(r for r in self._alone if r.slot is not slot)
+        self._alone = deque(r for r in self._alone if r.owner is not owner)
 
     @property
     def asked(self) -> bool:

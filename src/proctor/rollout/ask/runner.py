@@ -3,17 +3,18 @@
 Requests are split into blocks of `pad_to` rows; missing rows repeat a real one. Pad rows draw from a generator of their
 own and their answers are dropped. If a forward raises, the block is split until the guilty trials are found; a trial's
 generator is put back to where it was before the failed attempt, so the others answer as if nothing had happened.
+
+This is the only place where a policy is called: by the engine's lanes, by workers that hold a policy, by a server, by
+`tune` and by an evaluation inside a training loop.
 """
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, cast
 
 import numpy as np
 
-from proctor.plan.trial import Trial
 from proctor.policies.options import PolicyOptions
 from proctor.policies.padding import as_tokens, left_pad
 from proctor.policies.protocol import (
@@ -33,142 +34,48 @@ from proctor.policies.protocol import (
 )
 from proctor.policies.stages import ACT, declared_stages, stages_of
 from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
-from proctor.record.episode import Outcome
-from proctor.rollout.ask.actions import ActionChecker
-from proctor.rollout.layout import Layout
-
-MAX_HOPS = 64
-"""Stages that a policy may ask for one after the other without an action."""
-RAISED = (Exception, SystemExit)
-"""What a policy may raise at the cost of its own trial."""
-MAX_STUMBLES = 8
-"""Forwards of `act_together` that may raise before it is no longer tried: each is asked again."""
-make_tuple = tuple.__new__
-"""Makes a named tuple in a third of the time that its class takes: this is done for every row."""
+from proctor.rollout.ask.requests import FRESH, Request, Rngs, gather
+from proctor.rollout.blame import BREAKS, explain
+from proctor.rollout.tasks import Task
 
 
-class TaskEntry:
-    """What a forward must know of a task: `dummy` is the action that `Idle` takes. Requests with equal `key` may share
-    a batch."""
+class Answers:
+    """What came of requests, in their order. A plain policy's actions are in one array `(requests, horizon, *action)`;
+    otherwise `each` has a decision for every request, or None and the policy's error. Nothing has been checked yet
+    (`decide` does that). `states` are the policy's next states of the trials; None: it has none."""
 
-    def __init__(self, name: str, layout: Layout | None, checker: ActionChecker, dummy: Any = 0):
-        self.name, self.layout, self.checker = name, layout, checker
-        self.dummy = np.broadcast_to(np.asarray(dummy, checker.dtype), (1, *checker.shape))
-        self.key = f"{name if layout is None else layout} {checker.shape}"
+    __slots__ = ("actions", "each", "requests", "states")
 
+    def __init__(
+        self,
+        requests: Sequence[Request],
+        actions: np.ndarray | None,
+        each: Sequence[tuple[Decision | None, str | None]] = (),
+        states: list[Any] | None = None,
+    ):
+        self.requests, self.actions, self.states = requests, actions, states
+        self.each = each
 
-class Stream:
-    """A trial's generator, made when first used. What a forward drew from it can be taken back, until `keep`."""
+    @classmethod
+    def failed(cls, requests: Sequence[Request], error: str) -> Answers:
+        """All of these got this error."""
+        return cls(requests, None, [(None, error)] * len(requests))
 
-    __slots__ = ("_before", "_rng", "_trial")
+    @classmethod
+    def joined(cls, parts: Sequence[Answers]) -> Answers:
+        """The answers of several blocks as those of one."""
+        if len(parts) == 1:
+            return parts[0]
+        requests = [request for part in parts for request in part.requests]
+        states = [state for part in parts for state in part.states or [None] * len(part.requests)]
+        arrays = [part.actions for part in parts if part.actions is not None]
+        if len(arrays) == len(parts) and len({(array.shape[1:], array.dtype) for array in arrays}) == 1:
+            return cls(requests, np.concatenate(arrays), (), states)
+        return cls(requests, None, [one for part in parts for one in part.one_by_one()], states)
 
-    def __init__(self, trial: Trial):
-        self._trial = trial
-        self._rng: np.random.Generator | None = None
-        self._before: Any = None
-
-    def take(self) -> np.random.Generator:
-        if self._rng is None:
-            self._rng = self._trial.policy_rng()
-        if self._before is None:
-            self._before = self._rng.bit_generator.state
-        return self._rng
-
-    def keep(self) -> None:
-        """What has been drawn stays drawn."""
-        self._before = None
-
-    def rewind(self) -> None:
-        """Take back what was drawn since the last `keep`."""
-        if self._before is not None and self._rng is not None:
-            self._rng.bit_generator.state = self._before
-            self._before = None
-
-    def fork(self) -> Stream:
-        """A stream of its own from before the forward that now draws from this one, which may go on with it."""
-        twin = Stream(self._trial)
-        state = self._before or (None if self._rng is None else self._rng.bit_generator.state)
-        if state is not None:
-            twin._rng = self._trial.policy_rng()
-            twin._rng.bit_generator.state = state
-        return twin
-
-
-class Rngs(Sequence[np.random.Generator]):
-    """The rows' generators. Only the rows that are asked for cost anything."""
-
-    def __init__(self, block: Sequence[Request], rows: int):
-        self._block, self._rows = block, rows
-        self._pad: np.random.Generator | None = None
-
-    def __len__(self) -> int:
-        return self._rows
-
-    def __getitem__(self, row: Any) -> Any:
-        if isinstance(row, slice):
-            return [self[i] for i in range(*row.indices(self._rows))]
-        if row < 0:
-            row += self._rows
-        if not 0 <= row < self._rows:
-            raise IndexError(row)
-        if row < len(self._block):
-            return self._block[row].stream.take()
-        if self._pad is None:
-            self._pad = np.random.default_rng(0)
-        return self._pad
-
-
-FRESH = object()
-"""The state of a trial before its first forward."""
-
-
-class Request:
-    """What a slot wants of its policy. A trial has one, which is asked again and again: `leaves` is its freshest
-    observation, `state` the policy's state of the trial, `ticket` the slot's at the time of asking."""
-
-    __slots__ = ("lane", "leaves", "since", "slot", "state", "stream", "task", "ticket", "tokens", "trial")
-
-    def __init__(self, slot: Any, trial: Trial, task: TaskEntry):
-        self.slot, self.trial, self.task = slot, trial, task
-        self.stream, self.state = Stream(trial), FRESH
-        self.ticket, self.since = 0, 0.0
-        self.leaves: Any = None
-        self.lane: Any = None
-        """Where it was last asked, if that took a while."""
-        self.tokens: Any = None
-        """What the trial is told, once it has been asked for."""
-
-    def ask(self, ticket: int, since: float) -> Self:
-        """With the observation as it is now. The last answer has been used: what it drew is settled."""
-        self.ticket, self.since = ticket, since
-        self.stream.keep()
-        return self
-
-    def again(self) -> Request:
-        """The same wish once more, though a forward that does not return still holds this one."""
-        twin = Request(self.slot, self.trial, self.task)
-        twin.stream, twin.state = self.stream.fork(), self.state
-        twin.ticket, twin.leaves, twin.since, twin.tokens = self.ticket, self.leaves, self.since, self.tokens
-        self.slot.wish = twin
-        return twin
-
-
-class Answer(NamedTuple):
-    """What came of a request: a decision, or the policy's error."""
-
-    request: Request
-    decision: Decision | None
-    state: Any = None
-    error: str | None = None
-    valid: bool = False
-    """Whether its actions have been checked and found valid."""
-
-
-class Chunks(NamedTuple):
-    """What came of many requests at once: `actions` (requests, horizon, *action). `valid`: as in `Answer`."""
-
-    actions: np.ndarray
-    valid: bool
+    def one_by_one(self) -> Sequence[tuple[Decision | None, str | None]]:
+        """A decision or an error for every request."""
+        return self.each if self.actions is None else [(Execute(chunk, ACT), None) for chunk in self.actions]
 
 
 class PolicyRunner:
@@ -183,9 +90,6 @@ class PolicyRunner:
         self._staged = policy if isinstance(policy, StagedPolicy) else None
         self._told = any(self._tokens.values())
         self._buffers: dict[Any, list[np.ndarray]] = {}
-        self._stumbles = 0
-        self.plain = self._staged is None
-        """Whether, as far as is known, it has no state and gives one action a row."""
 
     @classmethod
     def of(cls, policy: AnyPolicy, options: PolicyOptions) -> PolicyRunner:
@@ -196,108 +100,34 @@ class PolicyRunner:
     def first_stage(self) -> str:
         return self.stages[0].name
 
-    def answers(self, stage: str, requests: Sequence[Request]) -> list[Answer]:
-        """As `run`, whatever the policy raises."""
+    def answers(self, stage: str, requests: Sequence[Request]) -> Answers:
+        """What the policy answers, in order; whatever it raises is the answer of the trials that made it raise. The
+        requests' tasks must have one key."""
         try:
-            return self.run(stage, list(requests))
-        except RAISED as problem:
-            return [Answer(r, None, error=blame(problem)) for r in requests]
+            size = self._pad_to[stage] or len(requests)
+            if len(requests) <= size:
+                return self._block(stage, requests)
+            return Answers.joined([self._block(stage, requests[i : i + size]) for i in range(0, len(requests), size)])
+        except BREAKS as problem:
+            return Answers.failed(requests, explain(problem))
 
-    def run(self, stage: str, requests: list[Request]) -> list[Answer]:
-        """An answer for every request, in order."""
-        size = self._pad_to[stage] or len(requests)
-        if len(requests) <= size:
-            return self._block(stage, requests)
-        blocks = [requests[i : i + size] for i in range(0, len(requests), size)]
-        return [answer for block in blocks for answer in self._block(stage, block)]
-
-    def act_together(
-        self, requests: Sequence[Request], trials: list[Trial], columns: Sequence[np.ndarray] | None = None
-    ) -> Chunks | None:
-        """What `run` would answer to requests of one task, whose trials are `trials`, in one array. Their observations
-        are the rows of `columns`, or what each has. None where that cannot be had so: as if nothing had been asked, and
-        `run` finds out what is wrong."""
-        chunks = None
-        try:
-            if self.plain and self._stateless(requests):
-                chunks = self._together(requests, trials, columns)
-        except RAISED:
-            self._stumbles += 1  # whose fault it is, is found out by asking again
-            self.plain = self._stumbles < MAX_STUMBLES
-        if chunks is None:
-            for request in requests:
-                request.stream.rewind()
-        return chunks
-
-    def _stateless(self, requests: Sequence[Request]) -> bool:
-        """Whether, now that all have begun, none has a state."""
-        if all([request.state is None for request in requests]):
-            return True
-        if self._begin(requests):
-            return False
-        self.plain = all([request.state is None for request in requests])
-        return self.plain
-
-    def _together(
-        self, requests: Sequence[Request], trials: list[Trial], columns: Sequence[np.ndarray] | None
-    ) -> Chunks | None:
-        policy, task, rows = cast("Policy", self.policy), requests[0].task, self._pad_to[ACT] or len(requests)
-        layout, shape = task.layout, task.checker.shape
-        if layout is None:
-            return None
-        buffers, found = self._buffers_for(ACT, task, rows), []
-        for start in range(0, len(requests), rows):
-            block, names = requests[start : start + rows], trials[start : start + rows]
-            n = len(block)
-            if columns is None:
-                _gather(buffers, block)
-            else:
-                for buffer, column in zip(buffers, columns, strict=True):
-                    buffer[:n] = column[start : start + n]
-                    buffer[n:] = buffer[:1]
-            batch = Batch(layout.join(buffers), None, Rngs(block, rows), names + names[:1] * (rows - n))
-            answer = policy.act(batch)
-            if isinstance(answer, Actions):
-                if answer.state is not None:
-                    self.plain = False
-                    return None
-                answer = answer.actions
-            actions = np.array(answer)
-            self.plain = actions.ndim == 1 + len(shape)
-            chunks = actions[:, None] if self.plain else actions
-            if len(chunks) != rows or chunks.ndim != 2 + len(shape):
-                return None
-            found.append(chunks[:n])
-        chunks = found[0] if len(found) == 1 else np.concatenate(found)
-        valid = task.checker.all_valid(chunks)
-        return Chunks(chunks, False) if valid is None else Chunks(valid, True)
-
-    def _block(self, stage: str, block: list[Request]) -> list[Answer]:
+    def _block(self, stage: str, block: Sequence[Request]) -> Answers:
         failed = self._begin(block)
         if not failed:
-            return self._of_begun(stage, block)
+            return self._begun(stage, block)
         begun = [request for request in block if request not in failed]
-        others = iter(self._of_begun(stage, begun) if begun else [])
-        return [failed[request] if request in failed else next(others) for request in block]
+        found: dict[Request, tuple[Decision | None, str | None, Any]] = dict(failed)
+        if begun:
+            others = self._begun(stage, begun)
+            states = others.states or [None] * len(begun)
+            for request, state, one in zip(begun, states, others.one_by_one(), strict=True):
+                found[request] = (*one, state)
+        each = [found[request] for request in block]
+        return Answers(block, None, [(decision, error) for decision, error, _ in each], [state for *_, state in each])
 
-    def _of_begun(self, stage: str, block: list[Request]) -> list[Answer]:
-        """Of requests that have begun."""
-        rows = self._pad_to[stage] or len(block)
-        rngs = Rngs(block, rows)
-        try:
-            decisions, states, valid = self._forward(stage, block, rngs)
-        except RAISED as problem:
-            for request in block:
-                request.stream.rewind()
-            if len(block) == 1:
-                return [Answer(block[0], None, error=blame(problem))]
-            half = (len(block) + 1) // 2
-            return [*self._of_begun(stage, block[:half]), *self._of_begun(stage, block[half:])]
-        return [make_tuple(Answer, (r, d, s, None, valid)) for r, d, s in zip(block, decisions, states, strict=True)]
-
-    def _begin(self, block: Sequence[Request]) -> dict[Request, Answer]:
+    def _begin(self, block: Sequence[Request]) -> dict[Request, tuple[None, str, None]]:
         """Give new trials their initial state. The answers of those whose reset raises."""
-        failed: dict[Request, Answer] = {}
+        failed: dict[Request, tuple[None, str, None]] = {}
         for request in block:
             if request.state is FRESH:
                 try:
@@ -305,75 +135,64 @@ class PolicyRunner:
                     request.state = None if state is None else take_row(state, 0)
                     if self._told and self._staged is not None:
                         request.tokens = as_tokens(self._staged.tokens(request.trial))
-                except RAISED as problem:
-                    failed[request] = Answer(request, None, error=blame(problem))
+                except BREAKS as problem:
+                    failed[request] = (None, explain(problem), None)
         return failed
 
-    def _forward(self, stage: str, block: list[Request], rngs: Rngs) -> tuple[Sequence[Decision], list[Any], bool]:
-        """Decisions and next states of the block's rows, and whether the actions have been checked."""
-        rows, n = len(rngs), len(block)
-        padded = block + [block[0]] * (rows - n)
+    def _begun(self, stage: str, block: Sequence[Request]) -> Answers:
+        """The answers of trials that have a state, or have none on purpose."""
+        try:
+            return self._forward(stage, block)
+        except BREAKS as problem:
+            for request in block:
+                request.stream.rewind()
+            if len(block) == 1:
+                return Answers.failed(block, explain(problem))
+            half = (len(block) + 1) // 2
+            return Answers.joined([self._begun(stage, block[:half]), self._begun(stage, block[half:])])
+
+    def _forward(self, stage: str, block: Sequence[Request]) -> Answers:
+        n = len(block)
+        rows = self._pad_to[stage] or n
+        trials = [request.trial for request in block]
         batch = Batch(
             observation=self._observation(stage, block, rows),
-            state=None if block[0].state is None else stack_rows([r.state for r in padded]),
-            rngs=rngs,
-            trials=[r.trial for r in padded],
+            state=None,
+            rngs=Rngs(block, rows),
+            trials=trials + trials[:1] * (rows - n),
         )
+        if block[0].state is not None:
+            states = [request.state for request in block]
+            batch.state = stack_rows(states + states[:1] * (rows - n))
         rule = self._tokens[stage]
         if rule is not None:
-            batch.tokens, batch.token_mask = left_pad([r.tokens for r in padded], rule)
+            told = [request.tokens for request in block]
+            batch.tokens, batch.token_mask = left_pad(told + told[:1] * (rows - n), rule)
         if self._staged is not None:
             output = self._staged.forward(stage, batch)
-            decisions, state, valid = self._decisions(output, rows, block), output.state, False
-        else:
-            decisions, state, valid = self._act(cast("Policy", self.policy), batch, block)
-        if state is None:
-            return decisions, [None] * n, valid
-        for path, leaf in leaves_of(state):
-            if len(leaf) != rows:
-                raise ValueError(
-                    f"the policy returned a state {path or 'array'} of {len(leaf)} rows for a batch of {rows}"
-                )
-        return decisions, split_rows(state, n), valid
+            each = [(decision, None) for decision in self._decisions(output, rows)[:n]]
+            return Answers(block, None, each, _states(output.state, n, rows))
+        actions, state = _act(cast("Policy", self.policy), batch, block[0].task)
+        return Answers(block, actions[:n], (), _states(state, n, rows))
 
-    def _observation(self, stage: str, block: list[Request], rows: int) -> Any:
+    def _observation(self, stage: str, block: Sequence[Request], rows: int) -> Any:
         layout = block[0].task.layout
         if layout is None:
-            objects = [r.leaves for r in block]
-            return objects + [objects[0]] * (rows - len(objects))
-        buffers = self._buffers_for(stage, block[0].task, rows)
-        _gather(buffers, block)
-        return layout.join(buffers)
-
-    def _buffers_for(self, stage: str, task: TaskEntry, rows: int) -> list[np.ndarray]:
-        key = (stage, task.key, rows)
+            objects = [request.columns[request.row] for request in block]
+            return objects + objects[:1] * (rows - len(objects))
+        key = (stage, block[0].task.key, rows)
         buffers = self._buffers.get(key)
         if buffers is None:
-            assert task.layout is not None
-            buffers = self._buffers[key] = task.layout.empty(rows)
-        return buffers
+            buffers = self._buffers[key] = layout.empty(rows)
+        gather(buffers, block)
+        return layout.join(buffers)
 
-    def _act(self, policy: Policy, batch: Batch, block: list[Request]) -> tuple[list[Decision], Any, bool]:
-        answer = policy.act(batch)
-        actions, state = (answer.actions, answer.state) if isinstance(answer, Actions) else (answer, None)
-        rows = np.array(actions)
-        if rows.ndim == 0 or len(rows) != len(batch):
-            raise ValueError(f"act returned an array of shape {rows.shape} for a batch of {len(batch)} rows")
-        task = block[0].task
-        if rows.ndim != 2 + len(task.checker.shape):
-            rows = rows[:, None]
-        rows = rows[: len(block)]
-        checked = task.checker.all_valid(rows) if all(r.task is task for r in block) else None
-        decisions: list[Decision] = [make_tuple(Execute, (c, ACT)) for c in (rows if checked is None else checked)]
-        return decisions, state, checked is not None
-
-    def _decisions(self, output: StageOutput, rows: int, block: list[Request]) -> Sequence[Decision]:
+    def _decisions(self, output: StageOutput, rows: int) -> Sequence[Decision]:
         if len(output.decisions) != rows:
             raise ValueError(f"the policy answered {len(output.decisions)} rows for a batch of {rows}")
         for decision in output.decisions:
             self._check(decision)
-        pairs = zip(block, output.decisions, strict=False)
-        return [Execute(r.task.dummy, d.then) if type(d) is Idle else d for r, d in pairs]
+        return output.decisions
 
     def _check(self, decision: Decision) -> None:
         match decision:
@@ -388,36 +207,21 @@ class PolicyRunner:
                 raise TypeError(f"a stage must answer Execute, Goto, Idle or Fail for each row; found {found}")
 
 
-def _gather(buffers: Sequence[np.ndarray], block: Sequence[Request]) -> None:
-    """Fill the buffers with the observations of a block; rows that are left over repeat its first one."""
-    n = len(block)
-    for j, buffer in enumerate(buffers):
-        for i, request in enumerate(block):
-            buffer[i] = request.leaves[j]
-        if n < len(buffer):
-            buffer[n:] = buffer[0]
+def _act(policy: Policy, batch: Batch, task: Task) -> tuple[np.ndarray, Any]:
+    """Actions `(rows, horizon, *action)`, whatever their shape is worth, and the next state."""
+    answer = policy.act(batch)
+    given, state = (answer.actions, answer.state) if isinstance(answer, Actions) else (answer, None)
+    actions = np.array(given)
+    if actions.ndim == 0 or len(actions) != len(batch):
+        raise ValueError(f"act returned an array of shape {actions.shape} for a batch of {len(batch)} rows")
+    return (actions if actions.ndim == 2 + len(task.checker.shape) else actions[:, None]), state
 
 
-def setback(decision: Decision | None, error: str | None) -> tuple[Outcome, str]:
-    """What becomes of a trial whose policy gave neither an action nor another stage, and why. An outcome that is not
-    scored ends this attempt only."""
-    match decision:
-        case Fail(reason):
-            return Outcome.POLICY_ERROR, reason
-        case Unavailable(reason):
-            return Outcome.WORKER_LOST, reason
-        case _:
-            return Outcome.POLICY_ERROR, error or "the policy gave no answer"
-
-
-def too_long(stage: str, limit_s: float) -> str:
-    return f"TimeoutError: the policy's {stage} took longer than {limit_s:g} s"
-
-
-def endless(stage: str) -> str:
-    return f"the policy went through {MAX_HOPS} stages without an action; last {stage}"
-
-
-def blame(problem: BaseException) -> str:
-    """First line: what it is. Then the policy's traceback."""
-    return f"{type(problem).__name__}: {problem}\n{''.join(traceback.format_exception(problem))}"
+def _states(state: Any, n: int, rows: int) -> list[Any] | None:
+    """The next states of the first `n` rows; None for a policy without memory."""
+    if state is None:
+        return None
+    for path, leaf in leaves_of(state):
+        if len(leaf) != rows:
+            raise ValueError(f"the policy returned a state {path or 'array'} of {len(leaf)} rows for a batch of {rows}")
+    return split_rows(state, n)

@@ -1,15 +1,26 @@
-"""What the engine sees of a worker, wherever it runs."""
+"""What a worker backend is: the part that says where workers live.
+
+A `Backend` is a registered part (group `proctor.backends`); a config names it as `workers: {kind: NAME, ...}`. It hires
+`Worker` objects, which are all that the engine sees: they take commands and give events, wherever they run. What is
+inside a worker (`proctor.rollout.worker`) is the same everywhere.
+"""
 
 from __future__ import annotations
 
 import abc
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 from proctor.config.models import AgentCfg
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor.rollout.messages import Command, Event, TaskInfo
+from proctor.rollout.messages import Command, Event
+from proctor.rollout.tasks import Task
+from proctor.rollout.worker.cfg import WorkerCfg
 
 
 @dataclass(frozen=True)
@@ -29,34 +40,28 @@ class Worker(abc.ABC):
     slots: int
 
     @abc.abstractmethod
-    def send(self, command: Command) -> None: ...
+    def send(self, command: Command) -> None:
+        """Have the worker do something."""
 
     @abc.abstractmethod
-    def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
-        """Send Run: what is sent most."""
+    def run(self, slots: Sequence[int], chunks: np.ndarray) -> None:
+        """Send `Run`, which is sent most: a chunk `(slots, horizon, *action)` of valid actions for each slot."""
 
     @abc.abstractmethod
-    def adopt(self, agent: AgentCfg, runner: PolicyRunner, infos: tuple[TaskInfo, ...]) -> None:
+    def adopt(self, agent: AgentCfg, runner: PolicyRunner) -> None:
         """Have this agent's policy where the environments are. `runner`: as the engine has it."""
 
     @abc.abstractmethod
-    def flush(self) -> None: ...
+    def columns(self, task: Task) -> Sequence[Any]:
+        """The observations of the worker's slots, where the task's layout allows for columns: a row per slot."""
 
     @abc.abstractmethod
-    def events(self) -> list[Event]: ...
+    def flush(self) -> None:
+        """Send what has been gathered."""
 
     @abc.abstractmethod
-    def work(self, seconds: float) -> None:
-        """Step environments for about this long, where they live in this process."""
-
-    @property
-    @abc.abstractmethod
-    def busy(self) -> bool:
-        """Whether `work` has something to do."""
-
-    @abc.abstractmethod
-    def fileno(self) -> int | None:
-        """What to wait on for events; None where `work` makes them."""
+    def events(self) -> list[Event]:
+        """What the worker has said since the last call."""
 
     @abc.abstractmethod
     def lost(self) -> Lost | None:
@@ -69,3 +74,43 @@ class Worker(abc.ABC):
     @abc.abstractmethod
     def kill(self) -> None:
         """End it at once."""
+
+    def fileno(self) -> int | None:
+        """What to wait on for events; None where `work` makes them."""
+        return None
+
+    def work(self, seconds: float) -> None:  # noqa: B027 - only for workers in this process
+        """Step environments for about this long, where they live in this process."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether `work` has something to do."""
+        return False
+
+
+class BackendOptions(BaseModel):
+    """Base of a backend's options: frozen data, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Backend(abc.ABC):
+    """Where workers live. `cfg` is what every worker needs to know of the run, `options` what the config says under
+    `workers.options`."""
+
+    name: ClassVar[str]
+    Options: ClassVar[type[BackendOptions]] = BackendOptions
+    in_this_process: ClassVar[bool] = False
+    """Whether environments are stepped by the engine's own thread: then a policy that hangs cannot be left behind."""
+
+    def __init__(self, cfg: WorkerCfg, options: Any):
+        self.cfg, self.options = cfg, options
+
+    def shares(self, slots: int, count: int | None) -> list[int]:
+        """How the run's slots are spread: so many for each worker. `count`: workers that the config asks for."""
+        workers = min(count or os.cpu_count() or 1, slots)
+        return [slots // workers + (i < slots % workers) for i in range(workers)]
+
+    @abc.abstractmethod
+    def hire(self, slots: int) -> Worker:
+        """A new worker with so many slots. It may still be starting when this returns."""

@@ -8,12 +8,13 @@ import signal
 import socket
 import sys
 import time
-from typing import Any, cast
 
-from proctor.rollout.backends.channel import Channel, Closed, SharedBlock
+from proctor.rollout.backends.channel import Channel, Closed
+from proctor.rollout.board import SharedBoard
 from proctor.rollout.collecting import collect_seldom
-from proctor.rollout.messages import Close, Command, Event, Ready
+from proctor.rollout.messages import Close, Command, Event, Run
 from proctor.rollout.worker.host import Host
+from proctor.rollout.worker.limits import Watch
 
 GATHER_S = 0.01
 """How long events may be gathered while there is enough to step."""
@@ -33,27 +34,22 @@ def main() -> None:
     (cfg, slots, path, parent), *early = channel.receive(block=True)
     _die_with(parent)
     sys.path[:] = path
-    link = Link(channel, SharedBlock(int(sys.argv[2]), slots), slots)
-    host = Host(cfg, slots, link.emit, link.block.pulse)
-    link.host = host
+    board, link = SharedBoard(int(sys.argv[2]), slots), Link(channel)
+    host = Host(cfg, board, link.emit, Watch(board.pulse))
     collect_seldom()
     channel.send([None])  # alive
     for command in early:
         host.handle(command)
     with contextlib.suppress(Closed):
-        serve(host, link)
+        serve(host, board, link)
 
 
-def serve(host: Host, link: Link) -> None:
+def serve(host: Host, board: SharedBoard, link: Link) -> None:
     """Take commands, work, answer, until closed."""
     while True:
         for command in link.commands(host):
-            if type(command) is int:
-                host.run(command, link.block.get_actions(command, None), True)
-                continue
-            if type(command) is tuple:
-                slot, place, valid = cast("tuple[int, Any, bool]", command)
-                host.run(slot, link.block.get_actions(slot, place), valid)
+            if type(command) is Run and type(command.chunks) is tuple:
+                host.run(command.slots, board.actions(command.chunks)[command.slots])
                 continue
             host.handle(command)
             if isinstance(command, Close):
@@ -64,23 +60,21 @@ def serve(host: Host, link: Link) -> None:
 
 
 class Link:
-    """The worker's end of the pipe: observations go to shared memory; events are gathered while the worker has enough
-    to step, so that neither side is woken for each of them."""
+    """The worker's end of the pipe. Events are gathered while the worker has enough to step, so that neither side is
+    woken for each of them."""
 
-    def __init__(self, channel: Channel, block: SharedBlock, slots: int):
-        self.channel, self.block = channel, block
-        self.host: Host | None = None
-        self._outbox: list[Event | int] = []
+    def __init__(self, channel: Channel):
+        self.channel = channel
+        self._outbox: list[Event] = []
         self._since = self._asked_at = 0.0
         self._step_s = self._round_s = 0.0
         self._stepped_at = self._looked_at = 0.0
         self._made = 0
-        self._views: list[tuple[Any, Any]] = [(None, None)] * slots
 
     def emit(self, event: Event) -> None:
         if not self._outbox:
             self._since = time.monotonic()
-        self._outbox.append(self._share(event) if type(event) is tuple else event)
+        self._outbox.append(event)
 
     def commands(self, host: Host) -> list[Command]:
         """What the engine wants. Waits while there is nothing to do; looks now and then while there is enough."""
@@ -110,22 +104,6 @@ class Link:
         awaited = backlog > 0 and now - self._asked_at < PATIENCE_S
         if self._outbox and ((left_s < ANSWER_S and not awaited) or now + self._round_s - self._since > GATHER_S):
             self.flush()
-
-    def _share(self, event: Ready) -> Ready | int:
-        assert self.host is not None
-        slot, leaves = event
-        layout = self.host.runtime_of(slot).layout
-        if layout is None:
-            return event
-        known, views = self._views[slot]
-        if known is not layout:
-            views = self.block.observation(slot, layout)
-            self._views[slot] = (layout, views)
-        if views is None:
-            return event
-        for view, leaf in zip(views, leaves, strict=True):
-            view[...] = leaf
-        return slot
 
 
 def _die_with(parent: int) -> None:

@@ -1,8 +1,10 @@
-"""A worker in the caller's process: no isolation, no cost. A hang cannot be interrupted, only noticed afterwards."""
+"""Workers in the caller's process: no isolation, no cost. A hang cannot be interrupted, only noticed afterwards."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,31 +12,57 @@ from proctor import suites
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor.rollout.backends.base import Lost, Worker
-from proctor.rollout.messages import Command, Event, TaskInfo
+from proctor.rollout.backends.base import Backend, Lost, Worker
+from proctor.rollout.board import Board
+from proctor.rollout.messages import Command, Event
+from proctor.rollout.tasks import Task
+from proctor.rollout.worker.cfg import WorkerCfg
 from proctor.rollout.worker.host import Host
-from proctor.rollout.worker.pulse import Stopwatch
-from proctor.rollout.worker.trial import HostCfg
+from proctor.rollout.worker.limits import Watch
+
+
+class InlineBackend(Backend):
+    """One worker in the caller's process, for environments that are quick and trusted."""
+
+    name: ClassVar[str] = "inline"
+    in_this_process: ClassVar[bool] = True
+
+    def shares(self, slots: int, count: int | None) -> list[int]:
+        return [slots]
+
+    def hire(self, slots: int) -> Worker:
+        for name, task in self.cfg.tasks.items():
+            if suites.isolated(task):
+                raise InputError(
+                    f'task "{name}" runs code of yours, which stays out of the main process; found workers: inline, '
+                    "set workers: process"
+                )
+        return InlineWorker(self.cfg, slots)
 
 
 class InlineWorker(Worker):
-    def __init__(self, cfg: HostCfg, slots: int):
-        _refuse_isolated(cfg)
+    """Hands commands straight to its host."""
+
+    def __init__(self, cfg: WorkerCfg, slots: int):
         self.slots = slots
         self._events: list[Event] = []
-        self._host = Host(cfg, slots, self._events.append, Stopwatch())
+        self._host = Host(cfg, Board(slots), self._events.append, Watch())
 
     def send(self, command: Command) -> None:
         self._host.handle(command)
 
-    def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
-        self._host.run(slot, actions, valid)
+    def run(self, slots: Sequence[int], chunks: np.ndarray) -> None:
+        self._host.run(slots, chunks)
 
-    def adopt(self, agent: AgentCfg, runner: PolicyRunner, infos: tuple[TaskInfo, ...]) -> None:
-        self._host.residents.lend(agent.name, runner)
+    def adopt(self, agent: AgentCfg, runner: PolicyRunner) -> None:
+        self._host.policies.lend(agent.name, runner)
+
+    def columns(self, task: Task) -> Sequence[Any]:
+        assert task.layout is not None
+        return self._host.board.columns(task.layout)
 
     def flush(self) -> None:
-        pass
+        """Everything has been handed over already."""
 
     def events(self) -> list[Event]:
         events, self._events[:] = list(self._events), []
@@ -47,9 +75,6 @@ class InlineWorker(Worker):
     def busy(self) -> bool:
         return self._host.busy or bool(self._events)
 
-    def fileno(self) -> None:
-        return None
-
     def lost(self) -> Lost | None:
         return None
 
@@ -58,12 +83,3 @@ class InlineWorker(Worker):
 
     def kill(self) -> None:
         self._host.close()
-
-
-def _refuse_isolated(cfg: HostCfg) -> None:
-    for name, task in cfg.tasks.items():
-        if suites.isolated(task):
-            raise InputError(
-                f'task "{name}" runs code of yours, which stays out of the main process; found workers: inline, set '
-                "workers: process"
-            )

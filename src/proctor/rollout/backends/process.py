@@ -13,19 +13,22 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from proctor.config.models import AgentCfg
 from proctor.rendering import offscreen_backend
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor.rollout.backends.base import Lost, Worker
-from proctor.rollout.backends.channel import Channel, Closed, Place, SharedBlock
-from proctor.rollout.layout import Layout, layout_of
-from proctor.rollout.messages import Command, Event, Load, Run, Start, TaskInfo
-from proctor.rollout.worker.pulse import ACTING, IDLE, LOADING, RESETTING, STEPPING
-from proctor.rollout.worker.trial import HostCfg
+from proctor.rollout.backends.base import Backend, Lost, Worker
+from proctor.rollout.backends.channel import Channel, Closed
+from proctor.rollout.board import SharedBoard
+from proctor.rollout.messages import Command, Event, Load, Run
+from proctor.rollout.tasks import Task
+from proctor.rollout.worker.cfg import WorkerCfg
+from proctor.rollout.worker.limits import ACTING, IDLE, LOADING, RESETTING, STEPPING, Watch
 
 LOG = "workers.log"
 """What environments and libraries print, in the run folder."""
@@ -34,21 +37,29 @@ CLOSE_SECONDS = 30.0
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
+class ProcessBackend(Backend):
+    """Each worker is an interpreter of its own, so that a crash or a hang costs the trial it ran and nothing else."""
+
+    name: ClassVar[str] = "process"
+
+    def hire(self, slots: int) -> Worker:
+        return ProcessWorker(self.cfg, slots)
+
+
 class ProcessWorker(Worker):
-    def __init__(self, cfg: HostCfg, slots: int, layouts: dict[str, Layout | None]):
+    """The engine's end of a worker process."""
+
+    def __init__(self, cfg: WorkerCfg, slots: int):
         self.slots, self._cfg = slots, cfg
-        self._layouts = layouts
-        self._block = SharedBlock.create(slots)
-        self._outbox: list[Command | tuple[int, Place | None, bool] | int] = []
-        self._tasks: dict[int, str] = {}
-        self._views: list[list[np.ndarray] | None] = [None] * slots
-        """Of each slot's observation, as its task lays it out."""
+        self._board = SharedBoard.create(slots)
+        self._pulse = Watch(self._board.pulse)
+        self._outbox: list[Command] = []
         self._closed = False
         ours, theirs = socket.socketpair()
         for sock in (ours, theirs):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         self._channel = Channel(ours)
-        fds = (theirs.fileno(), self._block.fd)
+        fds = (theirs.fileno(), self._board.fd)
         with (cfg.folder / LOG).open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "proctor.rollout.backends.child", *map(str, fds)],
@@ -65,19 +76,23 @@ class ProcessWorker(Worker):
         return self._process.pid
 
     def send(self, command: Command) -> None:
-        if isinstance(command, Start) and self._tasks.get(command.slot) != command.trial.task:
-            self._tasks[command.slot], self._views[command.slot] = command.trial.task, None
         self._outbox.append(command)
 
-    def run(self, slot: int, actions: np.ndarray, valid: bool) -> None:
-        if self._block.fits(actions):
-            place = self._block.put_actions(slot, actions)
-            self._outbox.append(slot if valid and place is None else (slot, place, valid))
+    def run(self, slots: Sequence[int], chunks: np.ndarray) -> None:
+        where = list(slots)
+        if self._board.fits(chunks):
+            place = (chunks.dtype.str, chunks.shape[1:])
+            self._board.actions(place)[where] = chunks
+            self._outbox.append(Run(where, place))
         else:
-            self._outbox.append(Run(slot, actions, valid))
+            self._outbox.append(Run(where, chunks))
 
-    def adopt(self, agent: AgentCfg, runner: PolicyRunner, infos: tuple[TaskInfo, ...]) -> None:
-        self.send(Load(agent, infos))
+    def adopt(self, agent: AgentCfg, runner: PolicyRunner) -> None:
+        self.send(Load(agent))
+
+    def columns(self, task: Task) -> Sequence[Any]:
+        assert task.layout is not None
+        return self._board.columns(task.layout)
 
     def flush(self) -> None:
         if self._outbox and not self._closed:
@@ -96,36 +111,19 @@ class ProcessWorker(Worker):
                 self._closed = True
                 break
             for message in messages:
-                if type(message) is int:
-                    found.append((message, self._views[message] or self._observation(message)))
-                elif message is None:
+                if message is None:
                     self._greeted = True
                 else:
-                    if type(message) is TaskInfo:
-                        self._layouts[message.task] = layout_of(message.observation_space)
                     found.append(message)
             if not messages or self._channel.drained:
                 break
         return found
 
-    def _observation(self, slot: int) -> list[np.ndarray] | None:
-        layout = self._layouts[self._tasks[slot]]
-        assert layout is not None
-        self._views[slot] = views = self._block.observation(slot, layout)
-        return views
-
-    def work(self, seconds: float) -> None:
-        pass
-
-    @property
-    def busy(self) -> bool:
-        return False
-
     def fileno(self) -> int | None:
         return None if self._closed else self._channel.fileno()
 
     def lost(self) -> Lost | None:
-        what, slot, since = self._block.pulse.read()
+        what, slot, since = self._pulse.read()
         running = slot if what not in (IDLE, LOADING) else None
         code = self._process.poll()
         if code is not None or self._closed:
@@ -171,7 +169,7 @@ class ProcessWorker(Worker):
             self._process.wait()
         self._closed = True
         self._channel.sock.close()
-        self._block.close()
+        self._board.close()
 
 
 def _environment() -> dict[str, str]:

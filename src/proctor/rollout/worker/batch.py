@@ -1,289 +1,127 @@
-"""A batch environment inside a host: N worlds that step in one call, each slot its own trial, seed and length.
+"""Worlds that one environment steps in one call: each slot is a world with its own trial, seed and length.
 
-The group steps when every running world has an action. Where worlds can be reset one by one, a slot gets its next
-trial as soon as its last one ended; otherwise trials run in waves, and a finished world waits for the others. What a
-call into the environment breaks, it breaks for every trial in it.
-
-Where environment and policies allow it, worlds are asked, stepped and recorded as columns (`together`), and looked at
-one by one only when something happens to them.
+Where worlds can be reset one by one, a slot gets its next trial as soon as its last one ended; otherwise trials run in
+waves, and a finished world waits for the others. What a call breaks, it breaks for every trial in it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from proctor import suites
-from proctor.record.episode import Outcome
-from proctor.rollout.ask.runner import Chunks
-from proctor.rollout.messages import Start
-from proctor.rollout.worker.faults import BREAKS, explain
-from proctor.rollout.worker.pulse import ALL_SLOTS, RESETTING, STEPPING
-from proctor.rollout.worker.together import Lineup, Page, Together, check, joined, line_up, step_of
-from proctor.rollout.worker.trial import Job, TaskRuntime
-from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Step
-
-if TYPE_CHECKING:
-    from proctor.rollout.worker.host import Host
+from proctor.config.models import TaskCfg
+from proctor.rollout.blame import BREAKS
+from proctor.rollout.tasks import Task
+from proctor.rollout.worker.limits import ALL_SLOTS, RESETTING, STEPPING, Watch
+from proctor.rollout.worker.worlds import Begun, Given, Reset, Worlds, given_of
+from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns
 
 
-class BatchGroup:
-    """The trials in one batch environment. `jobs` maps slot (= world) to trial."""
+class BatchWorlds(Worlds):
+    """One `BatchEnv` with as many worlds as the worker has slots, made when the first trial begins."""
 
-    def __init__(self, host: Host, task: str, worlds: int):
-        self.host, self.task, self.worlds = host, task, worlds
-        self.env: BatchEnv | None = None
-        self.jobs: dict[int, Job] = {}
-        self._starts: list[Start] = []
-        self._together: Together | None = None
-        """Where the worlds' observations and pages are, if this environment speaks in columns."""
-        self._abreast = False
-        """Whether nobody has an action, and all are asked and stepped as columns next."""
-        self._lineup: Lineup | None = None
+    in_one_call = True
 
-    def add(self, start: Start) -> None:
-        self._starts.append(start)
+    def __init__(self, task: Task, seen: list[Any], watch: Watch, slots: int):
+        self.task, self.seen, self._watch, self._slots = task, seen, watch, slots
+        self._env: BatchEnv | None = None
 
-    @property
-    def can_go(self) -> bool:
-        if self._can_reset:
-            return True
-        return bool(self.jobs) and (self._abreast or all(job.has_action for job in self.jobs.values()))
+    def can_reset(self, running: int) -> bool:
+        return not running or (self._env is not None and self._env.partial_reset)
 
-    @property
-    def _can_reset(self) -> bool:
-        return bool(self._starts) and (not self.jobs or (self.env is not None and self.env.partial_reset))
+    def reset(self, resets: Sequence[Reset]) -> list[Begun]:
+        found, problem, seconds = self._watch.call(RESETTING, ALL_SLOTS, self._start, resets)
+        if problem is not None:
+            self.close()
+        return [Begun(constants, problem, seconds) for constants in found or [{}] * len(resets)]
 
-    def go(self) -> None:
-        if self._can_reset:
-            self._reset()
-        elif self._abreast:
-            self._step_abreast()
+    def _start(self, resets: Sequence[Reset]) -> list[Mapping[str, Any]]:
+        env = self._environment(resets[0].task, any(reset.films for reset in resets))
+        slots = [reset.slot for reset in resets]
+        observations = env.reset(slots, [reset.seed for reset in resets], [reset.index for reset in resets])
+        for slot, observation in zip(slots, observations, strict=True):
+            self.see(slot, observation)
+        return [env.constants(slot) for slot in slots]
+
+    def _environment(self, task: TaskCfg, films: bool) -> BatchEnv:
+        if self._env is None:
+            env = suites.make_env(task, render=films, worlds=self._slots)
+            assert isinstance(env, BatchEnv)
+            self._env = env
+        return self._env
+
+    def step(self, slots: Sequence[int], actions: np.ndarray, unseen: Sequence[bool] | None, until: float) -> Given:
+        env, rows = self._env, len(slots)
+        assert env is not None
+        if isinstance(env, ColumnEnv):
+            worlds = None if rows == env.num_worlds else np.array(slots)
+            found, problem, seconds = self._watch.call(STEPPING, ALL_SLOTS, env.step_columns, worlds, actions)
         else:
-            self._step()
+            given = dict(zip(slots, actions, strict=True))
+            found, problem, seconds = self._watch.call(STEPPING, ALL_SLOTS, env.step, given)
+        spent = np.full(rows, seconds)
+        try:
+            if problem is not None:
+                raise problem
+            if isinstance(found, Columns):
+                return self._from_columns(slots, found, spent)
+            return given_of(self, slots, [found[slot] for slot in slots], {}, spent)
+        except BREAKS as broken:
+            self.close()
+            never = np.zeros(rows, bool)
+            return Given(np.zeros(rows), never, never, never, {}, dict.fromkeys(range(rows), broken), spent)
 
-    def release(self, slot: int) -> None:
-        """A slot's trial is over."""
-        if self.jobs.pop(slot, None) is not None:
-            self._lineup = None
-            if self._together is not None:
-                self._together.forget(slot)
+    def _from_columns(self, slots: Sequence[int], columns: Columns, seconds: np.ndarray) -> Given:
+        rows = len(slots)
+        check_columns(columns, rows)
+        faults: dict[int, BaseException] = {}
+        layout = self.task.layout
+        leaves = None if layout is None else layout.columns(columns.observation, rows)
+        if leaves is None:
+            faults = self._one_by_one(slots, columns.observation)
+        else:
+            where = slice(None) if rows == len(self.seen[0]) else list(slots)
+            for column, leaf in zip(self.seen, leaves, strict=True):
+                column[where] = leaf
+        terminated, truncated, success = (flag.astype(bool) for flag in columns[2:5])
+        reward = columns.reward.astype(np.float64)
+        return Given(reward, terminated, truncated, success, columns.signals, faults, seconds)
+
+    def _one_by_one(self, slots: Sequence[int], observation: Any) -> dict[int, BaseException]:
+        """Take observations apart that are not as their space says; what is wrong with each."""
+        faults: dict[int, BaseException] = {}
+        for row, slot in enumerate(slots):
+            try:
+                one = {key: array[row] for key, array in observation.items()} if isinstance(observation, dict) else None
+                self.see(slot, observation[row] if one is None else one)
+            except BREAKS as problem:
+                faults[row] = problem
+        return faults
+
+    def render(self, slot: int) -> np.ndarray:
+        assert self._env is not None
+        return self._env.render(slot)
+
+    def discard(self, slot: int) -> None:
+        """The other worlds go on: what one trial broke by itself does not end them."""
 
     def close(self) -> None:
-        for job in self.jobs.values():
-            job.abandon()
-        self.jobs.clear()
-        self._together, self._abreast, self._lineup = None, False, None
-        if self.env is not None:
+        if self._env is not None:
             with suppress(*BREAKS):
-                self.env.close()
-            self.env = None
+                self._env.close()
+            self._env = None
 
-    def _reset(self) -> None:
-        starts, self._starts = self._starts, []
-        host, others = self.host, list(self.jobs)
-        host.pulse.begin(RESETTING, ALL_SLOTS)
-        try:
-            env = self._environment(any(s.video for s in starts))
-            runtime = host.runtime_for(self.task, env)
-            observations = env.reset(
-                [s.slot for s in starts], [s.trial.seed for s in starts], [s.trial.index for s in starts]
+
+def check_columns(columns: Columns, rows: int) -> None:
+    """Raise ValueError where a step in columns does not have a row for each world."""
+    flat = {name: getattr(columns, name) for name in ("reward", "terminated", "truncated", "success")}
+    for name, array in {**columns.signals, **flat}.items():
+        if type(array) is not np.ndarray or array.shape[:1] != (rows,) or (name in flat and array.ndim != 1):
+            found = array.shape if type(array) is np.ndarray else type(array).__name__
+            raise ValueError(
+                f"step_columns gave {name} {found}; expected an array with {rows} rows, one for each world"
             )
-            for start, observation in zip(starts, observations, strict=True):
-                job = self.jobs[start.slot] = host.new_job(start, runtime)
-                job.began(observation, env.constants(start.slot))
-                if job.wants_frame():
-                    job.film(env.render(start.slot))
-        except BREAKS as problem:
-            host.pulse.end()
-            self._break({*self.jobs, *(s.slot for s in starts)}, Outcome.ENV_ERROR, problem)
-            return
-        elapsed = host.pulse.end()
-        started = []
-        for start in starts:
-            job = self.jobs[start.slot]
-            late = host.overdue(job, elapsed, host.cfg.limits.reset_s)
-            if late:
-                host.fault(start.slot, Outcome.TIMEOUT, late)
-            else:
-                started.append(start.slot)
-        self._go_on(started, others)
-
-    def _environment(self, render: bool) -> BatchEnv:
-        if self.env is None:
-            env = suites.make_env(self.host.cfg.tasks[self.task], render=render, worlds=self.worlds)
-            assert isinstance(env, BatchEnv)
-            self.env = env
-            self._together = Together(self.worlds) if isinstance(env, ColumnEnv) else None
-        return self.env
-
-    # One by one -----------------------------------------------------------------------------------------------------
-
-    def _go_on(self, slots: list[int], others: list[int]) -> None:
-        """These have just been looked at; the others wait for what they have asked, or stand abreast."""
-        free = self._abreast or not others
-        self._abreast = free and bool(self.jobs) and self._may_be_abreast()
-        if self._abreast:
-            self._take_in(slots)
-            return
-        if free:  # nobody has asked yet
-            self._fall_out(others)
-            slots = list(self.jobs)
-        for slot in slots:
-            if not self.jobs[slot].has_action:
-                self.host.ask(slot, self.jobs[slot])
-
-    def _step(self) -> None:
-        host, env = self.host, self.env
-        assert env is not None
-        actions = {slot: job.next_action() for slot, job in self.jobs.items()}
-        for slot in [s for s, action in actions.items() if action is None]:
-            del actions[slot]
-            host.invalid(slot, self.jobs[slot])
-        if not actions:
-            return
-        host.pulse.begin(STEPPING, ALL_SLOTS)
-        try:
-            steps = env.step(actions)
-            frames = {s: env.render(s) for s in actions if self.jobs[s].video is not None}
-        except BREAKS as problem:
-            host.pulse.end()
-            self._break(set(actions), Outcome.ENV_ERROR, problem)
-            return
-        elapsed = host.pulse.end()
-        for slot in actions:
-            self._after_step(slot, steps[slot], elapsed)
-            job = self.jobs.get(slot)
-            if job is not None and slot in frames and job.wants_frame():
-                job.film(frames[slot])
-        self._go_on([slot for slot in actions if slot in self.jobs], [])
-
-    def _after_step(self, slot: int, step: Step, elapsed: float) -> None:
-        host, job = self.host, self.jobs[slot]
-        if self._together is not None:
-            self._together.hand_over(slot, job)
-        try:
-            job.took_step(step)
-        except BREAKS as problem:
-            host.fault(slot, Outcome.ENV_ERROR, explain(problem))
-            return
-        late = host.overdue(job, elapsed, host.cfg.limits.step_s)
-        if late:
-            host.fault(slot, Outcome.TIMEOUT, late)
-        elif job.end is not None:
-            host.finish(slot, job)
-
-    def _break(self, slots: set[int], outcome: Outcome, problem: BaseException) -> None:
-        for slot in sorted(slots):
-            self.host.fault(slot, outcome, explain(problem))
-        self.close()
-
-    # Abreast --------------------------------------------------------------------------------------------------------
-
-    def _may_be_abreast(self) -> bool:
-        if self._together is None or not all(_plain(job) for job in self.jobs.values()):
-            return False
-        layout = next(iter(self.jobs.values())).runtime.layout
-        return layout is not None and layout.flat
-
-    def _take_in(self, slots: list[int]) -> None:
-        """Trials that have been looked at by themselves go on abreast."""
-        assert self._together is not None
-        if slots:
-            self._together.see(slots, [self.jobs[slot].observation for slot in slots])
-        for slot in slots:
-            self._together.begin(slot, len(self.jobs[slot].builder))
-        self._lineup = None
-
-    def _fall_out(self, slots: list[int]) -> None:
-        """Trials that stood abreast go on by themselves."""
-        for slot in slots:
-            if self._together is not None and slot in self.jobs:
-                self.jobs[slot].observation = self._together.observation(slot)
-
-    def _step_abreast(self) -> None:
-        host, env, together = self.host, self.env, self._together
-        assert isinstance(env, ColumnEnv)
-        assert together is not None
-        lineup = self._lineup = self._lineup or line_up(self.jobs, self.worlds)
-        everyone = isinstance(lineup.rows, slice)
-        answers = host.residents.act_together(
-            lineup, together.leaves if everyone else [leaf[lineup.rows] for leaf in together.leaves]
-        )
-        actions = None if answers is None else joined(lineup, answers)
-        if actions is None:
-            self._step_out(lineup, answers)
-            return
-        host.pulse.begin(STEPPING, ALL_SLOTS)
-        try:
-            columns = env.step_columns(None if everyone else np.array(lineup.slots), actions)
-            check(columns, len(lineup.slots))
-        except BREAKS as problem:
-            host.pulse.end()
-            self._break(set(lineup.slots), Outcome.ENV_ERROR, problem)
-            return
-        self._digest(lineup, actions, columns, host.pulse.end())
-
-    def _step_out(self, lineup: Lineup, answers: list[Chunks] | None) -> None:
-        """Not everyone has one valid action: they go on by themselves, with what they have been answered."""
-        self._abreast = False
-        self._fall_out(lineup.slots)
-        if answers is None:
-            for slot in lineup.slots:
-                self.host.ask(slot, self.jobs[slot])
-            return
-        for part, (actions, valid) in zip(lineup.parts, answers, strict=True):
-            for wish, chunk in zip(part.wishes, actions, strict=True):
-                wish.job.execute(chunk, valid)
-
-    def _digest(self, lineup: Lineup, actions: np.ndarray, columns: Columns, elapsed: float) -> None:
-        together, runtime = self._together, lineup.jobs[0].runtime
-        assert together is not None
-        assert runtime.layout is not None
-        leaves = runtime.layout.columns(columns.observation, len(lineup.slots))
-        together.steps[lineup.rows] += 1
-        if leaves is not None:
-            together.seen(lineup.rows, leaves)
-        if leaves is None or self._out_of_time(lineup, elapsed):
-            eventful = lineup.slots
-        else:
-            eventful = self._eventful(lineup, columns, together.steps[lineup.rows], runtime)
-        for slot in eventful:
-            together.hand_over(slot, self.jobs[slot])
-        reward, success, signals = columns.reward, columns.success, columns.signals
-        together.write(lineup, Page(actions, reward, success, signals, leaves if leaves and runtime.labels else []))
-        for job in lineup.jobs:
-            job.seconds += elapsed
-        for slot in eventful:
-            job, row = self.jobs[slot], lineup.at[slot]
-            together.begin(slot, len(job.builder) + 1)
-            job.seconds -= elapsed
-            job.execute(actions[row : row + 1], valid=True)
-            job.next_action()
-            self._after_step(slot, step_of(columns, row), elapsed)
-        if leaves is None:
-            self._abreast = False
-            self._go_on([slot for slot in eventful if slot in self.jobs], [])
-
-    def _out_of_time(self, lineup: Lineup, elapsed: float) -> bool:
-        limits = self.host.cfg.limits
-        if limits.step_s is not None and elapsed > limits.step_s:
-            return True
-        whole = limits.trial_s
-        return whole is not None and any(job.seconds + elapsed > whole for job in lineup.jobs)
-
-    @staticmethod
-    def _eventful(lineup: Lineup, columns: Columns, steps: np.ndarray, runtime: TaskRuntime) -> list[int]:
-        """The slots whose trial ends with this step, well or badly."""
-        over = columns.terminated | columns.truncated | (steps >= runtime.max_steps) | ~np.isfinite(columns.reward)
-        if runtime.stop_on_success:
-            over = over | columns.success
-        return [lineup.slots[row] for row in np.flatnonzero(over)]
-
-
-def _plain(job: Job) -> bool:
-    """Whether nothing of a trial needs a look of its own at each step."""
-    wish = job.wish
-    return wish is not None and wish.resident.runner.plain and not job.has_action and job.video is None

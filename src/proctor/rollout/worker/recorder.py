@@ -19,7 +19,7 @@ from proctor.record.result import TrialResult
 
 
 @dataclass(frozen=True)
-class Finished:
+class EndedTrial:
     """A trial that has ended, ready to be written."""
 
     trial: Trial
@@ -42,31 +42,31 @@ class Recorder:
     series: bool
     metrics: tuple[str, ...] = ()
 
-    def record(self, finished: Finished) -> TrialResult:
+    def record(self, ended: EndedTrial) -> TrialResult:
         """Write one trial and say what it came to. When this returns, the arrays survive a crash."""
-        episode = finished.episode
+        episode = ended.episode
         npz = None
         if self.series:
-            npz = f"trials/{finished.stem}.npz"
+            npz = f"trials/{ended.stem}.npz"
             write_npz(self.folder / npz, episode.arrays)
         n, dt, whole = episode.n_steps, episode.dt_s, episode.digest()
         return TrialResult(
-            trial=finished.trial,
+            trial=ended.trial,
             outcome=episode.outcome,
-            success=finished.success,
+            success=ended.success,
             steps_total=n,
             steps_to_success=episode.first_success,
             episode_reward=float(episode.arrays["rewards"].sum()) if n else None,
             max_steps=episode.max_steps,
-            clipped_steps=finished.clipped_steps,
-            wall_time_s=finished.wall_time_s,
+            clipped_steps=ended.clipped_steps,
+            wall_time_s=ended.wall_time_s,
             sim_time_s=n * dt if dt == dt else None,
             metrics=metrics.compute(episode, self.metrics),
-            error=finished.error,
+            error=ended.error,
             npz=npz,
             digest=whole,
-            trace=_trace(episode, whole, finished.ends),
-            video=finished.video,
+            trace=_trace(episode, whole, ended.ends),
+            video=ended.video,
             case=episode.case,
         )
 

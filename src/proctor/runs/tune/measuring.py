@@ -14,14 +14,17 @@ from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, TaskCfg, Work
 from proctor.errors import InputError, RunError
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, options_for
-from proctor.policies.protocol import Execute, Fail, Goto, SpaceInfo, Unavailable
-from proctor.rollout.ask.runner import PolicyRunner, Request, TaskEntry
+from proctor.policies.protocol import SpaceInfo
+from proctor.rollout.ask.actions import Chunk
+from proctor.rollout.ask.decide import decide
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.progress import Progress
+from proctor.rollout.tasks import Task
 from proctor.rollout.trying import temporary_engine
 from proctor.spaces import Sampler, action_sampler
 from proctor.suites.protocol import BatchEnv, Env
 
-MAX_HOPS = 64
 ASKS, ROUNDS = 4, 3
 """A forward's cost is the mean of so many in a row, in the quickest of so many rounds: what else the machine does only
 ever adds to it."""
@@ -98,13 +101,11 @@ def runner_of(agent: AgentCfg, spaces: SpaceInfo) -> Iterator[PolicyRunner]:
         policy.close()
 
 
-def forward_cost(
-    runner: PolicyRunner, entry: TaskEntry, space: object, sizes: list[int], budget_s: float
-) -> ForwardCost:
+def forward_cost(runner: PolicyRunner, task: Task, sizes: list[int], budget_s: float) -> ForwardCost:
     """For batches of these sizes, smallest first, until the time is used up (one size is always measured)."""
     cost, began = ForwardCost(), time.perf_counter()
     for rows in sizes:
-        walk = _Walk(runner, entry, space, rows)
+        walk = _Walk(runner, task, rows)
         walk.ask()
         rounds = [walk.timed() for _ in range(ROUNDS)]
         cost.seconds[rows], cost.stages[rows] = min(rounds, key=lambda timed: timed[0])
@@ -117,13 +118,13 @@ def forward_cost(
 class _Walk:
     """Trials in step with each other, on observations drawn from their space."""
 
-    def __init__(self, runner: PolicyRunner, entry: TaskEntry, space: object, rows: int):
+    def __init__(self, runner: PolicyRunner, task: Task, rows: int):
         self.runner = runner
-        self.requests = [Request(None, Trial("tune", entry.name, i, i), entry) for i in range(rows)]
-        observation = _observation(entry, space)
+        trials = [Trial("tune", task.name, i, i) for i in range(rows)]
+        self.requests = [Request(None, trial, task, runner.first_stage) for trial in trials]
+        observation = _observation(task)
         for request in self.requests:
-            request.leaves = observation
-        self.stage = [runner.first_stage] * rows
+            request.show(observation)
         self.spent: dict[str, float] = {}
         self.actions = self.answers = 0
 
@@ -138,47 +139,31 @@ class _Walk:
 
     def ask(self) -> None:
         """Until every trial has actions. Raises InputError where the policy gives none."""
-        waiting = list(range(len(self.requests)))
-        for _ in range(MAX_HOPS):
-            if not waiting:
-                return
-            waiting = self._round(waiting)
-        raise InputError(f"the policy went through {MAX_HOPS} stages without an action")
+        waiting = self.requests
+        while waiting:
+            by_stage: dict[str, list[Request]] = {}
+            for request in waiting:
+                by_stage.setdefault(request.stage, []).append(request)
+            waiting = [late for stage, requests in by_stage.items() for late in self._forward(stage, requests)]
 
-    def _round(self, waiting: list[int]) -> list[int]:
-        """One forward for each stage that trials wait for; those that still have no actions."""
-        left: list[int] = []
-        for stage in dict.fromkeys(self.stage[i] for i in waiting):
-            rows = [i for i in waiting if self.stage[i] == stage]
-            requests = [self.requests[i].ask(0, 0.0) for i in rows]
-            began = time.perf_counter()
-            answers = self.runner.run(stage, requests)
-            self.spent[stage] = self.spent.get(stage, 0.0) + time.perf_counter() - began
-            for i, answer in zip(rows, answers, strict=True):
-                self.requests[i].state = answer.state
-                match answer.decision:
-                    case Execute(actions, then):
-                        self.stage[i] = then
-                        self.actions += len(actions)
-                        self.answers += 1
-                    case Goto(then):
-                        self.stage[i] = then
-                        left.append(i)
-                    case Fail(why) | Unavailable(why):
-                        raise InputError(f"the policy gives no actions: {why.splitlines()[0]}; see proctor check")
-                    case _:
-                        why = (answer.error or "no answer").splitlines()[0]
-                        raise InputError(f"the policy gives no actions: {why}; see proctor check")
-        return left
+    def _forward(self, stage: str, waiting: list[Request]) -> list[Request]:
+        """One forward for the trials that wait for a stage; those that still have no actions."""
+        requests = [request.ask(0, 0.0) for request in waiting]
+        began = time.perf_counter()
+        answers = self.runner.answers(stage, requests)
+        self.spent[stage] = self.spent.get(stage, 0.0) + time.perf_counter() - began
+        acting, chunks, asking, ended = decide(answers)
+        for ending in ended:
+            raise InputError(f"the policy gives no actions: {ending.error.splitlines()[0]}; see proctor check")
+        self.actions += sum(len(chunk.actions if isinstance(chunk, Chunk) else chunk) for chunk in chunks)
+        self.answers += len(acting)
+        return asking
 
 
-def _observation(entry: TaskEntry, space: object) -> object:
-    from gymnasium import Space
-
-    assert isinstance(space, Space)
-    space.seed(0)
-    drawn = space.sample()
-    return drawn if entry.layout is None else entry.layout.split(drawn)
+def _observation(task: Task) -> object:
+    task.observation_space.seed(0)
+    drawn = task.observation_space.sample()
+    return drawn if task.layout is None else task.layout.split(drawn)
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------

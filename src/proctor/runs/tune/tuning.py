@@ -12,7 +12,7 @@ from proctor.config.models import AgentCfg, EvalConfig, WorkersCfg
 from proctor.network.offer import tasks_of
 from proctor.policies import loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
-from proctor.rollout.ask.runner import TaskEntry
+from proctor.rollout.tasks import Task
 from proctor.runs.tune.measuring import (
     CROWD,
     ForwardCost,
@@ -80,7 +80,7 @@ class Tuning:
 
 def tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tuning:
     """Measure and propose; `tell` hears what is being done. Raises InputError where something cannot be loaded."""
-    spaces, entries = tasks_of(cfg, cfg.agents[0])
+    spaces, tasks = tasks_of(cfg, cfg.agents[0])
     each = tuning.seconds / len(cfg.tasks)
     env_s = {}
     for task in cfg.tasks:
@@ -89,7 +89,7 @@ def tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tunin
     forwards = {}
     for agent in cfg.agents:
         tell(f'asking agent "{agent.name}"')
-        forwards[agent.name] = _forwards(agent, spaces, entries, tuning)
+        forwards[agent.name] = _forwards(agent, spaces, tasks, tuning)
     tell("sending observations through workers")
     available = cores()
     costs = _costs(cfg, env_s, forwards, step_seconds(_enough_trials(cfg, CROWD), available, tuning.seconds), available)
@@ -104,12 +104,12 @@ def tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tunin
     return Tuning(env_s, forwards, costs, current, tried)
 
 
-def _forwards(agent: AgentCfg, spaces: SpaceInfo, entries: dict[str, TaskEntry], tuning: TuneCfg) -> ForwardCost:
+def _forwards(agent: AgentCfg, spaces: SpaceInfo, tasks: dict[str, Task], tuning: TuneCfg) -> ForwardCost:
     """On the first task: an agent's forwards differ little from task to task."""
-    name, entry = next(iter(entries.items()))
+    task = next(iter(tasks.values()))
     sizes = [size for size in SIZES if size <= tuning.most_slots]
     with runner_of(agent, spaces) as runner:
-        return forward_cost(runner, entry, spaces.observation[name], sizes, tuning.seconds)
+        return forward_cost(runner, task, sizes, tuning.seconds)
 
 
 def _costs(

@@ -1,4 +1,4 @@
-"""Worlds that go abreast, as columns, are trials like any other: their records are equal to the byte."""
+"""Worlds that are stepped in one call, as columns, hold trials like any other: their records are equal to the byte."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from column_worlds import ColumnOptions, ColumnToys
 from examining import digests, policy, task
 
-import proctor.rollout.worker.batch as batch_module
 from proctor import Outcome, RunDir
-from proctor.record.builder import EpisodeBuilder
+from proctor.rollout.worker.batch import BatchWorlds
 from proctor.testing import BatchEnvConformance
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'column_worlds.py'}:ColumnSuite"
@@ -31,16 +29,16 @@ def everyone(placement: str, names: tuple[str, ...] = ("Linear", "Upward", "Nois
 
 
 @pytest.fixture
-def abreast(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many trials took each step that was made as columns."""
+def stepped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many trials took part in each call."""
     counted: list[int] = []
-    digest = batch_module.BatchGroup._digest
+    step = BatchWorlds.step
 
-    def count(self: Any, lineup: Any, *rest: Any) -> None:
-        counted.append(len(lineup.slots))
-        digest(self, lineup, *rest)
+    def count(self: BatchWorlds, slots: Any, *rest: Any) -> Any:
+        counted.append(len(slots))
+        return step(self, slots, *rest)
 
-    monkeypatch.setattr(batch_module.BatchGroup, "_digest", count)
+    monkeypatch.setattr(BatchWorlds, "step", count)
     return counted
 
 
@@ -52,13 +50,13 @@ class TestColumnToys(BatchEnvConformance):
 @pytest.mark.parametrize("keys", [{"num_parallel": 1}, {"num_parallel": 5}, {"num_parallel": 16, "workers": 2}])
 @pytest.mark.parametrize("names", [("Linear",), ("Linear", "Upward"), ("Linear", "Upward", "Noisy", "Recurrent")])
 def test_as_one_trial_at_a_time(
-    examine: Callable[..., RunDir], abreast: list[int], names: tuple[str, ...], keys: dict[str, Any]
+    examine: Callable[..., RunDir], stepped: list[int], names: tuple[str, ...], keys: dict[str, Any]
 ) -> None:
     alone = digests(examine(agents=everyone("engine", names), tasks=[task()], n_trials=N, num_parallel=1))
     run = examine(agents=everyone("worker", names), tasks=[columns()], n_trials=N, **keys)
     assert digests(run) == alone
     if "workers" not in keys:
-        assert abreast, "some steps were made as columns"
+        assert max(stepped) == min(keys["num_parallel"], N * len(names))
 
 
 @pytest.mark.parametrize(
@@ -71,20 +69,20 @@ def test_as_one_trial_at_a_time(
         {"stop_on_success": True},
     ],
 )
-def test_however_the_policy_is_placed(examine: Callable[..., RunDir], abreast: list[int], options: Any) -> None:
+def test_however_the_policy_is_placed(examine: Callable[..., RunDir], stepped: list[int], options: Any) -> None:
     keys = {"tasks": [columns(**options)], "n_trials": N, "record": {"level": "series", "observations": True}}
     there = examine(agents=everyone("engine"), num_parallel=1, **keys)
-    assert not abreast
+    assert max(stepped) == 1
     here = examine(agents=everyone("worker"), num_parallel=6, **keys)
-    assert abreast
-    assert max(abreast) > 1
+    assert max(stepped) == 6
     assert digests(here) == digests(there)
     assert [r.trace for r in here.results()] == [r.trace for r in there.results()]
 
 
-def test_all_who_can_go_abreast_do(examine: Callable[..., RunDir], abreast: list[int]) -> None:
+def test_every_running_world_takes_part_in_every_call(examine: Callable[..., RunDir], stepped: list[int]) -> None:
     run = examine(agents=everyone("worker", ("Linear", "Upward")), tasks=[columns()], n_trials=N, num_parallel=7)
-    assert sum(abreast) == sum(result.steps_total for result in run.results())
+    assert sum(stepped) == sum(result.steps_total for result in run.results())
+    assert sorted(stepped)[len(stepped) // 2] == 7
 
 
 @pytest.mark.parametrize("trouble", ["raise", "nan", "range", "shape", "reset", "exit"])
@@ -134,36 +132,3 @@ def test_a_trial_out_of_time_leaves_the_others_alone(examine: Callable[..., RunD
     agents = everyone("worker", ("Linear",))
     run = examine(agents=agents, tasks=[columns()], n_trials=4, num_parallel=4, limits={"trial_s": 1e-7, "retries": 0})
     assert {r.outcome for r in run.results()} == {Outcome.TIMEOUT}
-
-
-def test_steps_in_blocks_are_steps() -> None:
-    rng = np.random.default_rng(0)
-    actions, rewards = rng.normal(size=(9, 2)).astype(np.float32), rng.normal(size=9)
-    success, x = rng.random(9) > 0.5, rng.normal(size=(9, 3))
-    one, other = (EpisodeBuilder((2,), np.float32, 0.1, ("state",)) for _ in range(2))
-    for builder in (one, other):
-        builder.observe([x[0]])
-    for i in range(9):
-        one.add(actions[i], float(rewards[i]), bool(success[i]), {"x": x[i]})
-        one.observe([x[i]])
-    for part in (slice(0, 3), slice(3, 4), slice(4, 9)):
-        if part == slice(3, 4):
-            other.add(actions[3], float(rewards[3]), bool(success[3]), {"x": x[3]})
-            other.observe([x[3]])
-        else:
-            other.extend(actions[part], rewards[part], success[part], {"x": x[part]}, [x[part]])
-        assert len(other) == part.stop
-        assert other.ever_succeeded == success[: part.stop].any()
-        assert other.succeeded_last == success[part.stop - 1]
-    found, expected = other.arrays(True, False), one.arrays(True, False)
-    assert found.keys() == expected.keys()
-    for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array, strict=True)
-
-
-def test_a_signal_that_is_missing_from_some_blocks_is_refused() -> None:
-    builder = EpisodeBuilder((1,), np.float32, None)
-    builder.extend(np.zeros((2, 1), np.float32), np.zeros(2), np.zeros(2, bool), {"x": np.zeros(2)})
-    builder.extend(np.zeros((2, 1), np.float32), np.zeros(2), np.zeros(2, bool), {})
-    with pytest.raises(ValueError, match='signal "x" has 2 values for 4 steps'):
-        builder.arrays(False, False)

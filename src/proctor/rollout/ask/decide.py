@@ -1,0 +1,84 @@
+"""What follows from a policy's answers: the one place where a decision is interpreted.
+
+The engine, a worker that holds a policy, a server and `tune` call `decide` and find three kinds of requests: those that
+got actions, those whose policy wants another of its stages first, and those whose trial ends here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from proctor.policies.protocol import Execute, Goto, Idle
+from proctor.record.episode import Outcome
+from proctor.rollout.ask.actions import Chunk
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import Answers
+from proctor.rollout.blame import MAX_HOPS, endless, setback
+
+
+class Ended(NamedTuple):
+    """A trial that its policy ends. An outcome that is not scored ends this attempt only."""
+
+    request: Request
+    outcome: Outcome
+    error: str
+
+
+class Decided(NamedTuple):
+    """`acting` got `chunks`: one array `(requests, horizon, *action)` where every action is valid as it is and chunks
+    are of one length, else a checked chunk for each. `asking` go on with their `request.stage`."""
+
+    acting: list[Request]
+    chunks: np.ndarray | list[Chunk]
+    asking: list[Request]
+    ended: list[Ended]
+
+
+def decide(answers: Answers, check: bool = True) -> Decided:
+    """Sort the answers, check actions against the tasks' action spaces, and bring the requests up to date: state, next
+    stage, and how many stages were asked for without an action. Without `check`, actions are as the policy gave them:
+    whoever asked from elsewhere checks them there."""
+    requests = list(answers.requests)
+    if answers.states is None:
+        for request in requests:
+            request.state = None
+    else:
+        for request, state in zip(requests, answers.states, strict=True):
+            request.state = state
+    if answers.actions is None:
+        return _one_by_one(answers, requests, check)
+    for request in requests:
+        request.hops = 0
+    return Decided(requests, _checked(requests, answers.actions) if check else answers.actions, [], [])
+
+
+def _checked(requests: list[Request], actions: np.ndarray) -> np.ndarray | list[Chunk]:
+    task = requests[0].task
+    if all([request.task is task for request in requests]):
+        valid = task.checker.all_valid(actions)
+        if valid is not None:
+            return valid
+    return [request.task.checker.check(chunk) for request, chunk in zip(requests, actions, strict=True)]
+
+
+def _one_by_one(answers: Answers, requests: list[Request], check: bool) -> Decided:
+    acting: list[Request] = []
+    chunks: list[Chunk] = []
+    decided = Decided(acting, chunks, [], [])
+    for request, (decision, error) in zip(requests, answers.each, strict=True):
+        match decision:
+            case Execute(then=then) | Idle(then=then):
+                actions = decision.actions if isinstance(decision, Execute) else request.task.dummy[None]
+                request.stage, request.hops = then, 0
+                acting.append(request)
+                chunks.append(request.task.checker.check(actions) if check else Chunk(actions, len(actions)))
+            case Goto(stage) if request.hops < MAX_HOPS:
+                request.stage, request.hops = stage, request.hops + 1
+                decided.asking.append(request)
+            case Goto(stage):
+                decided.ended.append(Ended(request, Outcome.POLICY_ERROR, endless(stage)))
+            case _:
+                decided.ended.append(Ended(request, *setback(decision, error)))
+    return decided

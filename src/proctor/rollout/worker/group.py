@@ -1,0 +1,360 @@
+"""The slots of one task in a worker, and the one way in which they are stepped.
+
+A *round* steps several slots, one after the other or in one call (`worlds`), and only then looks at what they gave, all
+together: a simulator drives everything else out of the processor's caches, and what follows a step would take several
+times as long by itself. How far each slot is lies in arrays over slots, so that looking at a round costs little more
+for a thousand slots than for one. Limits, blame, recording and the end of a trial are decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from proctor.record.episode import Outcome
+from proctor.record.tape import Page, Record, Tape
+from proctor.rollout.ask.actions import Chunk
+from proctor.rollout.blame import BREAKS, explain
+from proctor.rollout.messages import Start
+from proctor.rollout.tasks import Task
+from proctor.rollout.worker.limits import STEPPING
+from proctor.rollout.worker.trial import RunningTrial, bytes_of, video_for
+from proctor.rollout.worker.worlds import Given, Reset, Worlds
+
+if TYPE_CHECKING:
+    from proctor.rollout.worker.host import Host
+
+
+class Group:
+    """`running` maps a slot to its trial, `starts` are trials that have not begun."""
+
+    def __init__(self, host: Host, task: Task, worlds: Worlds, slots: int):
+        self.host, self.task, self.worlds = host, task, worlds
+        self.running: dict[int, RunningTrial] = {}
+        self.starts: list[Start] = []
+        self.acting: set[int] = set()
+        """Slots that can be stepped."""
+        keep = host.cfg.record.observations and task.layout is not None
+        self._labels = tuple(leaf.label for leaf in task.layout.leaves) if keep and task.layout else ()
+        self._records: dict[int, Record] = {}
+        self._tape = Tape()
+        self._waits, self._steps, self._cursor, self._length = np.zeros((4, slots), np.int64)
+        """By slot: warm-up steps left, steps recorded, the next action of the chunk, and the chunk's length."""
+        self._seconds = np.zeros(slots)
+        self._chunks = np.zeros((slots, 1, *task.checker.shape), task.checker.dtype)
+        self._waiting: set[int] = set()
+        """Slots in their warm-up."""
+        self._odd: set[int] = set()
+        """Slots whose chunk is not valid throughout, or clipped."""
+        self._filmed: set[int] = set()
+
+    # Trials -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def can_begin(self) -> bool:
+        return bool(self.starts) and self.worlds.can_reset(len(self.running))
+
+    @property
+    def can_go(self) -> bool:
+        """Whether worlds that step in one call have everybody's action."""
+        return self.worlds.in_one_call and 0 < len(self.running) == len(self.acting)
+
+    def begin(self) -> None:
+        """Begin trials that wait: one, or as many as there are where a call resets them all."""
+        count = len(self.starts) if self.worlds.in_one_call else 1
+        starts, self.starts = self.starts[:count], self.starts[count:]
+        cfg, others = self.host.cfg, list(self.running)
+        for start in starts:
+            self._admit(start)
+        trials = [start.trial for start in starts]
+        resets = [Reset(s.slot, cfg.task_of(t), t.seed, t.index, s.video) for s, t in zip(starts, trials, strict=True)]
+        for start, (constants, problem, seconds) in zip(starts, self.worlds.reset(resets), strict=True):
+            slot, trial = start.slot, self.running[start.slot]
+            self._seconds[slot] = seconds
+            try:
+                if problem is not None:
+                    raise problem
+                trial.record.keep(constants)
+                self._began(slot, trial)
+            except BREAKS as broken:
+                self.fault(slot, Outcome.ENV_ERROR, explain(broken))
+                if self.worlds.in_one_call and problem is not None:
+                    for other in [o for o in others if o in self.running]:
+                        self.fault(other, Outcome.ENV_ERROR, explain(broken))
+
+    def _admit(self, start: Start) -> None:
+        cfg, slot = self.host.cfg, start.slot
+        video = video_for(start, cfg.folder, cfg.record.video, self.task.dt_s)
+        trial = self.running[slot] = RunningTrial(start, self.task, self._labels, video)
+        trial.request = self.host.policies.request(trial, self) if start.in_worker else None
+        self._records[slot] = trial.record
+        self._waits[slot] = self.task.cfg.wait_steps
+        self._steps[slot] = self._cursor[slot] = self._length[slot] = 0
+        if self._waits[slot]:
+            self._waiting.add(slot)
+        if video is not None:
+            self._filmed.add(slot)
+
+    def _began(self, slot: int, trial: RunningTrial) -> None:
+        trial.first = self._latest(slot)
+        if slot not in self._waiting:
+            self._first_look(slot, trial)
+        late = self.host.limits.late(self._seconds[slot : slot + 1], self._seconds[slot : slot + 1], self._reset_s)
+        if late:
+            spent = float(self._seconds[slot])
+            self.fault(slot, Outcome.TIMEOUT, self.host.limits.reason(spent, spent, self._reset_s))
+        elif slot in self._waiting:
+            self._act([slot])
+        else:
+            self.host.ask(self, [slot])
+
+    @property
+    def _reset_s(self) -> float:
+        return self.host.limits.reset_s
+
+    def _first_look(self, slot: int, trial: RunningTrial) -> None:
+        """The policy is asked next, for the first time."""
+        if self._labels:
+            trial.record.observe([column[slot] for column in self.worlds.seen])
+        if trial.video is not None:
+            trial.film(self._frame(slot))
+
+    def _latest(self, slot: int) -> bytes:
+        return bytes_of(self.worlds.seen, slot, self.task.layout is not None)
+
+    def execute(self, slots: Sequence[int], chunks: np.ndarray) -> None:
+        """Execute chunks `(slots, horizon, *action)` of actions that are all valid."""
+        horizon = chunks.shape[1]
+        if horizon > self._chunks.shape[1]:
+            grown = np.zeros((len(self._chunks), horizon, *self._chunks.shape[2:]), self._chunks.dtype)
+            grown[:, : self._chunks.shape[1]] = self._chunks
+            self._chunks = grown
+        where = list(slots)
+        self._chunks[where, :horizon] = chunks
+        self._cursor[where], self._length[where] = 0, horizon
+        if self._odd:
+            self._odd.difference_update(where)
+        self._act(where)
+
+    def execute_odd(self, slot: int, chunk: Chunk) -> None:
+        """Execute a chunk of which some actions are clipped, or which is invalid from some action on."""
+        if chunk.valid:
+            self.execute([slot], chunk.actions[None, : chunk.valid])
+        else:
+            self._cursor[slot] = self._length[slot] = 0
+            self._act([slot])
+        self.running[slot].odd = chunk
+        self._odd.add(slot)
+
+    def _act(self, slots: Sequence[int]) -> None:
+        """These can be stepped."""
+        self.acting.update(slots)
+        if not self.worlds.in_one_call:
+            self.host.ready.extend([(self, slot) for slot in slots])
+
+    # Rounds -----------------------------------------------------------------------------------------------------------
+
+    def go(self, slots: list[int], until: float) -> int:
+        """Step these slots, which have an action; how many have been stepped. Worlds that are stepped one by one stop
+        at the time `until`; those left over can be stepped in the next round."""
+        self.acting.difference_update(slots)
+        if self._odd:
+            slots = self._without_invalid(slots)
+            if not slots:
+                return 0
+        at = np.array(slots)
+        actions = self._chunks[at, self._cursor[at]]
+        waiting = [row for row, slot in enumerate(slots) if slot in self._waiting] if self._waiting else []
+        if waiting:
+            actions[waiting] = self.task.dummy
+        unseen = self._unseen(at) if self.task.skips and not self._labels else None
+        given = self.worlds.step(slots, actions, unseen, until)
+        n = len(given.seconds)
+        if n < len(slots):
+            self.acting.update(slots[n:])
+            self.host.ready.extendleft([(self, slot) for slot in reversed(slots[n:])])
+            slots, at, actions, waiting = slots[:n], at[:n], actions[:n], [row for row in waiting if row < n]
+        self.host.spent(given.seconds, self.worlds.in_one_call)
+        self._digest(slots, at, actions, waiting, given)
+        return n
+
+    def _without_invalid(self, slots: list[int]) -> list[int]:
+        """End the trials whose next action is invalid; the other slots."""
+        fine = []
+        for slot in slots:
+            odd = self.running[slot].odd if slot in self._odd and slot not in self._waiting else None
+            if odd is not None and self._cursor[slot] >= odd.valid:
+                self._invalid(slot, odd.reason or "")
+            else:
+                fine.append(slot)
+        return fine
+
+    def _invalid(self, slot: int, reason: str) -> None:
+        """The policy's action cannot be executed; where the observation it saw was broken, the environment is to
+        blame."""
+        leaves = [column[slot] for column in self.worlds.seen] if self.task.layout is not None else []
+        if any(leaf.dtype.kind == "f" and np.isnan(leaf).any() for leaf in leaves):
+            self.fault(slot, Outcome.ENV_ERROR, f"the observation holds NaN; the policy answered: {reason}")
+        else:
+            self.finish(slot, Outcome.INVALID_ACTION, reason)
+
+    def _unseen(self, at: np.ndarray) -> list[bool]:
+        """Whether nobody looks at what the next step of a slot shows: more of the chunk or of the warm-up follows, or
+        the step limit ends the trial."""
+        waits = self._waits[at]
+        more = (self._cursor[at] + 1 < self._length[at]) | (self._steps[at] + 1 >= self.task.max_steps)
+        invalid_next = [self._has_invalid(slot) for slot in at.tolist()] if self._odd else False
+        return np.where(waits > 0, waits > 1, more | invalid_next).tolist()
+
+    def _digest(self, slots: list[int], at: np.ndarray, actions: np.ndarray, waiting: list[int], given: Given) -> None:
+        """Look at what a round gave: faults and limits first, then warm-ups, then the record, then what is next."""
+        self._seconds[at] += given.seconds
+        gone = self._broken(slots, at, waiting, given)
+        for row in waiting:
+            if row not in gone:
+                self._waited(slots[row], row, given, gone)
+        if gone or waiting:
+            rows = [row for row in range(len(slots)) if row not in gone and row not in waiting]
+            if not rows:
+                return
+            slots, at, actions, given = [slots[row] for row in rows], at[rows], actions[rows], given.take(rows)
+        leaves = [column[at] for column in self.worlds.seen] if self._labels else ()
+        own = {"actions": actions, "rewards": given.reward, "success": given.success}
+        self._tape.write(tuple(slots), self._records, Page(own, given.signals, leaves))
+        if self._odd:
+            self._count_clipped(slots)
+        self._go_on(slots, at, given)
+
+    def _broken(self, slots: list[int], at: np.ndarray, waiting: list[int], given: Given) -> set[int]:
+        """End the attempts that broke: what was raised, a reward that is no number, a limit. Their rows."""
+        faults = given.faults
+        if not np.isfinite(given.reward).all():
+            for row in np.flatnonzero(~np.isfinite(given.reward)).tolist():
+                if row not in faults and row not in waiting:
+                    faults[row] = ValueError(f"the environment gave reward {given.reward[row]}")
+        gone = set(faults)
+        for row, problem in faults.items():
+            self.fault(slots[row], Outcome.ENV_ERROR, explain(problem))
+        limits = self.host.limits
+        for row in limits.late(given.seconds, self._seconds[at], limits.step_s):
+            if row not in gone:
+                total = float(self._seconds[slots[row]])
+                reason = limits.reason(float(given.seconds[row]), total, limits.step_s)
+                self.fault(slots[row], Outcome.TIMEOUT, reason)
+                gone.add(row)
+        return gone
+
+    def _waited(self, slot: int, row: int, given: Given, gone: set[int]) -> None:
+        """A warm-up step was made."""
+        try:
+            if given.terminated[row] or given.truncated[row]:
+                raise ValueError("the environment ended the episode during the warm-up steps")
+            self._waits[slot] -= 1
+            if self._waits[slot]:
+                self._act([slot])
+                return
+            self._waiting.discard(slot)
+            self._first_look(slot, self.running[slot])
+            self.host.ask(self, [slot])
+        except BREAKS as problem:
+            gone.add(row)
+            self.fault(slot, Outcome.ENV_ERROR, explain(problem))
+
+    def _count_clipped(self, slots: list[int]) -> None:
+        for slot in self._odd.intersection(slots):
+            trial = self.running[slot]
+            if trial.odd is not None and trial.odd.clipped is not None:
+                trial.clipped_steps += int(trial.odd.clipped[self._cursor[slot]])
+
+    def _go_on(self, slots: list[int], at: np.ndarray, given: Given) -> None:
+        """Every slot of these has made a recorded step: it ends, has more to execute, or asks."""
+        self._steps[at] += 1
+        self._cursor[at] += 1
+        limit = self._steps[at] >= self.task.max_steps
+        over = given.terminated | given.truncated | limit
+        if self.task.cfg.stop_on_success:
+            over = over | given.success
+        broken = self._film(slots) if self._filmed else set()
+        more = self._cursor[at] < self._length[at]
+        if not (broken or self._odd or over.any() or more.any()):
+            self.host.ask(self, slots)
+            return
+        asking, acting = [], []
+        for slot, ended, has_more in zip(slots, over.tolist(), more.tolist(), strict=True):
+            if slot in broken or ended:
+                continue
+            (acting if has_more or self._has_invalid(slot) else asking).append(slot)
+        for row in np.flatnonzero(over).tolist():
+            slot = slots[row]
+            if slot not in broken:
+                terminated = bool(given.terminated[row])
+                self.running[slot].end = terminated, bool(given.truncated[row] or (limit[row] and not terminated))
+                self.finish(slot)
+        self._act(acting)
+        self.host.ask(self, asking)
+
+    def _has_invalid(self, slot: int) -> bool:
+        """Whether an invalid action follows in the slot's chunk."""
+        odd = self.running[slot].odd if slot in self._odd else None
+        return odd is not None and odd.valid < len(odd.actions)
+
+    def _film(self, slots: list[int]) -> set[int]:
+        """Take a frame of the slots that are filmed, now and then; the slots whose rendering broke."""
+        broken = set()
+        every = self.host.cfg.record.video.every
+        for slot in [s for s in slots if s in self._filmed and self._steps[s] % every == 0]:
+            try:
+                self.running[slot].film(self._frame(slot))
+            except BREAKS as problem:
+                self.fault(slot, Outcome.ENV_ERROR, explain(problem))
+                broken.add(slot)
+        return broken
+
+    def _frame(self, slot: int) -> np.ndarray:
+        """The slot's current frame. Raises what rendering raises."""
+        frame, problem, seconds = self.host.watch.call(STEPPING, slot, self.worlds.render, slot)
+        self._seconds[slot] += seconds
+        if problem is not None:
+            raise problem
+        return frame
+
+    # The end ----------------------------------------------------------------------------------------------------------
+
+    def finish(self, slot: int, outcome: Outcome | None = None, error: str | None = None) -> None:
+        """End a trial and have it recorded. `outcome`: where its policy ended it."""
+        trial = self.running[slot]
+        try:
+            ended = trial.finish(outcome, error, self._latest(slot), self.host.cfg.record.video)
+        except BREAKS as problem:
+            self.fault(slot, Outcome.ENV_ERROR, explain(problem))
+            return
+        seconds = float(self._seconds[slot])
+        self.release(slot)
+        self.host.ended(slot, ended, seconds)
+
+    def fault(self, slot: int, outcome: Outcome, error: str) -> None:
+        """An attempt broke: its environment is not used again."""
+        trial = self.running[slot]
+        trial.abandon()
+        self.release(slot)
+        self.worlds.discard(slot)
+        self.host.broke(slot, outcome, error)
+
+    def release(self, slot: int) -> None:
+        """The slot's trial is over."""
+        trial = self.running.pop(slot)
+        trial.request = None
+        del self._records[slot]
+        for some in (self.acting, self._waiting, self._odd, self._filmed):
+            some.discard(slot)
+        self._tape.cut()
+
+    def close(self) -> None:
+        """Drop what runs and let go of every environment."""
+        for slot in list(self.running):
+            self.running[slot].abandon()
+            self.release(slot)
+        self.starts = []
+        self.worlds.close()

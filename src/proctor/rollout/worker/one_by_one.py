@@ -1,0 +1,128 @@
+"""Worlds that are stepped one after the other: an environment for each slot, one that writes rows among them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from proctor import suites
+from proctor.config.models import TaskCfg
+from proctor.record.sheet import HEAD
+from proctor.rollout.blame import BREAKS
+from proctor.rollout.tasks import Task
+from proctor.rollout.worker.limits import RESETTING, STEPPING, Watch
+from proctor.rollout.worker.worlds import Begun, Given, Reset, Worlds, given_of
+from proctor.suites.protocol import Env, SheetEnv, Step
+
+
+class OneByOne(Worlds):
+    """An `Env` for each slot. A slot keeps its environment for the next trial of the same task with the same options,
+    unless the suite's environments carry something over a reset."""
+
+    in_one_call = False
+
+    def __init__(self, task: Task, seen: list[Any], watch: Watch):
+        self.task, self.seen, self._watch = task, seen, watch
+        self._envs: dict[int, Env] = {}
+        self._made: dict[int, tuple[TaskCfg, bool]] = {}
+        self._reusable = suites.suite_for(task.cfg).reusable
+
+    def adopt(self, slot: int, env: Env, task: TaskCfg, renders: bool) -> None:
+        """Use an environment that has been made already."""
+        self._envs[slot], self._made[slot] = env, (task, renders)
+
+    def can_reset(self, running: int) -> bool:
+        return True
+
+    def reset(self, resets: Sequence[Reset]) -> list[Begun]:
+        return [self._begin(reset) for reset in resets]
+
+    def _begin(self, reset: Reset) -> Begun:
+        constants, problem, seconds = self._watch.call(RESETTING, reset.slot, self._start, reset)
+        return Begun(constants or {}, problem, seconds)
+
+    def _start(self, reset: Reset) -> Mapping[str, Any]:
+        env = self._env_for(reset)
+        env.step_limit = self.task.max_steps + self.task.cfg.wait_steps
+        self.see(reset.slot, env.reset(reset.seed, reset.index))
+        return env.constants()
+
+    def _env_for(self, reset: Reset) -> Env:
+        slot, made = reset.slot, self._made.get(reset.slot)
+        fits = made is not None and made[0] == reset.task and (made[1] or not reset.films)
+        if not (fits and self._reusable):
+            self.discard(slot)
+            env = suites.make_env(reset.task, render=reset.films, worlds=1)
+            assert isinstance(env, Env)
+            self.adopt(slot, env, reset.task, reset.films)
+        return self._envs[slot]
+
+    def step(self, slots: Sequence[int], actions: np.ndarray, unseen: Sequence[bool] | None, until: float) -> Given:
+        call, envs = self._watch.call, self._envs
+        steps: list[Step | None] = []
+        faults: dict[int, BaseException] = {}
+        seconds: list[float] = []
+        for row, slot in enumerate(slots):
+            env = envs[slot]
+            function = env.step_unseen if unseen is not None and unseen[row] else env.step
+            step, problem, spent = call(STEPPING, slot, function, actions[row])
+            steps.append(step)
+            seconds.append(spent)
+            if problem is not None:
+                faults[row] = problem
+            if time.monotonic() >= until:
+                break
+        return given_of(self, slots, steps, faults, np.array(seconds), unseen)
+
+    def render(self, slot: int) -> np.ndarray:
+        return self._envs[slot].render()
+
+    def discard(self, slot: int) -> None:
+        env = self._envs.pop(slot, None)
+        self._made.pop(slot, None)
+        if env is not None:
+            with suppress(*BREAKS):
+                env.close()
+
+    def close(self) -> None:
+        for slot in list(self._envs):
+            self.discard(slot)
+
+
+class RowByRow(OneByOne):
+    """A `SheetEnv` for each slot: steps are written to rows of numbers, and a round is looked at as columns."""
+
+    def __init__(self, task: Task, seen: list[Any], watch: Watch):
+        super().__init__(task, seen, watch)
+        assert task.layout is not None
+        self._paths = [leaf.path for leaf in task.layout.leaves]
+
+    def step(self, slots: Sequence[int], actions: np.ndarray, unseen: Sequence[bool] | None, until: float) -> Given:
+        first = self._envs[slots[0]]
+        assert isinstance(first, SheetEnv)
+        sheet, rows = first.sheet, first.sheet.rows(len(slots))
+        faults: dict[int, BaseException] = {}
+        seconds: list[float] = []
+        for row, slot in enumerate(slots):
+            env = self._envs[slot]
+            assert isinstance(env, SheetEnv)
+            _, problem, spent = self._watch.call(STEPPING, slot, env.write, actions[row], rows[row])
+            seconds.append(spent)
+            if problem is not None:
+                faults[row] = problem
+                rows[row] = 0.0
+            if time.monotonic() >= until:
+                break
+        rows = rows[: len(seconds)]
+        fine = [row for row in range(len(rows)) if row not in faults] if faults else slice(None)
+        where = [slots[row] for row in fine] if isinstance(fine, list) else list(slots[: len(rows)])
+        for column, leaf in zip(self.seen, sheet.leaves(rows[fine], self._paths), strict=True):
+            column[where] = leaf
+        head = rows[:, :HEAD]
+        terminated, truncated, success = (head[:, i] != 0.0 for i in range(1, HEAD))
+        signals = {name: cells.column(rows) for name, cells in sheet.signals.items()}
+        return Given(head[:, 0].copy(), terminated, truncated, success, signals, faults, np.array(seconds))

@@ -1,0 +1,161 @@
+"""Policies that live in a worker, next to the environments (`placement: worker`).
+
+A policy that answers sooner than a message gets to the engine and back (a script, a table, a few small matrices) is
+asked here, for every trial of the worker that waits. Rows, padding and generators are those of the engine's forwards,
+so a record does not tell where its policy was asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from proctor import suites
+from proctor.config.models import AgentCfg
+from proctor.policies import load_policy, options_for
+from proctor.record.episode import Outcome
+from proctor.rollout.ask.decide import decide
+from proctor.rollout.ask.lanes import LaneStats
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import PolicyRunner
+from proctor.rollout.blame import BREAKS, explain, too_long
+from proctor.rollout.messages import Asked, Refused
+from proctor.rollout.tasks import spaces_of
+from proctor.rollout.worker.limits import ACTING, ALL_SLOTS, LOADING
+
+if TYPE_CHECKING:
+    from proctor.rollout.worker.group import Group
+    from proctor.rollout.worker.host import Host
+    from proctor.rollout.worker.trial import RunningTrial
+
+TELL_S = 0.1
+"""How often the engine hears how far trials have come."""
+
+
+@dataclass
+class Tally:
+    """What one stage has done since the engine last heard of it."""
+
+    stats: LaneStats = field(default_factory=LaneStats)
+    steps: int = 0
+
+
+class LocalPolicy:
+    """One agent's policy. `own`: it was loaded here, and is closed here."""
+
+    def __init__(self, runner: PolicyRunner, own: bool):
+        self.runner, self.own = runner, own
+        self.max_batch = {stage.name: stage.max_batch for stage in runner.stages}
+        self.tallies = {stage.name: Tally() for stage in runner.stages}
+
+
+class LocalPolicies:
+    """The policies of a worker, by agent. `waiting` are the requests of trials that need one of them."""
+
+    def __init__(self, host: Host):
+        self._host = host
+        self._by_agent: dict[str, LocalPolicy] = {}
+        self.waiting: list[Request] = []
+        self._told_at = 0.0
+
+    def lend(self, agent: str, runner: PolicyRunner) -> None:
+        """Take in a policy that is loaded already, and somebody else's to close."""
+        self._by_agent[agent] = LocalPolicy(runner, own=False)
+
+    def load(self, agent: AgentCfg) -> None:
+        """Load an agent that the engine has loaded before, so that it is known to be sound."""
+        host = self._host
+        briefings = {name: cache(partial(suites.briefing, task)) for name, task in host.cfg.tasks.items()}
+        spaces = spaces_of(host.tasks, briefings)
+        policy, problem, _ = host.watch.call(LOADING, ALL_SLOTS, load_policy, agent, spaces)
+        if problem is not None:
+            host.emit(Refused(agent.name, explain(problem)))
+        else:
+            self._by_agent[agent.name] = LocalPolicy(PolicyRunner.of(policy, options_for(agent)), own=True)
+
+    def close(self) -> None:
+        """Let go of every policy. No trial may be running that needs one."""
+        for local in self._by_agent.values():
+            if local.own:
+                with suppress(*BREAKS):
+                    local.runner.policy.close()
+        self._by_agent, self.waiting = {}, []
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    def request(self, trial: RunningTrial, group: Group) -> Request:
+        """What a trial that begins asks; its owner is the trial's group and slot."""
+        start, local = trial.start, self._by_agent[trial.start.trial.agent]
+        request = Request((group, start.slot), start.trial, group.task, local.runner.first_stage)
+        request.see(group.worlds.seen, start.slot)
+        return request
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        """These need an action, now that their environments have been stepped."""
+        now = time.monotonic()
+        self.waiting.extend([request.ask(0, now) for request in requests])
+
+    def answer(self) -> None:
+        """Ask the policies for all that wait, those of one agent and stage together."""
+        waiting, self.waiting = self.waiting, []
+        alike: dict[tuple[str, str, str], list[Request]] = {}
+        for request in waiting:
+            alike.setdefault((request.trial.agent, request.stage, request.task.key), []).append(request)
+        for (agent, stage, _), requests in alike.items():
+            local = self._by_agent[agent]
+            size = local.max_batch[stage] or len(requests)
+            for i in range(0, len(requests), size):
+                self._forward(local, stage, requests[i : i + size])
+        if time.monotonic() - self._told_at > TELL_S:
+            self.tell()
+
+    def tell(self) -> None:
+        """Let the engine know what has been asked."""
+        self._told_at = time.monotonic()
+        for agent, local in self._by_agent.items():
+            for stage, tally in local.tallies.items():
+                if tally.stats.forwards or tally.steps:
+                    self._host.emit(Asked(agent, stage, tally.stats, tally.steps))
+                    local.tallies[stage] = Tally()
+
+    def _forward(self, local: LocalPolicy, stage: str, requests: list[Request]) -> None:
+        host, began = self._host, time.monotonic()
+        host.watch.begin(ACTING, requests[0].owner[1] if len(requests) == 1 else ALL_SLOTS)
+        answers = local.runner.answers(stage, requests)
+        seconds = host.watch.end()
+        tally = local.tallies[stage]
+        tally.stats.count(requests, began, seconds)
+        if seconds > host.limits.act_s:
+            self._too_slow(local, stage, requests)
+            return
+        acting, chunks, asking, ended = decide(answers)
+        for group, rows in _by_group(acting):
+            tally.steps += host.take(group, [acting[row].owner[1] for row in rows], chunks, rows)
+        self.ask(asking)
+        for request, outcome, error in ended:
+            host.end(request.owner[1], outcome, error)
+
+    def _too_slow(self, local: LocalPolicy, stage: str, requests: list[Request]) -> None:
+        """A forward took longer than the limit: its trials are asked again one by one, the slow one fails."""
+        if len(requests) == 1:
+            reason = too_long(stage, self._host.limits.act_s)
+            self._host.end(requests[0].owner[1], Outcome.POLICY_ERROR, reason)
+            return
+        for request in requests:
+            request.stream.rewind()
+        for request in requests:
+            self._forward(local, stage, [request])
+
+
+def _by_group(requests: Sequence[Request]) -> list[tuple[Group, list[int]]]:
+    """Which rows of the requests belong to each group."""
+    if requests and all([request.owner[0] is requests[0].owner[0] for request in requests]):
+        return [(requests[0].owner[0], list(range(len(requests))))]
+    found: dict[Group, list[int]] = {}
+    for row, request in enumerate(requests):
+        found.setdefault(request.owner[0], []).append(row)
+    return list(found.items())

@@ -1,0 +1,151 @@
+"""Worlds: what a worker steps. Some slots in one call, each giving a step or what it raised.
+
+Three adapters make every kind of environment look alike: `one_by_one` (an `Env` for each slot), `rows` (a `SheetEnv`
+for each slot, which writes a step as one row of numbers) and `batch` (one `BatchEnv` or `ColumnEnv` for all slots). An
+adapter knows nothing of trials, policies, limits or records; what it gives is columns with a row per slot.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from proctor.config.models import TaskCfg
+from proctor.record.tape import MISSING, Column
+from proctor.rollout.blame import BREAKS
+from proctor.rollout.tasks import Task
+from proctor.suites.protocol import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """A trial that is to begin in a slot. `task` has what its agent brings along; `films`: frames will be asked for."""
+
+    slot: int
+    task: TaskCfg
+    seed: int
+    index: int
+    films: bool
+
+
+class Begun(NamedTuple):
+    """What came of it: what the environment says once per trial, or what it raised."""
+
+    constants: Mapping[str, Any]
+    problem: BaseException | None
+    seconds: float
+
+
+class Given(NamedTuple):
+    """What a step of some slots gave, a row for each. `faults` has what was raised instead, by row; the other fields of
+    such a row mean nothing. There may be fewer rows than slots, where time ran out; the first slots have been stepped
+    then. Observations are in the `seen` columns of the worlds."""
+
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    success: np.ndarray
+    signals: Mapping[str, Column]
+    faults: dict[int, BaseException]
+    seconds: np.ndarray
+
+    def take(self, rows: list[int]) -> Given:
+        """These rows alone; they have no faults."""
+        signals = {
+            name: column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
+            for name, column in self.signals.items()
+        }
+        reward, terminated, truncated, success = (column[rows] for column in self[:4])
+        return Given(reward, terminated, truncated, success, signals, {}, self.seconds[rows])
+
+
+class Worlds(abc.ABC):
+    """The environments of one task in a worker. `seen` holds the latest observation of every slot: an array
+    `(slots, *shape)` per leaf, or a list of objects for a task without a layout."""
+
+    task: Task
+    seen: list[Any]
+    in_one_call: bool
+    """Whether a step takes every running slot at once."""
+
+    @abc.abstractmethod
+    def can_reset(self, running: int) -> bool:
+        """Whether trials can begin while so many are running."""
+
+    @abc.abstractmethod
+    def reset(self, resets: Sequence[Reset]) -> list[Begun]:
+        """Begin these trials; their first observations are in `seen` then."""
+
+    @abc.abstractmethod
+    def step(self, slots: Sequence[int], actions: np.ndarray, unseen: Sequence[bool] | None, until: float) -> Given:
+        """Step these slots with a row of `actions` each. `unseen`: nobody looks at these slots' observations. Worlds
+        that are stepped one by one stop at the time `until` (monotonic), but step at least one."""
+
+    @abc.abstractmethod
+    def render(self, slot: int) -> np.ndarray:
+        """The current frame of a slot, uint8 (height, width, 3)."""
+
+    @abc.abstractmethod
+    def discard(self, slot: int) -> None:
+        """An attempt broke in this slot, or it goes to another task: its environment is not used again."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of every environment."""
+
+    def see(self, slot: int, observation: Any) -> None:
+        """Write one slot's observation to its row of `seen`. Raises ValueError where it does not have the shape that
+        its space says."""
+        if self.task.layout is None:
+            self.seen[slot] = observation
+            return
+        for column, leaf in zip(self.seen, self.task.layout.split(observation), strict=True):
+            column[slot] = leaf
+
+
+_NOTHING, _KINDS = (0.0, False, False, False), (np.float64, bool, bool, bool)
+
+
+def given_of(
+    worlds: Worlds,
+    slots: Sequence[int],
+    steps: Sequence[Step | None],
+    faults: dict[int, BaseException],
+    seconds: np.ndarray,
+    unseen: Sequence[bool] | None = None,
+) -> Given:
+    """What the steps of slots came to, as columns; their observations are written to `seen`. A step that is None has
+    its fault already. A value of the wrong kind is a fault of its slot."""
+    flags: list[tuple[float, bool, bool, bool]] = []
+    signals: list[Mapping[str, Any]] = []
+    for row, step in enumerate(steps):
+        flag, said = _NOTHING, {}
+        if step is not None:
+            try:
+                observation, reward, terminated, truncated, success, said = step
+                if unseen is None or not unseen[row]:
+                    worlds.see(slots[row], observation)
+                flag = (float(reward), bool(terminated), bool(truncated), bool(success))
+            except BREAKS as problem:
+                faults[row], said = problem, {}
+        flags.append(flag)
+        signals.append(said)
+    columns = [np.array(column, kind) for column, kind in zip(zip(*flags, strict=True), _KINDS, strict=True)]
+    reward, terminated, truncated, success = columns
+    return Given(reward, terminated, truncated, success, columns_of(signals), faults, seconds)
+
+
+def columns_of(signals: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+    """Signals by name, with a value of each slot; `MISSING` where a slot's environment did not give one."""
+    if not any(signals):
+        return {}
+    names = tuple(signals[0])
+    if all([tuple(one) == names for one in signals]):
+        values = zip(*[one.values() for one in signals], strict=True)
+        return {name: list(column) for name, column in zip(names, values, strict=True)}
+    every = dict.fromkeys(name for one in signals for name in one)
+    return {name: [one.get(name, MISSING) for one in signals] for name in every}

@@ -1,0 +1,107 @@
+"""The law that covers the engine: the same trials give the same arrays, to the byte, dtype included, in every kind of
+environment, on every kind of worker, wherever the policy is asked, whether it has a memory, filmed or not, alone or in
+company."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from examining import by_key
+
+from proctor import RunDir
+
+SUPPORT = Path(__file__).parents[1] / "support"
+SUITE = f"{SUPPORT / 'many_worlds.py'}:ManyWorlds"
+KINDS = ("env", "rows", "batch", "columns", "vector")
+N = 5
+POLICIES = """
+import numpy as np
+from proctor import Actions, Policy
+
+WEIGHTS = np.random.default_rng(1).normal(size=(4, 2)).astype(np.float32)
+
+class Plain(Policy):
+    def act(self, batch):
+        return np.tanh(batch.observation["state"] @ WEIGHTS + 0.1 * batch.normal((2,), np.float32))
+
+class Stateful(Policy):
+    def reset(self, trials):
+        return np.zeros((len(trials), 2), np.float32)
+
+    def act(self, batch):
+        h = 0.5 * batch.state + batch.observation["state"] @ WEIGHTS
+        chunk = np.tanh(h)[:, None] * np.array([1.0, -0.5], np.float32)[:, None]
+        return Actions(chunk, h)
+"""
+
+
+@pytest.fixture(scope="module")
+def policies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("policies") / "policies.py"
+    file.write_text(POLICIES)
+    return file
+
+
+def run(examine: Callable[..., RunDir], policies: Path, kind: str, placement: str, **keys: Any) -> RunDir:
+    names = ("Plain", "Stateful")
+    agents = [{"name": n, "policy": f"{policies}:{n}", "options": {"placement": placement}} for n in names]
+    filmed = keys.pop("filmed", False)
+    video = {"trials": "first", "first": 2, "every": 3}
+    record = {"level": "video" if filmed else "series", "observations": True, **({"video": video} if filmed else {})}
+    task = {"suite": SUITE, "name": "world", "wait_steps": 1, "options": {"kind": kind}}
+    return examine(agents=agents, tasks=[task], n_trials=N, record=record, **keys)
+
+
+def contents(found: RunDir) -> dict[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
+    """Every array of every trial: dtype, shape and bytes."""
+    return {
+        key: {
+            name: (a.dtype.str, a.shape, np.ascontiguousarray(a).tobytes())
+            for name, a in found.episode(result).arrays.items()
+        }
+        for key, result in by_key(found).items()
+    }
+
+
+@pytest.fixture(scope="module")
+def expected(policies: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """One environment, one slot, in this process, asked by the engine, not filmed."""
+    from examining import examination
+
+    from proctor import config_from_dict, run_evaluation
+
+    def examine(**keys: Any) -> RunDir:
+        return run_evaluation(config_from_dict(examination(tmp_path_factory.mktemp("expected"), **keys)))
+
+    found = contents(run(examine, policies, "env", "engine", num_parallel=1, workers="inline"))
+    assert len(found) == 2 * N
+    kinds = {name: dtype for name, (dtype, _, _) in next(iter(found.values())).items()}
+    assert (kinds["energy"], kinds["force"], kinds["count"]) == ("<f4", "<f8", "<i8")
+    return found
+
+
+@pytest.mark.parametrize("slots", [1, 5])
+@pytest.mark.parametrize("filmed", [False, True], ids=["unfilmed", "filmed"])
+@pytest.mark.parametrize("placement", ["engine", "worker"])
+@pytest.mark.parametrize(
+    "workers", ["inline", pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_are_equal_to_the_byte(
+    examine: Callable[..., RunDir],
+    policies: Path,
+    expected: Any,
+    kind: str,
+    workers: Any,
+    placement: str,
+    filmed: bool,
+    slots: int,
+) -> None:
+    found = run(examine, policies, kind, placement, workers=workers, num_parallel=slots, filmed=filmed)
+    assert contents(found) == expected
+    films = {result.trial.index for result in found.results() if result.video is not None}
+    assert films == ({0, 1} if filmed else set())
