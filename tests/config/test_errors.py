@@ -71,7 +71,8 @@ limits: []
         '  bad.yml:13: tasks[1].options.signals: the signal name "rewards" is taken by the record; choose another',
         '  bad.yml:14: n_trials: found "ten"; expected an integer',
         "  bad.yml:15: base_seed: found inf; expected a finite number",
-        '  bad.yml:16: workers.kind: found "proces"; expected one of inline, process; did you mean "process"?',
+        '  bad.yml:16: workers.kind: unknown worker backend "proces"; expected one of inline, process, or an import '
+        'string such as my_parts.py:MyPart; did you mean "process"?',
         '  bad.yml:17: record.level: found "serie"; expected one of summary, series, video; did you mean "series"?',
         "  bad.yml:17: record.video.first: found 0; expected at least 1",
         '  bad.yml:18: scoring.mode: unknown scoring "defualt_v1"; expected one of default_v1, ranking_v1, return, '

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from proctor.config.agents import resolve_agents
 from proctor.config.brought import brought_by_agents, check_brought
 from proctor.config.forms import translated
-from proctor.config.loggers import resolve_loggers
+from proctor.config.kinds import resolve_kind
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
 from proctor.config.paths import Context, resolve_options
@@ -32,8 +32,11 @@ from proctor.config.stopping import resolve_stop
 from proctor.config.tasks import resolve_tasks
 from proctor.config.validate import validate
 from proctor.config.yaml_source import parse
+from proctor.registry import BACKENDS, LOGGERS
 
 _AGENT_STANDIN = {"name": "agent", "policy": "random"}
+_COMMON_WORKERS = (None, {"kind": "process"}, {"kind": "inline"})
+"""Backends that need not be imported to know that this is right."""
 _TASK_STANDIN = {"name": "task", "suite": "gymnasium"}
 
 
@@ -123,7 +126,9 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     resolved = {**data}
     known: list[TaskCfg] = []
     if isinstance(data.get("loggers"), list):
-        resolved["loggers"] = resolve_loggers(data["loggers"], context)
+        resolved["loggers"] = [resolve_kind(x, ("loggers", i), LOGGERS, context) for i, x in enumerate(data["loggers"])]
+    if data.get("workers") not in _COMMON_WORKERS:
+        resolved["workers"] = resolve_kind(data["workers"], ("workers",), BACKENDS, context)
     if isinstance(tasks, list) and tasks:
         known = resolve_tasks(tasks, replace(context, run_keys=frozenset(data)))
         resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]

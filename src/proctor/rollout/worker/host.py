@@ -100,6 +100,8 @@ class Host:
         match command:
             case Run(slots, chunks):
                 self.run(slots, chunks)
+            case Start(slot, trial, in_worker=True) if not self.policies.knows(trial.agent):
+                pass  # it could not be loaded, which ends the run
             case Start(slot, trial):
                 group = self._give(slot, self._groups[trial.task])
                 group.starts.append(command)

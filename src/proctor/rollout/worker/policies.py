@@ -77,6 +77,10 @@ class LocalPolicies:
         else:
             self._by_agent[agent.name] = LocalPolicy(PolicyRunner.of(policy, options_for(agent)), own=True)
 
+    def knows(self, agent: str) -> bool:
+        """Whether this agent's policy is here."""
+        return agent in self._by_agent
+
     def close(self) -> None:
         """Let go of every policy. No trial may be running that needs one."""
         for local in self._by_agent.values():
