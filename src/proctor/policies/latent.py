@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,12 +26,17 @@ ROWS_AT_ONCE = 65_536
 """More frames than these are computed in several calls, to bound memory."""
 
 
-class LatentModel(Protocol):
-    """The model as its author wrote it; arrays or tensors as it likes."""
+@runtime_checkable
+class MapsStates(Protocol):
+    """A model that makes latents of states."""
 
     def backward_map(self, obs: Any) -> Any: ...
 
     def project_z(self, z: Any) -> Any: ...
+
+
+class LatentModel(MapsStates, Protocol):
+    """The model as its author wrote it; arrays or tensors as it likes."""
 
     def act(self, obs: Any, z: Any, mean: bool = True) -> Any: ...
 

@@ -19,7 +19,7 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.policies.arrays import is_module, no_gradients, to_host
-from proctor.policies.latent import ContextTable, LatentModel, context_table
+from proctor.policies.latent import ContextTable, LatentModel, MapsStates, context_table
 from proctor.policies.protocol import Actions, Batch, Policy
 from proctor.policies.tree import tree_map
 from proctor.training.lent import MotionSource
@@ -33,13 +33,6 @@ class _HoldsModel(Protocol):
     _model: Any
 
 
-@runtime_checkable
-class _Latent(Protocol):
-    def backward_map(self, obs: Any) -> Any: ...
-
-    def project_z(self, z: Any) -> Any: ...
-
-
 def extract_model(agent_or_model: Any) -> Any:
     """The model: what the agent holds as `._model`, or the thing itself."""
     return agent_or_model._model if isinstance(agent_or_model, _HoldsModel) else agent_or_model
@@ -51,7 +44,7 @@ def driver_for(agent_or_model: Any, source: MotionSource, worlds: int, window: i
     model = extract_model(agent_or_model)
     if isinstance(model, Policy):
         return PolicyDriver(model, worlds)
-    if isinstance(model, _Latent):
+    if isinstance(model, MapsStates):
         return LatentDriver(agent_or_model, source, window)
     raise InputError(
         f"cannot evaluate a {type(model).__name__}: expected a model with backward_map, project_z and act, an agent "

@@ -12,7 +12,9 @@ import numpy as np
 from proctor.suites.tracking.metrics import Track
 from proctor.suites.tracking.rendering import SimulatorOrder, TrackingRenderer, qpos_from
 from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.suite import robot_of
 from proctor.training.lent import MotionSource
+from proctor.training.library_source import LibrarySource
 from proctor.training.options import TrackingEvaluationCfg
 from proctor.training.results import Measured
 from proctor.training.videos import render_tracking_video
@@ -20,8 +22,9 @@ from proctor.training.videos import render_tracking_video
 
 def film(cfg: TrackingEvaluationCfg, measured: Sequence[Measured], source: MotionSource, timestep: int) -> list[Path]:
     """One video for each of the motions with the largest `emd` (what could not be measured first), of its first
-    episode: `<videos_dir>/<prefix>_<timestep>_<motion>.mp4`. The paths that were written."""
-    robot = robot_of(source, cfg)
+    episode: `<videos_dir>/<prefix>_<timestep>_<motion>.mp4`. The robot is the motions' own, or for motions of another
+    simulator the one that the options name. The paths that were written."""
+    robot = source.robot if isinstance(source, LibrarySource) else robot_of(cfg)
     first = {one.motion: one for one in reversed(measured)}
     worst = sorted(first.values(), key=_badness, reverse=True)[: cfg.max_videos]
     written = []
@@ -38,17 +41,6 @@ def video_path(cfg: TrackingEvaluationCfg, motion: str, timestep: int) -> Path:
     """Where the video of a motion goes; what a file name cannot have becomes `_`."""
     plain = re.sub(r"[^\w.@-]+", "_", motion)
     return Path(cfg.videos_dir) / f"{cfg.video_name_prefix}_{timestep}_{plain}.mp4"
-
-
-def robot_of(source: MotionSource, cfg: TrackingEvaluationCfg) -> Robot:
-    """The robot to draw: the motions' own, or for motions of another simulator the one that the options name."""
-    from proctor.suites.tracking.robot import load_robot
-    from proctor.training.library_source import LibrarySource
-
-    if isinstance(source, LibrarySource):
-        return source.robot
-    described = {} if cfg.description_file is None else {"description": cfg.description_file}
-    return load_robot(cfg.robot, **described, **cfg.robot_options)
 
 
 def _badness(one: Measured) -> float:

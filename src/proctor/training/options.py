@@ -16,15 +16,31 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str | dict) else value
 
 
-class TrackingEvaluationCfg(TrackingOptions):
-    """An evaluation inside a training loop. The keys of a tracking task (`robot`, `motions`, `observations`,
-    `randomise`, ...) describe its own environment; where the caller lends one, that one has its own observations and
-    randomisation, and they are not looked at."""
+class EvaluationCfg(TrackingOptions):
+    """What every evaluation inside a training loop has beside the keys of a tracking task."""
 
-    name_in_logs: str = Field(default="tracking", min_length=1, pattern=r"^[^/#]+$")
+    name_in_logs: str = Field(min_length=1, pattern=r"^[^/#]+$")
     """Log keys are `eval/<name_in_logs>/<metric>`."""
     motions: Annotated[list[str | dict[str, Any]], BeforeValidator(_as_list)] = Field(default_factory=list)
-    """Files, folders, patterns, `procedural:all`. Empty: the motions of the lent environment."""
+    """Files, folders, patterns, `procedural:all`."""
+    seed: int = Field(default=0, ge=0)
+    """With the time step it decides what is drawn."""
+    generate_videos: bool = False
+    videos_dir: str = "videos"
+    video_name_prefix: str = "unknown_agent"
+
+    @classmethod
+    def requires_replay_buffer(cls) -> bool:
+        """Whether `run` is to be given one."""
+        return False
+
+
+class TrackingEvaluationCfg(EvaluationCfg):
+    """The keys of a tracking task (`robot`, `motions`, `observations`, `randomise`, ...) describe the evaluation's own
+    environment; where the caller lends one, that one has its own observations and randomisation, and they are not
+    looked at. Without `motions`, those of the lent environment are run."""
+
+    name_in_logs: str = Field(default="tracking", min_length=1, pattern=r"^[^/#]+$")
     observations: tuple[Group, ...] = Field(default=DEFAULT_GROUPS, min_length=1)
     num_envs: int = Field(default=1024, ge=1)
     """Worlds of the evaluation's own environment, at most; no more are made than there are episodes."""
@@ -35,13 +51,8 @@ class TrackingEvaluationCfg(TrackingOptions):
     """Look-ahead smoothing of contexts: the mean of z over so many frames."""
     targets: dict[str, float] = Field(default_factory=dict)
     """Metric -> the value that the mean over motions has to reach (`emd: 0.75`): gives `passed`."""
-    seed: int = Field(default=0, ge=0)
-    """With the time step it decides which world runs which motion, and what own worlds draw."""
     max_workers: int | None = Field(default=None, ge=1)
     """Threads that compute metrics; null: one per core. It changes no result."""
-    generate_videos: bool = False
-    videos_dir: str = "videos"
-    video_name_prefix: str = "unknown_agent"
     max_videos: int | None = Field(default=8, ge=1)
     """The worst motions by `emd` get a video, at most this many; null: all."""
 
@@ -54,7 +65,3 @@ class TrackingEvaluationCfg(TrackingOptions):
             if value != value:
                 raise ValueError(f"the target of {name} is NaN; expected a number")
         return targets
-
-    @classmethod
-    def requires_replay_buffer(cls) -> bool:
-        return False

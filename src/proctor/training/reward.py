@@ -22,25 +22,27 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from proctor.errors import InputError
 from proctor.policies.arrays import beside, no_gradients
+from proctor.policies.latent import MapsStates
 from proctor.runs.loggers.base import Logger
 from proctor.suites.tracking.metrics import summarize
-from proctor.suites.tracking.options import TrackingOptions
+from proctor.suites.tracking.suite import load_task, robot_of
 from proctor.suites.tracking.tasks import DEFAULT_TASKS, Limbs, PostureReader, TaskReward, parse_task, task_rewards
 from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import Putter, extract_model
 from proctor.training.keeping import undisturbed
-from proctor.training.reward_inference import Infers, Method, Samples, draw_samples, infer_latents, sample_weights
+from proctor.training.options import EvaluationCfg
+from proctor.training.reward_inference import Method, Samples, draw_samples, infer_latents, sample_weights
 from proctor.training.reward_rollout import Episode, EpisodeCfg, Played, RewardWorlds, standing_library
 
 TRACKING_ONLY = ("n_episodes_per_motion", "success", "terminate", "velocity_multiplier", "legacy")
 
 
-class RewardEvaluationCfg(TrackingOptions):
+class RewardEvaluationCfg(EvaluationCfg):
     """The keys of a tracking task that say how the environment is made (`robot`, `observations`, `action`,
-    `randomise`, ...), and these. Those that are about following a motion are refused."""
+    `randomise`, ...), and these. Those that are about following a motion are refused. Episodes start at the first frame
+    of one of `motions`; none: standing in the default pose. A video shows the first episode of every task."""
 
     name_in_logs: str = Field(default="reward", min_length=1, pattern=r"^[^/#]+$")
-    """Log keys are `eval/<name_in_logs>/<metric>`."""
     tasks: Annotated[tuple[str, ...], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)] = Field(
         default=DEFAULT_TASKS, min_length=1
     )
@@ -53,10 +55,6 @@ class RewardEvaluationCfg(TrackingOptions):
     """Transitions of the replay buffer from which z is inferred."""
     inference: Method = "reward_wr"
     max_episode_length_s: float | None = Field(default=10.0, gt=0, allow_inf_nan=False)
-    motions: Annotated[list[Any], BeforeValidator(lambda v: [v] if isinstance(v, str | dict) else v)] = Field(
-        default_factory=list
-    )
-    """Episodes start at the first frame of one of these; none: standing in the default pose."""
     start_noise_rad: float = Field(default=0.05, ge=0, le=1)
     """Uniform noise on each joint at the start: without any, all episodes of a deterministic agent are one."""
     num_envs: int = Field(default=256, ge=1)
@@ -64,12 +62,6 @@ class RewardEvaluationCfg(TrackingOptions):
     batches of another size."""
     max_workers: int | None = Field(default=None, ge=1)
     """Threads of the simulation; null: one per core. It changes no result."""
-    seed: int = Field(default=0, ge=0)
-    """Of the starts of episodes, and with the time step of the samples."""
-    generate_videos: bool = False
-    """The first episode of every task."""
-    videos_dir: str = "videos"
-    video_name_prefix: str = "unknown_agent"
 
     @field_validator("tasks")
     @classmethod
@@ -192,13 +184,8 @@ class RewardEvaluation:
     def _load(self) -> Any:
         """Robot and library."""
         if self.cfg.motions:
-            from proctor.suites.tracking.suite import load_task
-
             return load_task(self.cfg)
-        from proctor.suites.tracking.robot import load_robot
-
-        described = {} if self.cfg.description_file is None else {"description": self.cfg.description_file}
-        robot = load_robot(self.cfg.robot, **described, **self.cfg.robot_options)
+        robot = robot_of(self.cfg)
         return robot, standing_library(robot, 1.0 / self.cfg.control_hz)
 
     def _film(self, played: dict[str, list[Played]], timestep: int) -> None:
@@ -215,7 +202,7 @@ class RewardEvaluation:
 
 def _checked_model(agent_or_model: Any) -> Any:
     model = extract_model(agent_or_model)
-    if not isinstance(model, Infers):
+    if not isinstance(model, MapsStates):
         raise InputError(
             f"cannot infer z with a {type(model).__name__}: expected a model with backward_map, project_z and act, or "
             "an agent that holds one as ._model"

@@ -29,15 +29,6 @@ SHARPNESS = 10.0
 
 
 @runtime_checkable
-class Infers(Protocol):
-    """A model that states can be mapped with."""
-
-    def backward_map(self, obs: Any) -> Any: ...
-
-    def project_z(self, z: Any) -> Any: ...
-
-
-@runtime_checkable
 class Sampled(Protocol):
     """A replay buffer. `sample(n)` gives n transitions as nested mappings of arrays or tensors (n, ...):
 

@@ -74,8 +74,7 @@ def load_task(options: TrackingOptions) -> tuple[Robot, MotionLibrary]:
 @functools.lru_cache(maxsize=4)
 def _load(data: str, stamps: tuple[tuple[str, float], ...]) -> tuple[Robot, MotionLibrary]:
     options = TrackingOptions.model_validate_json(data)
-    described = {} if options.description_file is None else {"description": options.description_file}
-    robot = load_robot(options.robot, **described, **options.robot_options)
+    robot = robot_of(options)
     library = load_motions(
         options.motions,
         robot,
@@ -84,6 +83,12 @@ def _load(data: str, stamps: tuple[tuple[str, float], ...]) -> tuple[Robot, Moti
         **options.model_dump(include=set(MotionOptions.model_fields), exclude_unset=True),
     )
     return robot, library
+
+
+def robot_of(options: TrackingOptions) -> Robot:
+    """The robot that the options describe. Raises InputError for what the user can mend."""
+    described = {} if options.description_file is None else {"description": options.description_file}
+    return load_robot(options.robot, **described, **options.robot_options)
 
 
 def _stamps(options: TrackingOptions) -> tuple[tuple[str, float], ...]:
