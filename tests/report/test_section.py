@@ -58,6 +58,10 @@ class Weather(Section):
         return ".weather { color: blue; }"
 
 
+class Signed(Weather):
+    signs = ("action_rate_mean",)
+
+
 class BrokenRead(Weather):
     def read(self, folder: Path, report: Report) -> str:
         raise ValueError("no <station>\nsecond line")
@@ -213,7 +217,7 @@ def test_a_column_that_fails_is_blank(install, run: Run, tmp_path: Path) -> None
 
 def test_a_section_that_cannot_be_loaded_is_a_caution(install, run: Run, tmp_path: Path) -> None:
     install("Gone")
-    assert [section.key for section in sections_of(run.cfg)[0]]
+    assert "ranking" in [section.key for section in sections_of(["gymnasium"], [])[0]]
     report = write(run, tmp_path)
     (finding,) = [found for found in report.findings if "weather" in found.text]
     assert finding.level == "caution"
@@ -234,3 +238,12 @@ def test_cases_are_ordered_as_the_section_of_their_suite_says(install, run: Run)
 def test_a_column_needs_one_source() -> None:
     with pytest.raises(ValueError, match='the column "x" needs one of metric, component and of_agent'):
         Column("x", "agent")
+
+
+def test_a_run_with_the_signs_of_a_section_has_it_whatever_its_suite_is_called(
+    install, run: Run, tmp_path: Path
+) -> None:
+    install("Signed")
+    write(of_suite(run, "mine.py:Outdoors"), tmp_path)
+    assert '<p class="weather">sunny</p>' in (tmp_path / "report.html").read_text()
+    assert "wind" in heads(tmp_path, "summary.csv")

@@ -62,7 +62,6 @@ def make_result(trial: Trial, skill: float, faults: float, rng: np.random.Genera
         sim_time_s=steps * 0.02,
         metrics={
             "tip_speed_max_mm_s": speed,
-            "tip_speed_mean_mm_s": speed / 3,
             "wall_wire_force_norm_max": force,
             "wall_force_max": force,
             "action_rate_mean": float(rng.gamma(2, 0.1)),

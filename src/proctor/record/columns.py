@@ -64,6 +64,10 @@ class Trials:
         own = np.isin(self["cell"], cells)
         return sorted(name for name, column in self.metrics.items() if np.isfinite(column[own]).any())
 
+    def measured(self) -> list[str]:
+        """The metrics that some trial has a number for, by name."""
+        return sorted(name for name, column in self.metrics.items() if not np.isnan(column).all())
+
     @cached_property
     def _by_cell(self) -> tuple[np.ndarray, np.ndarray, dict[tuple[str, str], int]]:
         order = np.argsort(self["cell"], kind="stable")

@@ -63,6 +63,8 @@ class Section(abc.ABC):
     """Sections come in ascending order; those of Proctor stand at 10, 20, 30 and so on."""
     suites: ClassVar[tuple[str, ...] | None] = None
     """It is part of reports with a task of one of these suites; None: of every report."""
+    signs: ClassVar[tuple[str, ...]] = ()
+    """It is also part of reports whose trials have one of these metrics, whatever their suite is called."""
     columns: ClassVar[tuple[Column, ...]] = ()
     """What it adds to `summary.csv` and `trials.parquet`."""
     agent_columns: ClassVar[tuple[Column, ...]] = ()
@@ -137,9 +139,9 @@ def attempt(section: Section, make: Callable[[], T]) -> tuple[T | None, str | No
         return None, next(iter(f"{type(error).__name__}: {error}".splitlines()))
 
 
-def sections_of(cfg: EvalConfig) -> tuple[list[Section], list[str]]:
-    """The sections that apply to a run, in the order of the page, and a sentence for each that could not be loaded."""
-    suites = {task.suite for task in cfg.tasks}
+def sections_of(suites: Collection[str], metrics: Collection[str]) -> tuple[list[Section], list[str]]:
+    """The sections that apply to a run with tasks of these suites and trials with these metrics, in the order of the
+    page; and a sentence for each that could not be loaded."""
     found, troubles = [], []
     for name in SECTIONS.names():
         try:
@@ -148,11 +150,13 @@ def sections_of(cfg: EvalConfig) -> tuple[list[Section], list[str]]:
             log.exception('the report section "%s" cannot be loaded', name)
             troubles.append(f'The report section "{name}" cannot be loaded: {error}.')
             continue
-        if applies(section, suites):
+        if applies(section, suites, metrics):
             found.append(section)
     return sorted(found, key=lambda section: (section.place, section.key)), troubles
 
 
-def applies(section: Section, suites: Collection[str]) -> bool:
-    """Whether a section belongs in the report of a run with tasks of these suites."""
-    return section.suites is None or any(suite in section.suites for suite in suites)
+def applies(section: Section, suites: Collection[str], metrics: Collection[str]) -> bool:
+    """Whether a section belongs in the report of a run with tasks of these suites and trials with these metrics."""
+    if section.suites is None:
+        return True
+    return any(suite in section.suites for suite in suites) or any(sign in metrics for sign in section.signs)

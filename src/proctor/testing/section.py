@@ -64,8 +64,8 @@ class SectionConformance:
     def test_is_part_of_its_own_runs_only(self) -> None:
         section = self.make()
         if section.suites is not None:
-            assert not applies(section, [OTHER]), "the section is part of runs of other suites"
-            assert all(applies(section, [suite]) for suite in section.suites)
+            assert not applies(section, [OTHER], []), "the section is part of runs of other suites"
+            assert all(applies(section, [suite], []) for suite in section.suites)
 
     def test_keys_are_json_and_its_own(self) -> None:
         _, _, keys = self._made(AGENTS)

@@ -19,7 +19,7 @@ from proctor.record.batch import batched
 from proctor.record.result import TrialResult
 from proctor.report import model
 from proctor.report.build.accumulate import CellColumns, Columns
-from proctor.report.build.cases import case_layout, case_tables
+from proctor.report.build.cases import case_tables
 from proctor.report.build.extremes import extreme_trials
 from proctor.report.build.findings import find, verdict
 from proctor.report.build.rivals import compare_agents, score_profiles, trainings
@@ -151,7 +151,7 @@ def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -
     """The report of these columns."""
     scoring = make_scoring(cfg.scoring, context.base)
     infos, trouble = _metric_infos(cfg, context)
-    sections, unloaded = sections_of(cfg)
+    sections, unloaded = sections_of({task.suite for task in cfg.tasks}, columns.trials.measured())
     estimator = _Estimator(cfg, context, scoring, infos)
     agents = _ranked([_agent(estimator, columns, agent, sections) for agent in cfg.agents])
     cells = [columns.cells[agent.agent, task.name] for agent in agents for task in cfg.tasks]
@@ -172,7 +172,7 @@ def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -
         config=cfg.model_dump(mode="json"),
         context=context,
         targets=target_results(cfg.scoring.targets, agents, infos),
-        cases=case_tables(cells, estimator, {t.name: case_layout(sections, t.suite) for t in cfg.tasks}),
+        cases=case_tables(cells, estimator, [s.case_layout for s in sections if s.case_layout is not None]),
         comparison=compare_agents(columns, cfg, context),
         profiles=score_profiles(columns, cfg, [agent.agent for agent in agents], context),
         trainings=trainings([agent.name for agent in cfg.agents]),

@@ -4,14 +4,14 @@ first."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from proctor.report.build.accumulate import CaseTrial, CellColumns
 from proctor.report.model import Case, CaseTable, MetricEstimate
-from proctor.report.section import CaseLayout, Section
+from proctor.report.section import CaseLayout
 
 BY_SCORE = CaseLayout("score", ())
 
@@ -22,21 +22,19 @@ class Estimate(Protocol):
     def metric(self, name: str, values: np.ndarray) -> MetricEstimate: ...
 
 
-def case_layout(sections: Iterable[Section], suite: str) -> CaseLayout | None:
-    """How the cases of a suite's tasks are shown: as the first section of that suite says."""
-    own = (s.case_layout for s in sections if s.case_layout is not None and s.suites is not None and suite in s.suites)
-    return next(own, None)
-
-
 def case_tables(
-    cells: Sequence[CellColumns], estimate: Estimate, layouts: Mapping[str, CaseLayout | None]
+    cells: Sequence[CellColumns], estimate: Estimate, layouts: Sequence[CaseLayout]
 ) -> tuple[CaseTable, ...]:
-    """A table for every cell whose trials name their cases; `layouts` by task."""
-    return tuple(_table(cell, estimate, layouts[cell.task] or BY_SCORE) for cell in cells if cell.cases)
+    """A table for every cell whose trials name their cases, in the first layout whose metric they have."""
+    return tuple(_table(cell, estimate, _layout(cell, layouts)) for cell in cells if cell.cases)
+
+
+def _layout(cell: CellColumns, layouts: Sequence[CaseLayout]) -> CaseLayout:
+    return next((layout for layout in layouts if layout.order in cell.metrics), BY_SCORE)
 
 
 def _table(cell: CellColumns, estimate: Estimate, layout: CaseLayout) -> CaseTable:
-    order = layout.order if layout.order in cell.metrics else "score"
+    order = layout.order
     shown = dict.fromkeys((layout.order, *layout.shown))
     columns = {name: np.asarray(cell.metrics[name]) for name in shown if name in cell.metrics}
     badness = -np.asarray(cell.score) if order == "score" else np.asarray(cell.metrics[order])

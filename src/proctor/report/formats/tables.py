@@ -118,8 +118,9 @@ class TrialTable:
         return list(dict.fromkeys(name for agent in self.report.agents for name in agent.overall.components))
 
     def _metric_columns(self) -> dict[str, str]:
-        """Column of each metric that no section has a place for; a name taken by another column gets a prefix."""
-        names = {name for agent in self.report.agents for name in agent.overall.metrics} - set(self._placed("metric"))
+        """Column of each metric that has a value in some trial and no place of its own; a name that another column has
+        gets a prefix."""
+        names = set(self.trials.measured()) - set(self._placed("metric"))
         taken = {*self._first(), *(f"score_{name}" for name in self._components())}
         return {name: f"metric_{name}" if name in taken else name for name in sorted(names)}
 

@@ -59,6 +59,7 @@ class Vessels(Section):
     and which simulator ran."""
 
     key, title, place, suites = "vessels", "Path and wall force", 100, tuple(SIMULATORS)
+    signs = ("tip_speed_mean_mm_s",)
     columns = (
         Column("tool", "agent", of_agent=tool_name),
         *(Column(name, "episode_reward", metric=name) for name in MOTION),

@@ -31,6 +31,7 @@ class Tracking(Section):
     """Strips of the transport distance of every motion, then joint errors over time of the worst ones."""
 
     key, title, place, suites = "tracking", "Motion tracking", 90, ("tracking",)
+    signs = ("emd",)
     case_layout = CaseLayout(
         order="emd",
         shown=(
