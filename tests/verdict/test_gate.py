@@ -16,7 +16,7 @@ from proctor.errors import InputError
 from proctor.verdict.comparison import AgentTrials, Settings, TaskTrials
 from proctor.verdict.comparison.compare import compare
 from proctor.verdict.comparison.pairs import compare_pair
-from proctor.verdict.gate import Gate, Ruling, decide, gates
+from proctor.verdict.gate import Gate, Ruling, gates, rule_on
 
 
 def agent(name: str, success: list[int], unscored: Any = ()) -> AgentTrials:
@@ -27,7 +27,7 @@ def agent(name: str, success: list[int], unscored: Any = ()) -> AgentTrials:
 
 def gate(new: list[int], base: list[int], margin: float = 0.02, **rest: Any) -> Gate:
     pair = compare_pair(agent("new", new, **rest), agent("base", base), Settings())
-    return decide(pair, "success", margin, 0.95)
+    return rule_on(pair, "success", margin, 0.95)
 
 
 def test_the_gate_goes_by_the_interval_and_not_by_the_mean() -> None:

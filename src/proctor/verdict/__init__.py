@@ -1,0 +1,1 @@
+"""What runs support: comparisons and their letters, a gate, early stopping, leaderboards, and numbers of trials."""

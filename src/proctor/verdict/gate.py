@@ -41,7 +41,7 @@ class Gate:
         return self.ruling is Ruling.WORSE or (require_proof and self.ruling is Ruling.OPEN)
 
 
-def decide(pair: Pair, measure: Measure, margin: float, level: float) -> Gate:
+def rule_on(pair: Pair, measure: Measure, margin: float, level: float) -> Gate:
     """The ruling on `pair.a`, the new agent, against `pair.b`. `level` is the one that `pair` was computed at."""
     found = pair.of(measure)
     low = _worst_low(pair, measure)
@@ -93,7 +93,7 @@ def gates(found: Compared, measure: Measure, margin: float, baseline: str | None
         if empty:
             raise InputError(f"{empty[0]} has no scored trial; there is nothing to decide by")
         pair = compare_pair(by_name[new], by_name[base], settings)
-        rulings.append(decide(pair, measure, margin, settings.level))
+        rulings.append(rule_on(pair, measure, margin, settings.level))
     return rulings
 
 

@@ -126,10 +126,10 @@ def _about_pairs(found: Comparison) -> list[str]:
     )
     reasons = sorted({pair.unpaired_because for pair in found.pairs if pair.unpaired_because})
     said = {
-        f"Up to {copies:,} trials of a pair are copies of earlier episodes: each different episode counts once, in "
-        "estimates, tests and intervals.": copies,
-        f"Up to {single:,} trials have no partner with the same seed, and are left out of pairs.": single,
-        f"Up to {unscored:,} trials or pairs are unscored and left out; bounds say what they could have changed.": (
+        f"Trials whose episode is a copy of an earlier one (up to {copies:,} of a pair) are left out: each different "
+        "episode counts once, in estimates, tests and intervals.": copies,
+        f"Trials that have no partner with the same seed (up to {single:,} of a pair) are left out.": single,
+        f"Unscored trials (up to {unscored:,} of a pair) are left out; bounds say what they could have changed.": (
             unscored
         ),
     }
