@@ -37,7 +37,7 @@ def compare_command(
     baseline: Annotated[
         str | None, typer.Option(metavar="AGENT", help="With --fail-if-worse: the agent to compare all others with.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Of intervals; tests have the error rate 1 - level.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Level of the intervals; tests have the error rate 1 - level.")] = 0.95,
     across_protocols: Annotated[
         bool, typer.Option("--across-protocols", help="Compare runs with different protocols, without pairs.")
     ] = False,

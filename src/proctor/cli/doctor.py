@@ -25,7 +25,7 @@ Sections = dict[str, list[Check]]
 
 
 def doctor_command(
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Say what is installed, what is missing, and what renders."""
     sections = examine()

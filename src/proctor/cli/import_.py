@@ -12,9 +12,11 @@ from proctor.cli.options import Json
 
 def import_command(
     outcomes: Annotated[str, typer.Argument(metavar="OUTCOMES.csv", help="A row per trial.")],
-    name: Annotated[str | None, typer.Option(help="Of the run; default: the file's.")] = None,
-    task: Annotated[str, typer.Option(help="For rows without a task.")] = "task",
-    output_root: Annotated[str, typer.Option(metavar="FOLDER", help="Where the folder is made.")] = "results/eval_runs",
+    name: Annotated[str | None, typer.Option(help="Name of the run; default: the file's name.")] = None,
+    task: Annotated[str, typer.Option(help="Task of the rows that name none.")] = "task",
+    output_root: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Where the run folder is made.")
+    ] = "results/eval_runs",
     as_json: Json = False,
 ) -> None:
     """Make a run folder of outcomes that were counted elsewhere.

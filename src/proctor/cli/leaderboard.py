@@ -23,7 +23,7 @@ def leaderboard_command(
         list[str] | None,
         typer.Option(metavar="TASK=NUMBER", help="How much a task counts against the others (1); may be repeated."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Of intervals; tests have the error rate 1 - level.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Level of the intervals; tests have the error rate 1 - level.")] = 0.95,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Where to write leaderboard.*; default: the last run's folder."),

@@ -13,7 +13,7 @@ from proctor.errors import InputError
 
 def list_command(
     kind: Annotated[str | None, typer.Argument(help="Only this kind, such as suites or metrics.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """List the parts that a config can name, and their origin."""
     parts = inventory(kind)

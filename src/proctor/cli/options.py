@@ -20,8 +20,8 @@ Sets = Annotated[
         "--set", metavar="KEY=VALUE", help="Override a config value, e.g. n_trials=50 or agents.ppo.device=cuda."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="For machines: one JSON object per line.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the result.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
 RunPath = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
 
 

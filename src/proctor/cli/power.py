@@ -16,18 +16,22 @@ if TYPE_CHECKING:
 
 def power_command(
     run: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="A run folder: its agents' rates are used.")
+        str | None, typer.Argument(metavar="RUN", help="A run folder: its agents' rates are used.")
     ] = None,
     difference: Annotated[
         float | None,
-        typer.Option(help="Of success rates, such as 0.05. Default: 0.1; with RUN, the one that was seen."),
+        typer.Option(
+            help="Difference of success rates, such as 0.05. Default: 0.1; with RUN, the difference that was seen."
+        ),
     ] = None,
-    rate: Annotated[list[float] | None, typer.Option(help="The lesser rate; several times for several rows.")] = None,
+    rate: Annotated[
+        list[float] | None, typer.Option(help="The lower of the two rates; repeat the option for more rows.")
+    ] = None,
     correlation: Annotated[
-        float, typer.Option(help="Of two agents' outcomes on one seed: 0 where seeds do not matter.")
+        float, typer.Option(help="Correlation of two agents' outcomes on one seed: 0 where seeds do not matter.")
     ] = 0.5,
-    power: Annotated[float, typer.Option(help="How likely the difference is to be seen.")] = 0.8,
-    alpha: Annotated[float, typer.Option(help="How likely a difference is to be seen that is not there.")] = 0.05,
+    power: Annotated[float, typer.Option(help="Chance of detecting the difference where there is one.")] = 0.8,
+    alpha: Annotated[float, typer.Option(help="Chance of detecting a difference where there is none.")] = 0.05,
     as_json: Json = False,
 ) -> None:
     """Say how many trials it takes to see a difference.

@@ -13,7 +13,7 @@ from proctor.errors import InputError
 def run_command(
     config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="A YAML file.")] = None,
     config_option: Annotated[
-        str | None, typer.Option("--config", metavar="CONFIG", help="The same, as an option.")
+        str | None, typer.Option("--config", metavar="CONFIG", help="The config file, as an option.")
     ] = None,
     sets: Sets = None,
     shard: Annotated[

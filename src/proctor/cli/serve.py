@@ -11,15 +11,20 @@ from proctor.cli.options import Sets
 
 def serve_command(
     config: Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file.")],
-    agent: Annotated[str | None, typer.Option(metavar="NAME", help="Which agent, where there are several.")] = None,
-    host: Annotated[str, typer.Option(help="0.0.0.0 for every address of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
-    api_key: Annotated[
-        str | None, typer.Option(envvar="PROCTOR_API_KEY", help="Callers must send it. Default: PROCTOR_API_KEY.")
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which agent to serve, where the config has several.")
     ] = None,
-    max_batch: Annotated[int | None, typer.Option(min=1, help="Most rows of a forward.")] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0: every address of this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")] = 8000,
+    api_key: Annotated[
+        str | None, typer.Option(envvar="PROCTOR_API_KEY", help="Key that callers must send. Default: PROCTOR_API_KEY.")
+    ] = None,
+    max_batch: Annotated[int | None, typer.Option(min=1, help="Most rows in one forward.")] = None,
     max_wait: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="How long a request waits for company.")
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="How long a request waits for others to share its forward."),
     ] = None,
     sets: Sets = None,
 ) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def tune_command(
     config: Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file.")],
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="For each measurement: the tasks, each agent, six short runs.")
+        float,
+        typer.Option(min=0.1, help="Seconds for each measurement: of the tasks, of each agent, and of six short runs."),
     ] = 2.0,
     most_parallel: Annotated[int, typer.Option(min=1, help="Propose no more slots than this.")] = 128,
     sets: Sets = None,
