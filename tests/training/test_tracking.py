@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 from drawing import needs_frames
 from pydantic import ValidationError
+from restless import ACTED, Restless
 
+from proctor import config_from_dict, run_evaluation
 from proctor.config.models import AgentCfg
-from proctor.errors import InputError
+from proctor.errors import InputError, RunError
 from proctor.policies import load_policy
 from proctor.policies.protocol import Actions, Batch, Policy
 from proctor.suites.tracking.suite import load_task
 from proctor.training import DictLogger, TrackingEvaluation, TrackingEvaluationCfg
+from proctor.training.rollout import Episode, run_episodes
 
 MOTIONS = ["procedural:squat", "procedural:wave", "procedural:kick"]
 
@@ -122,6 +125,46 @@ class Counting(Policy):
 
 def test_a_policy_with_memory_starts_afresh_in_a_refilled_world():
     run(Counting(), num_envs=2)
+
+
+def test_an_episode_is_the_trial_of_a_run_to_the_byte(tmp_path, monkeypatch):
+    """The same motions with the same seeds: what the policy was asked and answered, and what came of it."""
+    task = {"motions": MOTIONS, "max_episode_length_s": 0.4, **NOISY}
+    raw = {
+        "agents": [{"name": "restless", "policy": "restless:Restless", "options": {"placement": "engine"}}],
+        "tasks": [{"suite": "tracking", "name": "tracking", "options": task}],
+        "base_seed": 77,
+        "num_parallel": 2,
+        "workers": "inline",
+        "output_root": str(tmp_path),
+    }
+    ACTED.clear()
+    examined = run_evaluation(config_from_dict(raw))
+    asked = dict(ACTED)
+    recorded = {r.trial.seed: examined.episode(r).arrays["joint_pos"] for r in examined.results()}
+    ACTED.clear()
+    evaluation, found = TrackingEvaluation(config(**task, num_envs=1)), {}
+    monkeypatch.setattr(evaluation, "_episodes", lambda *_: [Episode(motion, 77 + motion) for motion in range(3)])
+
+    def noted(*arguments):
+        for one in run_episodes(*arguments):
+            found[one.episode.seed] = one.track.joint_pos
+            yield one
+
+    monkeypatch.setattr("proctor.training.tracking.run_episodes", noted)
+    evaluation.run(timestep=0, agent_or_model=Restless())
+    for seed, actions in asked.items():
+        assert ACTED[seed][: len(actions)] == actions
+        np.testing.assert_array_equal(found[seed][1:], recorded[seed])
+
+
+def test_a_policy_that_raises_is_named_with_its_motion():
+    class Raises(Policy):
+        def act(self, batch):
+            raise ValueError("no idea")
+
+    with pytest.raises(RunError, match=r"the policy failed in motion \d \(seed \d+\): .*no idea"):
+        run(Raises())
 
 
 class Sees:

@@ -3,7 +3,7 @@
 `agent_or_model` is one of
 - a latent-conditioned model (`backward_map`, `project_z`, `act(obs, z, mean=True)`), or an agent that holds one as
   `._model`; then the agent's own `act` is asked, and the model makes contexts;
-- a `proctor` Policy, which reads the reference window in its observation.
+- a `proctor` Policy or StagedPolicy, which reads the reference window in its observation and is asked as in a run.
 
 A torch model gets tensors on its own device; observations that are tensors already stay where they are.
 """
@@ -12,17 +12,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from proctor.errors import InputError
+from proctor.config.models import TaskCfg
+from proctor.errors import InputError, RunError
 from proctor.plan.trial import Trial
 from proctor.policies.arrays import is_module, no_gradients, to_host
 from proctor.policies.latent import ContextTable, LatentModel, MapsStates, context_table
-from proctor.policies.protocol import Actions, Batch, Policy
+from proctor.policies.protocol import AnyPolicy, Policy, StagedPolicy
 from proctor.policies.tree import tree_map
-from proctor.training.lent import MotionSource
+from proctor.rollout.ask.actions import Chunk
+from proctor.rollout.ask.decide import decide
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import PolicyRunner
+from proctor.rollout.tasks import Task
+from proctor.training.lent import LentEnvironment, MotionSource
 
 TASK = "tracking"
 """The name under which a Policy meets the evaluation's own environment."""
@@ -38,12 +45,14 @@ def extract_model(agent_or_model: Any) -> Any:
     return agent_or_model._model if isinstance(agent_or_model, _HoldsModel) else agent_or_model
 
 
-def driver_for(agent_or_model: Any, source: MotionSource, worlds: int, window: int) -> PolicyDriver | LatentDriver:
+def driver_for(
+    agent_or_model: Any, env: LentEnvironment, source: MotionSource, window: int, pad_to: int | None
+) -> PolicyDriver | LatentDriver:
     """The way to drive this agent. Raises InputError for one that is neither a latent-conditioned model nor a
-    Policy."""
+    policy."""
     model = extract_model(agent_or_model)
-    if isinstance(model, Policy):
-        return PolicyDriver(model, worlds)
+    if isinstance(model, Policy | StagedPolicy):
+        return PolicyDriver(model, env.num_worlds, len(env.joint_names), pad_to)
     if isinstance(model, MapsStates):
         return LatentDriver(agent_or_model, source, window)
     raise InputError(
@@ -71,27 +80,68 @@ class LatentDriver:
 
 
 class PolicyDriver:
-    """A Policy on batches of all worlds. Each world's generator and state are its episode's."""
+    """A policy, asked as the engine asks it: in blocks of `pad_to` rows, each trial with its own generator and state.
+    So an episode of an evaluation equals the trial of a run with the same motion and seed."""
 
-    def __init__(self, policy: Policy, worlds: int, task: str = TASK):
-        self._policy, self._task = policy, task
-        self._trials = [Trial("agent", task, 0, world) for world in range(worlds)]
-        self._rngs = [trial.policy_rng() for trial in self._trials]
-        self._state: Any = policy.reset(self._trials)
+    def __init__(self, policy: AnyPolicy, worlds: int, joints: int, pad_to: int | None):
+        self._runner, self._joints = PolicyRunner(policy, pad_to), joints
+        self._task: Task | None = None
+        self._trials: list[Trial | None] = [None] * worlds
+        self._requests: dict[int, Request] = {}
+        self._planned: dict[int, list[np.ndarray]] = {}
+        """By world the rest of the chunk that is being executed."""
 
     def begin(self, worlds: np.ndarray, motions: np.ndarray, seeds: np.ndarray) -> None:
         for world, motion, seed in zip(worlds.tolist(), motions.tolist(), seeds.tolist(), strict=True):
-            self._trials[world] = Trial("agent", self._task, motion, seed)
-            self._rngs[world] = self._trials[world].policy_rng()
-        fresh = self._policy.reset([self._trials[world] for world in worlds.tolist()])
-        self._state = tree_map(lambda old, new: _with_rows(old, worlds, new), self._state, fresh)
+            self._trials[world] = Trial("agent", TASK, motion, seed)
+            self._requests.pop(world, None)
+            self._planned.pop(world, None)
 
     def act(self, observation: Any, motions: np.ndarray, frames: np.ndarray) -> np.ndarray:
-        answer = self._policy.act(Batch(tree_map(to_host, observation), self._state, self._rngs, self._trials))
-        if isinstance(answer, Actions):
-            self._state = answer.state
-            return answer.actions
-        return answer
+        """Actions (worlds, joints); zeros in a world that has no episode yet. Raises RunError where the policy
+        fails."""
+        seen = tree_map(to_host, observation)
+        task = self._task = self._task or _task_of(seen, self._joints)
+        assert task.layout is not None
+        columns = [reduce(lambda value, key: value[key], leaf.path, seen) for leaf in task.layout.leaves]
+        asking = []
+        for world, trial in enumerate(self._trials):
+            if trial is not None and not self._planned.get(world):
+                if world not in self._requests:
+                    self._requests[world] = Request(world, trial, task, self._runner.first_stage)
+                request = self._requests[world].ask(0, 0.0)
+                request.see(columns, world)
+                asking.append(request)
+        while asking:
+            asking = self._asked(asking)
+        still, worlds = np.zeros(self._joints, np.float32), range(len(self._trials))
+        return np.stack([self._planned[world].pop(0) if world in self._planned else still for world in worlds])
+
+    def _asked(self, requests: list[Request]) -> list[Request]:
+        """Ask for the stage of the first of these; those that are still to be asked."""
+        stage = requests[0].stage
+        found = decide(self._runner.answers(stage, [r for r in requests if r.stage == stage]), check=False)
+        if found.ended:
+            trial, error = found.ended[0].request.trial, found.ended[0].error
+            raise RunError(f"the policy failed in motion {trial.index} (seed {trial.seed}): {error}")
+        for request, chunk in zip(found.acting, found.chunks, strict=True):
+            self._planned[request.owner] = list(chunk.actions if isinstance(chunk, Chunk) else chunk)
+        return [*(r for r in requests if r.stage != stage), *found.asking]
+
+
+def _task_of(observation: Any, joints: int) -> Task:
+    """The task that worlds with such observations (worlds, ...) are."""
+    from gymnasium import spaces
+
+    def space(values: Any) -> spaces.Space[Any]:
+        if isinstance(values, Mapping):
+            return spaces.Dict({key: space(value) for key, value in values.items()})
+        whole = np.issubdtype(values.dtype, np.integer)
+        low, high = (np.iinfo(values.dtype).min, np.iinfo(values.dtype).max) if whole else (-np.inf, np.inf)
+        return spaces.Box(low, high, values.shape[1:], values.dtype)
+
+    cfg = TaskCfg(suite="tracking", name=TASK)
+    return Task(cfg, space(observation), spaces.Box(-np.inf, np.inf, (joints,), np.float32))
 
 
 class Putter:
@@ -111,9 +161,3 @@ class Putter:
             return {key: self(value) for key, value in observation.items()}
         tensor = self._torch.as_tensor(observation)
         return tensor.to(self._device, self._dtype if tensor.is_floating_point() else None)
-
-
-def _with_rows(old: np.ndarray, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
-    changed = np.array(old)
-    changed[rows] = new
-    return changed

@@ -49,6 +49,9 @@ class TrackingEvaluationCfg(EvaluationCfg):
     episodes)."""
     window: int = Field(default=1, ge=1)
     """Look-ahead smoothing of contexts: the mean of z over so many frames."""
+    pad_to: int | None = Field(default=16, ge=1)
+    """Rows of every forward of a Policy, as in the options of an agent; null: all worlds at once, which is faster, and
+    an episode's bytes may then depend on the others."""
     targets: dict[str, float] = Field(default_factory=dict)
     """Metric -> the value that the mean over motions has to reach (`emd: 0.75`): gives `passed`."""
     max_workers: int | None = Field(default=None, ge=1)

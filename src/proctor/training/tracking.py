@@ -96,7 +96,7 @@ class TrackingEvaluation:
     def _measure(self, venue: Venue, agent: Any, timestep: int) -> list[Measured]:
         env, source = venue
         lengths = _run_lengths(source, self.cfg.max_episode_length_s)
-        driver = driver_for(agent, source, env.num_worlds, self.cfg.window)
+        driver = driver_for(agent, env, source, self.cfg.window, self.cfg.pad_to)
         setup = TrackingSetup(env, source, fit(env, source), driver, lengths)
         rng = np.random.default_rng([self.cfg.seed, timestep])
         episodes = self._episodes(lengths, env.num_worlds, rng)
