@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def power_command(
-    run: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="A run folder: its agents' rates are used.")
-    ] = None,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="A run folder: its agents' rates are used.")] = None,
     difference: Annotated[
         float | None,
         typer.Option(

@@ -55,7 +55,7 @@ class Targets(Section):
 
 
 def target_words(result: TargetResult) -> str:
-    """`emd at most 0.75 rad`."""
+    """Such as `action_rate_mean at most 0.5`."""
     unit = "" if result.unit == "1" else f" {result.unit}"
     return f"{result.metric} {WORDS[result.direction]} {result.target:g}{unit}"
 
