@@ -9,14 +9,16 @@ from typing import Any
 
 from proctor.report import text
 from proctor.report.build import judgement
+from proctor.report.compare.keys import comparison_keys, gate_keys
 from proctor.report.draw.markup import definitions, lead, number, spread, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.pipes import escape, more
 from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.draw.svg import esc
-from proctor.report.formats.comparison_json import comparison_keys, gate_keys
 from proctor.report.formats.files import plain, write_json, write_text
+from proctor.report.model import Finding
 from proctor.report.sections.differences import differences, differences_markdown
+from proctor.report.sections.findings import finding_list
 from proctor.report.sections.ranking import SHARED
 from proctor.verdict.comparison import Comparison, Standing
 from proctor.verdict.gate import Gate
@@ -92,9 +94,7 @@ def to_html(report: CompareReport) -> str:
 
 
 def _listed(words: Sequence[str], serious: bool | None) -> str:
-    kind, tag = ("caution", "Caution") if serious else ("note", "Note")
-    items = "".join(f'<li class="{kind}"><span class="tag">{tag}</span><span>{esc(w)}</span></li>' for w in words)
-    return f'<ul class="findings">{items}</ul>' if items else ""
+    return finding_list([Finding("caution" if serious else "note", sentence) for sentence in words])
 
 
 def _ranking(found: Comparison) -> str:

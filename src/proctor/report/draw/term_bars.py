@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from proctor.report.draw.forest import rows_figure
 from proctor.report.draw.svg import Axis, axis_row, esc, round_axis
 from proctor.report.text import signed, tick_words, value_words
 
@@ -17,17 +18,13 @@ def term_bars(rows: Mapping[str, Mapping[str, float]], title: str) -> str:
     if not terms:
         return ""
     axis = _axis(list(rows.values()))
-    drawn = "".join(_row(name, parts, terms, axis) for name, parts in rows.items())
+    drawn = [(name, _track(parts, terms, axis), value_words(sum(parts.values()))) for name, parts in rows.items()]
     spoken = "; ".join(
         f"{name} {', '.join(f'{term} {signed(value)}' for term, value in parts.items())}"
         for name, parts in rows.items()
     )
     ticks = axis_row(axis, [tick_words(tick) for tick in axis.ticks])
-    last = f'<div class="row axis"><span class="name"></span>{ticks}<span class="value"></span></div>'
-    return (
-        f'<figure class="terms"><figcaption>{esc(title)}</figcaption>'
-        f'<div role="img" aria-label="{esc(f"{title}: {spoken}.")}">{drawn}{last}</div></figure>'
-    )
+    return rows_figure(title, drawn, ticks, f"{title}: {spoken}.", "terms")
 
 
 def term_legend(terms: Sequence[str]) -> str:
@@ -45,16 +42,14 @@ def _axis(rows: Sequence[Mapping[str, float]]) -> Axis:
     return round_axis(min(low, 0.0), max(high, 0.0)) if low < high else round_axis(-1.0, 1.0)
 
 
-def _row(name: str, parts: Mapping[str, float], terms: Sequence[str], axis: Axis) -> str:
+def _track(parts: Mapping[str, float], terms: Sequence[str], axis: Axis) -> str:
     total = sum(parts.values())
     grid = "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in map(axis.x, axis.ticks))
     zero = f'<line class="zero" x1="{axis.x(0)}" x2="{axis.x(0)}" y1="0" y2="100%"/>'
     mark = f'<line class="total" x1="{axis.x(total)}" x2="{axis.x(total)}" y1="-9" y2="9"/>'
     boxes = "".join(_boxes(parts, terms, axis))
     centred = f'<svg y="50%" overflow="visible">{boxes}{mark}</svg>'
-    track = f'<svg class="track" width="100%" height="100%">{grid}{zero}{centred}</svg>'
-    words = f'<span class="value">{esc(value_words(total))}</span>'
-    return f'<div class="row"><span class="name">{esc(name)}</span>{track}{words}</div>\n'
+    return f'<svg class="track" width="100%" height="100%">{grid}{zero}{centred}</svg>'
 
 
 def _boxes(parts: Mapping[str, float], terms: Sequence[str], axis: Axis) -> list[str]:

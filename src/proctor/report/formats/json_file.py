@@ -9,22 +9,16 @@ from typing import Any
 
 from proctor.record.columns import Trials
 from proctor.report.build.stops import stop_keys
+from proctor.report.compare.keys import comparison_keys
 from proctor.report.formats.base import Format
-from proctor.report.formats.comparison_json import comparison_keys
 from proctor.report.formats.files import plain, write_json
 from proctor.report.formats.tables import agent_keys
 from proctor.report.model import (
     AgentReport,
-    CaseTable,
-    MeanEstimate,
-    MetricEstimate,
-    RateEstimate,
     Report,
     Summary,
-    TaskReport,
 )
 from proctor.report.sections import timing
-from proctor.stats import Interval
 
 
 class JsonFormat(Format):
@@ -56,20 +50,11 @@ def to_json(report: Report) -> dict[str, Any]:
         "summary_csv": "summary.csv",
         "trials_dir": "trials",
         "verdict": report.verdict,
-        "findings": [{"level": finding.level, "text": finding.text} for finding in report.findings],
+        "findings": [asdict(finding) for finding in report.findings],
         "trials": {"planned": report.planned, "finished": report.finished, "scored": report.scored},
-        "tasks": [_task(task) for task in report.tasks],
+        "tasks": [asdict(task) for task in report.tasks],
         "metrics": [info._asdict() for info in report.metrics],
-        "causes": [
-            {
-                "agent": c.agent,
-                "outcome": c.outcome,
-                "message": c.message,
-                "count": c.count,
-                "example": c.example,
-            }
-            for c in report.causes
-        ],
+        "causes": [asdict(cause) for cause in report.causes],
         "intervals": {
             "level": context.level,
             "success_rate": "wilson",
@@ -120,41 +105,19 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "finished": summary.n_trials,
         "n": summary.n,
         "n_unscored": summary.n_unscored,
-        "success": _rate(summary.success),
-        "score": _mean(summary.score),
-        "components": {name: _mean(estimate) for name, estimate in summary.components.items()},
-        "steps_total": _mean(summary.steps_total),
-        "steps_to_success": _mean(summary.steps_to_success),
-        "wall_time_s": _mean(summary.wall_time_s),
-        "metrics": {name: metric_keys(estimate) for name, estimate in summary.metrics.items()},
+        "success": asdict(summary.success),
+        "score": asdict(summary.score),
+        "components": {name: asdict(estimate) for name, estimate in summary.components.items()},
+        "steps_total": asdict(summary.steps_total),
+        "steps_to_success": asdict(summary.steps_to_success),
+        "wall_time_s": asdict(summary.wall_time_s),
+        "metrics": {name: asdict(estimate) for name, estimate in summary.metrics.items()},
         "outcomes": summary.outcomes,
         "clipped_steps": summary.clipped_steps,
         "clipped_trials": summary.clipped_trials,
         "retried_trials": summary.retried_trials,
         "n_recorded": summary.n_recorded,
         "n_distinct": summary.n_distinct,
-    }
-
-
-def _task(task: TaskReport) -> dict[str, Any]:
-    return {
-        "task": task.task,
-        "suite": task.suite,
-        "success_rule": task.success_rule,
-        "max_steps": task.max_steps,
-        "n_trials": task.n_trials,
-        "n": task.n,
-        "success": _rate(task.success),
-    }
-
-
-def _rate(rate: RateEstimate) -> dict[str, Any]:
-    return {
-        "successes": rate.successes,
-        "n": rate.n,
-        "rate": rate.rate,
-        "interval": _interval(rate.interval),
-        "bounds": _interval(rate.bounds),
     }
 
 
@@ -182,42 +145,15 @@ def _rival_keys(report: Report) -> dict[str, Any]:
 def _case_keys(report: Report) -> dict[str, Any]:
     """Targets and cases, for runs that have them; no keys for others."""
     keys = {
-        "targets": [{**asdict(result), "interval": _interval(result.interval)} for result in report.targets],
-        "cases": [_cases(table) for table in report.cases],
+        "targets": [asdict(result) for result in report.targets],
+        "cases": [
+            {
+                "agent": table.agent,
+                "task": table.task,
+                "worst_first_by": table.order,
+                "cases": [asdict(case) for case in table.cases],
+            }
+            for table in report.cases
+        ],
     }
     return {key: value for key, value in keys.items() if value}
-
-
-def _cases(table: CaseTable) -> dict[str, Any]:
-    cases = [
-        {
-            "case": case.case,
-            "n": case.n,
-            "successes": case.successes,
-            "score": metric_keys(case.score),
-            "metrics": {name: metric_keys(estimate) for name, estimate in case.metrics.items()},
-            "npz": case.npz,
-        }
-        for case in table.cases
-    ]
-    return {"agent": table.agent, "task": table.task, "worst_first_by": table.order, "cases": cases}
-
-
-def _mean(estimate: MeanEstimate) -> dict[str, Any]:
-    return {
-        "mean": estimate.mean,
-        "n": estimate.n,
-        "n_missing": estimate.n_missing,
-        "std": estimate.std,
-        "interval": _interval(estimate.interval),
-        "degenerate": estimate.degenerate,
-        "method": estimate.method,
-    }
-
-
-def metric_keys(estimate: MetricEstimate) -> dict[str, Any]:
-    return {"value": estimate.value, "n": estimate.n, "interval": _interval(estimate.interval)}
-
-
-def _interval(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [interval.low, interval.high]

@@ -14,7 +14,6 @@ from proctor.report.formats.tables import write_csv
 from proctor.report.leaderboard.page import to_html, weights_words
 from proctor.report.leaderboard.words import advice_words, episodes_words, verdict
 from proctor.report.text import signed, span_words, value_words
-from proctor.stats import Interval
 from proctor.verdict.leaderboard import Advice, Entry, Gap, Leaderboard, TaskResult
 
 MAX_AGENTS = 20
@@ -45,7 +44,7 @@ def to_json(board: Leaderboard, generated_at: str) -> dict[str, Any]:
             "notes": list(board.notes),
             "runs": dict(board.runs),
             "agents": [_entry(entry) for entry in board.entries],
-            "gaps": [_gap(gap) for gap in board.gaps],
+            "gaps": [_judged(gap) for gap in board.gaps],
         }
     )
 
@@ -56,36 +55,26 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "rank": entry.rank,
         "letters": entry.letters,
         "score": entry.score,
-        "interval": _interval(entry.interval),
+        "interval": entry.interval,
         "no_interval_because": entry.reason,
         "held_fixed": list(entry.fixed),
         "n": entry.n,
         "n_distinct": entry.n_distinct,
         "n_unscored": entry.n_unscored,
-        "tasks": [_task(task) for task in entry.tasks],
+        "tasks": [_judged(task) for task in entry.tasks],
         "terms": dict(entry.terms),
         "advice": [_advice(advice) for advice in entry.advice],
     }
 
 
-def _task(result: TaskResult) -> dict[str, Any]:
-    found = {**asdict(result), "interval": _interval(result.interval), "no_interval_because": result.reason}
-    del found["reason"]
-    return found
+def _judged(found: TaskResult | Gap) -> dict[str, Any]:
+    """With the reason for a missing interval under a name that says so."""
+    keys = asdict(found)
+    return {"no_interval_because" if name == "reason" else name: value for name, value in keys.items()}
 
 
 def _advice(advice: Advice) -> dict[str, Any]:
     return {**asdict(advice), "text": advice_words(advice)}
-
-
-def _gap(gap: Gap) -> dict[str, Any]:
-    found = {**asdict(gap), "interval": _interval(gap.interval), "no_interval_because": gap.reason}
-    del found["reason"]
-    return found
-
-
-def _interval(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [interval.low, interval.high]
 
 
 def csv_rows(board: Leaderboard) -> list[dict[str, Any]]:

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from proctor.report import text
 from proctor.report.draw import svg
+from proctor.report.draw.forest import forest
 from proctor.report.draw.markup import NONE, definitions, lead, number, small, spread, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import axis_for, esc, interval_row
 from proctor.report.draw.term_bars import term_bars, term_legend
 from proctor.report.leaderboard.words import advice_words, episodes_words, gap_words, verdict
+from proctor.report.model import Finding
+from proctor.report.sections.findings import finding_list
 from proctor.report.text import signed, span_words, tick_words, value_words
 from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
 
@@ -83,11 +86,8 @@ def _count(n: int, n_distinct: int) -> str:
 
 
 def _listed(board: Leaderboard) -> str:
-    said = [("caution", "Caution", words) for words in board.cautions] + [("note", "Note", w) for w in board.notes]
-    items = "".join(
-        f'<li class="{kind}"><span class="tag">{tag}</span><span>{esc(w)}</span></li>' for kind, tag, w in said
-    )
-    return f'<ul class="findings">{items}</ul>' if items else ""
+    cautions = [Finding("caution", sentence) for sentence in board.cautions]
+    return finding_list([*cautions, *(Finding("note", sentence) for sentence in board.notes)])
 
 
 def _intervals(board: Leaderboard) -> str:
@@ -97,20 +97,11 @@ def _intervals(board: Leaderboard) -> str:
         return ""
     ends = [end for entry in known for end in (entry.interval or ())] + [entry.score or 0.0 for entry in known]
     axis = axis_for(ends)
-    rows = "".join(
-        f'<div class="row"><span class="name">{esc(e.agent)}</span>{interval_row(axis, e.score, e.interval)}'
-        f'<span class="value">{esc(value_words(e.score, e.interval))}</span></div>\n'
-        for e in known
-    )
+    rows = [(e.agent, interval_row(axis, e.score, e.interval), value_words(e.score, e.interval)) for e in known]
     ticks = svg.axis_row(axis, [tick_words(tick) for tick in axis.ticks])
-    last = f'<div class="row axis"><span class="name"></span>{ticks}<span class="value"></span></div>'
-    spoken = "; ".join(f"{entry.agent} {value_words(entry.score)}" for entry in known)
     reasons = dict.fromkeys(e.reason for e in known if e.interval is None and e.reason)
     note = lead(f"An open dot has no interval: {'; '.join(reasons)}.") if reasons else ""
-    caption = f"<figcaption>Score, with its {text.percent(board.level)} interval</figcaption>"
-    return (
-        f'{note}<figure>{caption}<div role="img" aria-label="{esc(f"Scores: {spoken}.")}">{rows}{last}</div></figure>'
-    )
+    return note + forest(f"Score, with its {text.percent(board.level)} interval", rows, ticks)
 
 
 def _terms(board: Leaderboard) -> str:

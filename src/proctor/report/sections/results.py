@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from proctor.metrics import MetricInfo
 from proctor.report import text
 from proctor.report.draw import pipes, svg
+from proctor.report.draw.forest import forest
 from proctor.report.draw.markup import NONE, lead, mean_with_n, small, table
 from proctor.report.draw.palette import heat_step
 from proctor.report.draw.svg import esc
@@ -108,20 +108,6 @@ def _score_plot(report: Report) -> str:
     rows = [(name, svg.interval_row(axis, s.mean, s.interval), text.mean(s)) for name, s in scores]
     unit = "" if report.scoring.unit == "1" else f" ({report.scoring.unit})"
     return forest(f"Score{unit}", rows, svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks]))
-
-
-def forest(title: str, rows: Sequence[tuple[str, str, str]], axis: str) -> str:
-    """A figure of interval rows: name, track, value of each."""
-    body = "".join(_forest_row("row", *row) for row in rows)
-    summary = "; ".join(f"{name} {value}" for name, _, value in rows)
-    label = esc(f"{title}: {summary}. The intervals are in the ranking table.")
-    drawn = f'<div role="img" aria-label="{label}">{body}{_forest_row("row axis", "", axis, "")}</div>'
-    return f"<figure><figcaption>{esc(title)}</figcaption>{drawn}</figure>"
-
-
-def _forest_row(kind: str, name: str, track: str, value: str) -> str:
-    ends = f'<span class="name">{esc(name)}</span>', f'<span class="value">{value}</span>'
-    return f'<div class="{kind}">{ends[0]}{track}{ends[1]}</div>\n'
 
 
 class Components(Section):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from proctor.report import text
 from proctor.report.draw import svg
+from proctor.report.draw.forest import forest
 from proctor.report.draw.markup import NONE, definitions, lead, small, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import esc
 from proctor.report.sections.findings import finding_list
-from proctor.report.sections.results import forest
 from proctor.suites.goals.report.charts import (
     MOST_MAPS,
     distribution,

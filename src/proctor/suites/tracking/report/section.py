@@ -12,6 +12,7 @@ import numpy as np
 
 from proctor.report import text
 from proctor.report.draw import svg
+from proctor.report.draw.forest import rows_figure
 from proctor.report.draw.markup import lead
 from proctor.report.draw.page import asset
 from proctor.report.draw.palette import STEPS, fill_rules, heat_step
@@ -88,21 +89,15 @@ def _strips(report: Report, task: str, tables: Sequence[CaseTable]) -> str:
     places = [value for _, values in columns for value in values] + ([] if target is None else [target])
     axis = svg.axis_for([0.0, *places])
     means = {agent: sum(values) / len(values) for agent, values in columns if values}
-    rows = "".join(
-        _row("row", agent, strip_row(axis, thinned(values, TICKS), means.get(agent), target), _number(means.get(agent)))
+    rows = [
+        (agent, strip_row(axis, thinned(values, TICKS), means.get(agent), target), _number(means.get(agent)))
         for agent, values in columns
-    )
-    ticks = _row("row axis", "", svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks]), "")
+    ]
+    ticks = svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks])
     summary = "; ".join(f"{agent} {_number(means.get(agent))} over {len(values)}" for agent, values in columns)
     dashed = "" if target is None else f" Dashed: the target, {target:g} rad."
     caption = f"EMD of every motion of {task} (rad). A line per motion, a dot at the mean.{dashed}"
-    label = esc(f"Mean EMD in rad: {summary}")
-    drawn = f'<div role="img" aria-label="{label}">{rows}{ticks}</div>'
-    return f"<figure><figcaption>{esc(caption)}</figcaption>{drawn}</figure>"
-
-
-def _row(kind: str, name: str, track: str, value: str) -> str:
-    return f'<div class="{kind}"><span class="name">{esc(name)}</span>{track}<span class="value">{value}</span></div>\n'
+    return rows_figure(caption, rows, ticks, f"Mean EMD in rad: {summary}")
 
 
 def _number(value: float | None) -> str:

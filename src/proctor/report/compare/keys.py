@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from proctor.stats import Estimate, Interval
 from proctor.verdict.comparison import Comparison, Difference, Pair, Standing, needed_trials
 from proctor.verdict.comparison.model import MEASURES
 from proctor.verdict.gate import Gate
@@ -24,7 +23,7 @@ def comparison_keys(found: Comparison) -> dict[str, Any]:
 
 
 def gate_keys(gate: Gate) -> dict[str, Any]:
-    return {**asdict(gate), "ruling": gate.ruling.value, "interval": _interval(gate.interval)}
+    return {**asdict(gate), "ruling": gate.ruling.value}
 
 
 def _standing(agent: Standing) -> dict[str, Any]:
@@ -35,14 +34,14 @@ def _standing(agent: Standing) -> dict[str, Any]:
         "n_unscored": agent.n_unscored,
         "successes": agent.successes,
         "success_rate": agent.rate,
-        "success_interval": _interval(agent.rate_interval),
+        "success_interval": agent.rate_interval,
         "score_mean": agent.score,
         "letters": {measure: agent.letters.get(measure) for measure in MEASURES},
     }
 
 
 def _pair(found: Comparison, pair: Pair) -> dict[str, Any]:
-    counts = pair.discordance
+    counts, better = pair.discordance, pair.improvement
     return {
         "a": pair.a,
         "b": pair.b,
@@ -56,7 +55,7 @@ def _pair(found: Comparison, pair: Pair) -> dict[str, Any]:
         "outcomes": None if counts is None else counts._asdict(),
         "success": _difference(found, pair, pair.success),
         "score": _difference(found, pair, pair.score),
-        "probability_of_improvement": None if pair.improvement is None else _estimate(pair.improvement),
+        "probability_of_improvement": None if better is None else {"value": better.value, "interval": better.interval},
         "by_task": [asdict(task) for task in pair.tasks],
     }
 
@@ -70,10 +69,10 @@ def _difference(found: Comparison, pair: Pair, own: Difference) -> dict[str, Any
         "a": own.value_a,
         "b": own.value_b,
         "difference": own.value,
-        "interval": _interval(own.interval),
+        "interval": own.interval,
         "interval_method": own.method,
         "no_interval_because": own.reason,
-        "bounds": _interval(own.bounds),
+        "bounds": own.bounds,
         "p": None if test is None else test.p_value,
         "p_adjusted": own.p_adjusted,
         "test": None if test is None else test.method,
@@ -82,11 +81,3 @@ def _difference(found: Comparison, pair: Pair, own: Difference) -> dict[str, Any
         "effects": dict(own.effects),
         "trials_to_settle": None if needed is None else needed.n,
     }
-
-
-def _estimate(estimate: Estimate) -> dict[str, Any]:
-    return {"value": estimate.value, "interval": _interval(estimate.interval)}
-
-
-def _interval(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [interval.low, interval.high]
