@@ -43,6 +43,7 @@ class Session:
         self._plugged_in = False
         self._background: list[subprocess.Popen[bytes]] = []
         self._new_texts: list[tuple[Block, str]] = []
+        self._port = _free_port()
         (folder / "examples").symlink_to(ROOT / "examples")
 
     def read(self, page: Path) -> None:
@@ -72,8 +73,12 @@ class Session:
         if block.file:
             path = self.folder / block.file
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text)
+            path.write_text(self._with_port(block.text))
         return block.file is not None
+
+    def _with_port(self, text: str) -> str:
+        """Pages use the port 8000, which may be taken here."""
+        return text.replace("8000", str(self._port))
 
     def _toml(self, block: Block) -> None:
         groups = tomllib.loads(block.text).get("project", {}).get("entry-points", {})
@@ -102,7 +107,7 @@ class Session:
     def _python(self, block: Block) -> None:
         if self._write(block):
             return
-        code = compile(block.text, block.where, "exec")
+        code = compile(self._with_port(block.text), block.where, "exec")
         with contextlib.redirect_stdout(io.StringIO()) as out, warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             exec(code, self._names)
@@ -129,8 +134,9 @@ class Session:
 
     def _bash(self, block: Block) -> None:
         if block.mark("in the background") is not None:
-            self._background.append(subprocess.Popen(["bash", "-c", f"exec {block.text}"], env=self._environment()))
-            _wait_for_port(int(re.findall(r"--port (\d+)", block.text)[0]))
+            line = f"exec {self._with_port(block.text)}"
+            self._background.append(subprocess.Popen(["bash", "-c", line], env=self._environment()))
+            _wait_for_port(self._port)
             return
         lines = [block.text] if "<<" in block.text else list(commands(block.text))
         printed, code = "", 0
@@ -176,6 +182,11 @@ class Session:
     def _in_a_shell(self, line: str) -> tuple[int, str]:
         ran = subprocess.run(["bash", "-c", line], env=self._environment(), capture_output=True, text=True)
         return ran.returncode, ran.stdout + (ran.stderr if ran.returncode else "")
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
 
 
 def _wait_for_port(port: int) -> None:
