@@ -28,6 +28,8 @@ class MetricInfo(NamedTuple):
 
 
 class Metric(abc.ABC):
+    """One number of an episode. Its docstring is the sentence that `proctor list` shows."""
+
     name: ClassVar[str]
     unit: ClassVar[str]
     """"1" for a pure number."""

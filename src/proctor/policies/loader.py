@@ -19,7 +19,7 @@ from proctor.policies.protocol import AnyPolicy, SpaceInfo
 
 
 class Loader(abc.ABC):
-    """Makes policies of one kind."""
+    """Makes the policy of an agent, for agents whose config names this loader."""
 
     name: ClassVar[str]
     Options: ClassVar[type[PolicyOptions]] = PolicyOptions

@@ -63,7 +63,7 @@ class StageCfg(BaseModel):
 
 
 class PolicyOptions(BaseModel):
-    """Common options."""
+    """Base of a loader's options: what every agent can be set to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     pad_to: int | None = Field(default=16, ge=1)

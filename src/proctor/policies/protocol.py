@@ -139,7 +139,7 @@ class SpaceInfo:
 
 
 class Policy(abc.ABC):
-    """A plain policy: one model call, stage `act`."""
+    """A policy with one model call, the stage `act`."""
 
     placement: Placement = "engine"
     """`worker`: it is quick (a script, a table, a few small matrices), takes little memory, and can be loaded again in

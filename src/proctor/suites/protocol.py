@@ -47,7 +47,7 @@ class Columns(NamedTuple):
 
 
 class Env(abc.ABC):
-    """One world."""
+    """One world: what a worker resets with a trial's seed and steps with its actions."""
 
     observation_space: gymnasium.Space[Any]
     action_space: gymnasium.Space[Any]
@@ -128,7 +128,7 @@ class SheetEnv(Env):
 
 
 class BatchEnv(abc.ABC):
-    """N worlds that step together, each with its own trial, seed and length."""
+    """N worlds that step in one call, each with its own trial, seed and length."""
 
     observation_space: gymnasium.Space[Any]
     """Of a single world."""

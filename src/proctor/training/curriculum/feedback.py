@@ -56,7 +56,7 @@ class CurriculumUpdate:
 
 
 class Curriculum:
-    """Difficulty back into training."""
+    """Turns what an evaluation measured into how often training draws each motion."""
 
     def __init__(self, cfg: CurriculumCfg | None = None):
         self.cfg = cfg or CurriculumCfg()
