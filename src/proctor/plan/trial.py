@@ -17,6 +17,8 @@ POLICY_STREAM = 1  # keeps a policy's draws apart from an environment that seeds
 
 @dataclass(frozen=True, slots=True)
 class Trial:
+    """One (agent, task, seed). `index` is its number among the trials of the same agent and task."""
+
     agent: str
     task: str
     index: int

@@ -14,6 +14,8 @@ from proctor.record.episode import Outcome
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
+    """How a trial ended, what it took, and the value of every metric."""
+
     trial: Trial
     outcome: Outcome
     success: bool

@@ -26,6 +26,8 @@ NO_SIGNALS: Mapping[str, Any] = {}
 
 
 class Step(NamedTuple):
+    """What one step of a world gave. `success`: the goal holds now. `signals` are recorded beside the reward."""
+
     observation: Any
     reward: float
     terminated: bool
