@@ -20,6 +20,7 @@ PARTS = {
     "suites": "harbour",
     "loaders": "harbour_pilot",
     "metrics": "harbour_clearance_min_m",
+    "metric_families": "harbour_last",
     "scorings": "harbour_careful",
     "sections": "harbour_quay",
     "formats": "harbour_log",
@@ -99,6 +100,7 @@ def test_the_metric_is_in_the_report_and_the_scoring_reads_it(run):
     (eager,) = (agent for agent in report["agents"] if agent["agent"] == "eager")
     distance = eager["metrics"]["harbour_clearance_min_m"]["value"]
     assert eager["score_mean"] == pytest.approx(1.0 - 0.1 * distance)
+    assert eager["metrics"]["harbour_last_clearance_m"]["n"] == 3
     assert report["scoring"]["name"] == "harbour_careful"
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from proctor.config.models import AgentCfg, ScoringCfg
     from proctor.config.problems import Problems
     from proctor.errors import InputError, MissingExtra, ProctorError, RunError
-    from proctor.metrics.protocol import GroupMetric, Metric
+    from proctor.metrics.protocol import GroupMetric, Metric, MetricFamily
     from proctor.plan.trial import Trial
     from proctor.policies.loader import Loader
     from proctor.policies.options import PolicyOptions
@@ -78,7 +78,7 @@ __getattr__ = lazily(
         "proctor.config.models": "AgentCfg ScoringCfg",
         "proctor.config.problems": "Problems",
         "proctor.errors": "InputError MissingExtra ProctorError RunError",
-        "proctor.metrics.protocol": "GroupMetric Metric",
+        "proctor.metrics.protocol": "GroupMetric Metric MetricFamily",
         "proctor.plan.trial": "Trial",
         "proctor.policies.loader": "Loader",
         "proctor.policies.options": "PolicyOptions",
@@ -113,7 +113,7 @@ __all__ = [
     "Actions", "AgentCfg", "Batch", "BatchEnv", "CancelToken", "CaseLayout", "Column", "ColumnEnv", "Columns",
     "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg", "DictLogger", "Env", "Episode",
     "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding", "Format", "Goto", "GroupMetric", "Idle",
-    "InputError", "LeftPad", "Loader", "Logger", "LoggerOptions", "Loggers", "Metric", "MissingExtra",
+    "InputError", "LeftPad", "Loader", "Logger", "LoggerOptions", "Loggers", "Metric", "MetricFamily", "MissingExtra",
     "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress",
     "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring",
     "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step",

@@ -70,6 +70,7 @@ _TITLES = {
     "loaders": "Policy loaders (agents: policy), or an import string such as my_policies.py:MyPolicy",
     "scorings": "Scorings (scoring: mode), or an import string such as my_scoring.py:score",
     "metrics": "Metrics (computed of every episode whose record has what they need)",
+    "metric_families": "Families of metrics, whose names come from the record",
     "backends": "Worker backends (workers: kind)",
     "sections": "Report sections",
     "formats": "Report formats",

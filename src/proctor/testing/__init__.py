@@ -20,6 +20,7 @@ from proctor.testing.format import FormatConformance
 from proctor.testing.loader import LoaderConformance
 from proctor.testing.logger import LoggerConformance
 from proctor.testing.metric import MetricConformance
+from proctor.testing.metric_family import MetricFamilyConformance
 from proctor.testing.policy import PolicyConformance
 from proctor.testing.scoring import ScoringConformance
 from proctor.testing.section import SectionConformance
@@ -33,6 +34,7 @@ __all__ = [
     "LoaderConformance",
     "LoggerConformance",
     "MetricConformance",
+    "MetricFamilyConformance",
     "PolicyConformance",
     "ScoringConformance",
     "SectionConformance",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar, get_args
 
@@ -59,19 +60,27 @@ class MetricConformance:
                 assert found is None, f'without "{name}" the metric gave {found}; missing is not a number'
 
     def _episodes(self) -> list[Episode]:
-        return [
-            self._episode(steps, outcome) for steps in self.lengths for outcome in (Outcome.SUCCESS, Outcome.FAILURE)
-        ]
+        return made_up_episodes(self.signals, self.lengths)
 
-    def _episode(self, steps: int, outcome: Outcome) -> Episode:
-        rng, last = np.random.default_rng(steps), np.arange(steps) == steps - 1
-        arrays = {
-            "actions": rng.uniform(-1, 1, (steps, 2)).astype(np.float32),
-            "rewards": rng.standard_normal(steps),
-            "terminals": last.copy(),
-            "truncations": np.zeros(steps, bool),
-            "success": last & (outcome is Outcome.SUCCESS),
-            "action_dt_s": np.array(0.1),
-            **self.signals(steps, rng),
-        }
-        return Episode(arrays, outcome, max_steps=50, task="task")
+
+Signals = Callable[[int, np.random.Generator], dict[str, np.ndarray]]
+
+
+def made_up_episodes(signals: Signals, lengths: Sequence[int] = (1, 2, 25)) -> list[Episode]:
+    """Seeded episodes of these lengths, successes and failures, with these signals."""
+    outcomes = (Outcome.SUCCESS, Outcome.FAILURE)
+    return [_episode(steps, outcome, signals) for steps in lengths for outcome in outcomes]
+
+
+def _episode(steps: int, outcome: Outcome, signals: Signals) -> Episode:
+    rng, last = np.random.default_rng(steps), np.arange(steps) == steps - 1
+    arrays = {
+        "actions": rng.uniform(-1, 1, (steps, 2)).astype(np.float32),
+        "rewards": rng.standard_normal(steps),
+        "terminals": last.copy(),
+        "truncations": np.zeros(steps, bool),
+        "success": last & (outcome is Outcome.SUCCESS),
+        "action_dt_s": np.array(0.1),
+        **signals(steps, rng),
+    }
+    return Episode(arrays, outcome, max_steps=50, task="task")

@@ -9,6 +9,7 @@ from harbour.format import HarbourLog
 from harbour.loader import PilotLoader
 from harbour.logger import Bell
 from harbour.metric import ClearanceMin
+from harbour.metric_family import LastSignals
 from harbour.scoring import Careful
 from harbour.section import METRIC, Quay
 from harbour.suite import HarbourEnv, HarbourSuite
@@ -20,6 +21,7 @@ from proctor.testing import (
     LoaderConformance,
     LoggerConformance,
     MetricConformance,
+    MetricFamilyConformance,
     ScoringConformance,
     SectionConformance,
     SuiteConformance,
@@ -46,6 +48,14 @@ class TestLoader(LoaderConformance):
 class TestMetric(MetricConformance):
     def make(self):
         return ClearanceMin()
+
+    def signals(self, steps, rng):
+        return {"clearance_m": rng.random(steps)}
+
+
+class TestMetricFamily(MetricFamilyConformance):
+    def make(self):
+        return LastSignals()
 
     def signals(self, steps, rng):
         return {"clearance_m": rng.random(steps)}
