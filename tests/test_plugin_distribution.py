@@ -22,6 +22,7 @@ PARTS = {
     "metrics": "harbour_clearance_min_m",
     "metric_families": "harbour_last",
     "scorings": "harbour_careful",
+    "backends": "harbour_deck",
     "sections": "harbour_quay",
     "formats": "harbour_log",
     "loggers": "harbour_bell",
@@ -36,7 +37,7 @@ EXAMINATION = {
     ],
     "tasks": [{"suite": "harbour", "options": {"width_m": 2.0}}],
     "n_trials": 3,
-    "workers": 1,
+    "workers": {"kind": "harbour_deck", "count": 2, "options": {"crew": "sailor"}},
     "scoring": {"mode": "harbour_careful", "options": {"metric": "harbour_clearance_min_m"}},
     "report": {"formats": ["html", "harbour_log"]},
     "loggers": ["harbour_bell"],
@@ -85,7 +86,7 @@ def test_the_config_names_no_import_string():
     assert ":" not in json.dumps(EXAMINATION).replace('": ', "")
 
 
-def test_suite_and_loader_are_found_by_name_also_in_a_worker_process(run):
+def test_suite_and_loader_are_found_by_name(run):
     report = json.loads((run / "report.json").read_text())
     assert [agent["n"] for agent in report["agents"]] == [3, 3]
     assert {agent["agent"]: agent["success_rate"] for agent in report["agents"]} == {"eager": 1.0, "idle": 0.0}
@@ -93,6 +94,20 @@ def test_suite_and_loader_are_found_by_name_also_in_a_worker_process(run):
     with np.load(record) as arrays:
         assert arrays["clearance_m"].dtype == np.float32
         assert len(arrays["clearance_m"]) == len(arrays["actions"])
+
+
+def test_the_backend_s_records_are_those_of_worker_processes(run, harbour, tmp_path):
+    """A trial is a function of (agent, task, seed), wherever it runs."""
+    (tmp_path / "docking.yml").write_text(yaml.safe_dump({**EXAMINATION, "workers": 1, "output_root": "runs"}))
+    proctor(harbour, "run", "docking.yml", cwd=tmp_path)
+    (other,) = (tmp_path / "runs").iterdir()
+    names = sorted(path.relative_to(run) for path in run.rglob("*.npz"))
+    assert len(names) == 6
+    for name in names:
+        with np.load(run / name) as one, np.load(other / name) as two:
+            assert {k: (v.dtype, v.tobytes()) for k, v in one.items()} == {
+                k: (v.dtype, v.tobytes()) for k, v in two.items()
+            }
 
 
 def test_the_metric_is_in_the_report_and_the_scoring_reads_it(run):

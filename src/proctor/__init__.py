@@ -51,7 +51,12 @@ if TYPE_CHECKING:
     from proctor.report.formats.base import Format
     from proctor.report.model import Finding, Report
     from proctor.report.section import CaseLayout, Column, Section
+    from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Worker
+    from proctor.rollout.board import Board
     from proctor.rollout.progress import CancelToken, Progress
+    from proctor.rollout.worker.cfg import WorkerCfg
+    from proctor.rollout.worker.host import Host
+    from proctor.rollout.worker.limits import Watch
     from proctor.runs.loggers import (
         CsvLogger,
         DictLogger,
@@ -95,7 +100,12 @@ __getattr__ = lazily(
         "proctor.report.formats.base": "Format",
         "proctor.report.model": "Finding Report",
         "proctor.report.section": "CaseLayout Column Section",
+        "proctor.rollout.backends.base": "Backend BackendOptions Lost Worker",
+        "proctor.rollout.board": "Board",
         "proctor.rollout.progress": "CancelToken Progress",
+        "proctor.rollout.worker.cfg": "WorkerCfg",
+        "proctor.rollout.worker.host": "Host",
+        "proctor.rollout.worker.limits": "Watch",
         "proctor.runs.start": "run_evaluation",
         "proctor.runs.loggers": (
             "CsvLogger DictLogger Logger LoggerOptions Loggers MlflowLogger TensorboardLogger WandbLogger"
@@ -110,17 +120,17 @@ __getattr__ = lazily(
 )
 
 __all__ = [
-    "Actions", "AgentCfg", "Batch", "BatchEnv", "CancelToken", "CaseLayout", "Column", "ColumnEnv", "Columns",
-    "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg", "DictLogger", "Env", "Episode",
-    "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding", "Format", "Goto", "GroupMetric", "Idle",
-    "InputError", "LeftPad", "Loader", "Logger", "LoggerOptions", "Loggers", "Metric", "MetricFamily", "MissingExtra",
-    "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress",
-    "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring",
-    "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step",
-    "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "Trial",
-    "TrialResult", "Trials", "Unavailable", "WandbLogger", "__version__", "config_from_dict",
-    "expected_discordance", "import_object", "load_config", "run_evaluation", "trials_paired", "trials_sequential",
-    "trials_unpaired",
+    "Actions", "AgentCfg", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken", "CaseLayout",
+    "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg",
+    "DictLogger", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding", "Format",
+    "Goto", "GroupMetric", "Host", "Idle", "InputError", "LeftPad", "Loader", "Logger", "LoggerOptions", "Loggers",
+    "Lost", "Metric", "MetricFamily", "MissingExtra", "MlflowLogger", "Outcome", "Policy", "PolicyOptions",
+    "Practice", "Problems", "ProctorError", "Progress", "Remark", "Report", "RewardEvaluation",
+    "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv",
+    "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions", "TensorboardLogger",
+    "TrackingEvaluation", "TrackingEvaluationCfg", "Trial", "TrialResult", "Trials", "Unavailable", "WandbLogger",
+    "Watch", "Worker", "WorkerCfg", "__version__", "config_from_dict", "expected_discordance", "import_object",
+    "load_config", "run_evaluation", "trials_paired", "trials_sequential", "trials_unpaired",
 ]  # fmt: skip
 
 

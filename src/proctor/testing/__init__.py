@@ -13,6 +13,7 @@ Each suite is a plain class whose `test_` methods are the laws; pytest finds the
 does not hold raises AssertionError with a sentence that says what was found.
 """
 
+from proctor.testing.backend import BackendConformance
 from proctor.testing.batch_env import BatchEnvConformance
 from proctor.testing.env import EnvConformance
 from proctor.testing.form import FormConformance
@@ -27,6 +28,7 @@ from proctor.testing.section import SectionConformance
 from proctor.testing.suite import SuiteConformance
 
 __all__ = [
+    "BackendConformance",
     "BatchEnvConformance",
     "EnvConformance",
     "FormConformance",

@@ -15,6 +15,7 @@ from harbour.section import METRIC, Quay
 from harbour.suite import HarbourEnv, HarbourSuite
 
 from proctor.testing import (
+    BackendConformance,
     EnvConformance,
     FormatConformance,
     FormConformance,
@@ -66,6 +67,11 @@ class TestScoring(ScoringConformance):
 
     def make(self, cfg):
         return Careful(cfg)
+
+
+class TestBackend(BackendConformance):
+    kind = "harbour_deck"
+    isolates = False
 
 
 class TestSection(SectionConformance):

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from proctor.config.models import AgentCfg
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor.rollout.messages import Command, Event
+from proctor.rollout.messages import Command, Event, Load, Run
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.cfg import WorkerCfg
 
@@ -43,13 +43,14 @@ class Worker(abc.ABC):
     def send(self, command: Command) -> None:
         """Have the worker do something."""
 
-    @abc.abstractmethod
     def run(self, slots: Sequence[int], chunks: np.ndarray) -> None:
         """Send `Run`, which is sent most: a chunk `(slots, horizon, *action)` of valid actions for each slot."""
+        self.send(Run(list(slots), chunks))
 
-    @abc.abstractmethod
     def adopt(self, agent: AgentCfg, runner: PolicyRunner) -> None:
-        """Have this agent's policy where the environments are. `runner`: as the engine has it."""
+        """Have this agent's policy where the environments are: loaded again there, unless the worker can share
+        `runner`, which is the engine's."""
+        self.send(Load(agent))
 
     @abc.abstractmethod
     def columns(self, task: Task) -> Sequence[Any]:

@@ -19,13 +19,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from proctor.config.models import AgentCfg
 from proctor.rendering import offscreen_backend
-from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.backends.channel import Channel, Closed
 from proctor.rollout.board import SharedBoard
-from proctor.rollout.messages import Command, Event, Load, Run
+from proctor.rollout.messages import Command, Event, Run
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.cfg import WorkerCfg
 from proctor.rollout.worker.limits import ACTING, IDLE, LOADING, RESETTING, STEPPING, Watch
@@ -86,9 +84,6 @@ class ProcessWorker(Worker):
             self._outbox.append(Run(where, place))
         else:
             self._outbox.append(Run(where, chunks))
-
-    def adopt(self, agent: AgentCfg, runner: PolicyRunner) -> None:
-        self.send(Load(agent))
 
     def columns(self, task: Task) -> Sequence[Any]:
         assert task.layout is not None
