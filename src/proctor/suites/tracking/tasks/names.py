@@ -27,16 +27,17 @@ class Task:
     form: ClassVar[str]
     example: ClassVar[str]
 
+    def __init_subclass__(cls, form: str, example: str) -> None:
+        cls.form, cls.example = form, example
+
     def __str__(self) -> str:
         return self.form.format(**{name: _short(value) for name, value in vars(self).items()})
 
 
 @dataclass(frozen=True)
-class MoveEgo(Task):
+class MoveEgo(Task, form="move-ego-{angle}-{speed}", example="move-ego-90-0.7"):
     """Walk in a direction relative to where the robot faces; speed 0 is standing still."""
 
-    form: ClassVar[str] = "move-ego-{angle}-{speed}"
-    example: ClassVar[str] = "move-ego-90-0.7"
     angle: float
     """Degrees; 0 is forward, 90 left."""
     speed: float
@@ -44,32 +45,26 @@ class MoveEgo(Task):
 
 
 @dataclass(frozen=True)
-class MoveEgoLow(Task):
+class MoveEgoLow(Task, form="move-ego-low{height}-{angle}-{speed}", example="move-ego-low0.6-0-0.5"):
     """The same with the root at a height."""
 
-    form: ClassVar[str] = "move-ego-low{height}-{angle}-{speed}"
-    example: ClassVar[str] = "move-ego-low0.6-0-0.5"
     height: float
     angle: float
     speed: float
 
 
 @dataclass(frozen=True)
-class Jump(Task):
+class Jump(Task, form="jump-{height}", example="jump-1"):
     """The root at a height or above."""
 
-    form: ClassVar[str] = "jump-{height}"
-    example: ClassVar[str] = "jump-1"
     height: float
     """m."""
 
 
 @dataclass(frozen=True)
-class Rotate(Task):
+class Rotate(Task, form="rotate-{axis}-{rate}-{height}", example="rotate-z-2-0.6"):
     """Turn about an axis of the root, with the root at a height or above."""
 
-    form: ClassVar[str] = "rotate-{axis}-{rate}-{height}"
-    example: ClassVar[str] = "rotate-z-2-0.6"
     axis: Axis
     rate: float
     """rad/s."""
@@ -77,38 +72,29 @@ class Rotate(Task):
 
 
 @dataclass(frozen=True)
-class RaiseArms(Task):
+class RaiseArms(Task, form="raisearms-{left}-{right}", example="raisearms-l-h"):
     """Stand still with the hands at levels."""
 
-    form: ClassVar[str] = "raisearms-{left}-{right}"
-    example: ClassVar[str] = "raisearms-l-h"
     left: Level
     right: Level
 
 
 @dataclass(frozen=True)
-class Crouch(Task):
+class Crouch(Task, form="crouch-{height}", example="crouch-0.4"):
     """The root at a height or below, on the feet."""
 
-    form: ClassVar[str] = "crouch-{height}"
-    example: ClassVar[str] = "crouch-0.4"
     height: float
 
 
 @dataclass(frozen=True)
-class SitOnGround(Task):
+class SitOnGround(Task, form="sitonground", example="sitonground"):
     """Sit on the floor with an upright torso."""
-
-    form: ClassVar[str] = "sitonground"
-    example: ClassVar[str] = "sitonground"
 
 
 @dataclass(frozen=True)
-class MoveArms(Task):
+class MoveArms(Task, form="move-arms-{angle}-{speed}-{left}-{right}", example="move-arms-0-0.5-m-h"):
     """Walk with the hands at levels."""
 
-    form: ClassVar[str] = "move-arms-{angle}-{speed}-{left}-{right}"
-    example: ClassVar[str] = "move-arms-0-0.5-m-h"
     angle: float
     speed: float
     left: Level
@@ -116,11 +102,9 @@ class MoveArms(Task):
 
 
 @dataclass(frozen=True)
-class SpinArms(Task):
+class SpinArms(Task, form="spin-arms-{rate}-{left}-{right}", example="spin-arms-2-h-h"):
     """Turn on the spot with the hands at levels."""
 
-    form: ClassVar[str] = "spin-arms-{rate}-{left}-{right}"
-    example: ClassVar[str] = "spin-arms-2-h-h"
     rate: float
     left: Level
     right: Level
