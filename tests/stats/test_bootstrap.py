@@ -10,13 +10,12 @@ from proctor.stats import (
     TRIAL_MEDIAN,
     NoInterval,
     Resampling,
-    bca_interval,
     bootstrap,
     bootstrap_difference,
     bootstrap_mean,
     optimality_gap,
-    percentile_interval,
 )
+from proctor.stats.bootstrap import bca_interval, percentile_interval
 
 
 def data(seed: int, *sizes: int) -> list[np.ndarray]:

@@ -6,17 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, t, ttest_1samp
 
-from proctor.stats import (
-    Discordance,
-    Interval,
-    clopper_pearson,
-    newcombe,
-    rate_bounds,
-    student_t,
-    tango,
-    wilson,
-)
-from proctor.stats.intervals import MANY, t_quantile
+from proctor.stats import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
+from proctor.stats.intervals import MANY, clopper_pearson, t_quantile
 
 trials = st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

@@ -7,21 +7,25 @@ import pytest
 from scipy import stats
 
 from proctor.stats import (
-    barnard,
     expected_discordance,
     mcnemar,
-    paired_power,
     sequential_power,
     trials_mean,
     trials_paired,
     trials_sequential,
-    trials_sequential_unpaired,
     trials_unpaired,
-    unpaired_boundary,
+)
+from proctor.stats.power import (
+    EXACT_PAIRS,
+    _normal_paired_power,
+    _normal_unpaired_power,
+    mcnemar_critical,
+    paired_power,
+    trials_sequential_unpaired,
     unpaired_power,
 )
-from proctor.stats.power import EXACT_PAIRS, _normal_paired_power, _normal_unpaired_power, mcnemar_critical
-from proctor.stats.significance import binomial
+from proctor.stats.significance import barnard, binomial
+from proctor.stats.unpaired import unpaired_boundary
 
 
 def test_critical_counts_are_where_mcnemar_rejects() -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from proctor.stats import NoInterval, Resampling, clopper_pearson, performance_profile, probability_of_improvement
+from proctor.stats import NoInterval, Resampling, performance_profile, probability_of_improvement
+from proctor.stats.intervals import clopper_pearson
 
 
 def data(seed: int, *sizes: int) -> list[np.ndarray]:

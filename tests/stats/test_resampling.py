@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proctor.stats import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate, Resampling, optimality_gap, replicates
+from proctor.stats import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate, Resampling, optimality_gap
+from proctor.stats.resampling import replicates
 
 ALL = [MEAN, IQM, MEDIAN, TRIAL_MEDIAN, optimality_gap(0.6)]
 WORD = (1 << 64) - 1

@@ -8,26 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln
 
-from proctor.stats import (
-    Discordance,
-    MixtureTest,
-    PairTest,
-    RateSequence,
-    SpendingTest,
-    UnpairedSpendingTest,
-    Verdict,
-    difference_sequence,
-    log_e_value,
-    mcnemar,
-    rate_sequence,
-    sequential_test,
-    simulate_mixture,
-    simulate_spending,
-    simulate_unpaired,
-    spending,
-    unpaired_boundary,
-    unpaired_power,
-)
+from proctor.stats import Discordance, SpendingTest, Verdict, mcnemar, rate_sequence
+from proctor.stats.decisions import PairTest
+from proctor.stats.power import unpaired_power
+from proctor.stats.sequences import MixtureTest, RateSequence, difference_sequence, log_e_value, simulate_mixture
+from proctor.stats.spending import simulate_spending, spending
+from proctor.stats.unpaired import UnpairedSpendingTest, sequential_test, simulate_unpaired, unpaired_boundary
 
 STREAMS = 10_000
 

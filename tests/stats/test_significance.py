@@ -8,8 +8,8 @@ from scipy import stats
 from scipy.special import bdtr
 from scipy.stats import barnard_exact, binomtest
 
-from proctor.stats import Resampling, barnard, compare_rates, discordance, mcnemar, sign_flip, welch
-from proctor.stats.significance import WHOLE, barnard_region, binomial, heads, region_probability, z_table
+from proctor.stats import Resampling, compare_rates, discordance, mcnemar, sign_flip, welch
+from proctor.stats.significance import WHOLE, barnard, barnard_region, binomial, heads, region_probability, z_table
 
 arms = st.integers(1, 25).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

@@ -11,7 +11,8 @@ from made_up_runs import config, made_up
 
 from proctor.cli import main
 from proctor.errors import InputError
-from proctor.stats import paired_power, trials_paired, trials_unpaired
+from proctor.stats import trials_paired, trials_unpaired
+from proctor.stats.power import paired_power
 from proctor.verdict.power import Question, answers, answers_for_run, as_rows
 
 

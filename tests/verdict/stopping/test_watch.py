@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.config.models import AgentCfg, EvalConfig, StopCfg, TaskCfg
-from proctor.stats import RateSequence, SpendingTest, Verdict
+from proctor.stats import SpendingTest, Verdict
+from proctor.stats.sequences import RateSequence
 from proctor.verdict.stopping import ReadingOrder, Seen, Stopping
 from proctor.verdict.stopping.watch import first_narrow
 
