@@ -12,7 +12,7 @@ from proctor.report.build import judgement
 from proctor.report.compare.keys import comparison_keys, gate_keys
 from proctor.report.draw.markup import definitions, lead, number, spread, table
 from proctor.report.draw.page import Block, Page, asset, render
-from proctor.report.draw.pipes import escape, more
+from proctor.report.draw.pipes import escape, findings, more
 from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.draw.svg import esc
 from proctor.report.formats.files import plain, write_json, write_text
@@ -131,9 +131,11 @@ def to_markdown(report: CompareReport) -> str:
         blocks.append(
             f"**Gate {title}.**\n\n" + "\n".join(f"- {escape(judgement.gate_sentence(g))}" for g in report.gates)
         )
-    if report.cautions:
-        blocks.append("\n".join(f"- **Caution.** {escape(caution)}" for caution in report.cautions))
-    blocks += [ranking_markdown(found), differences_markdown(found)]
+    blocks += [
+        findings([Finding("caution", caution) for caution in report.cautions]),
+        ranking_markdown(found),
+        differences_markdown(found),
+    ]
     runs = "\n".join(f"- {escape(label)}: {escape(words)}" for label, words in report.runs.items())
     blocks.append(f"## What was compared\n\n{runs}\n\n<sub>{escape(report.generated_at)}</sub>")
     return "\n\n".join(block for block in blocks if block) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proctor.report import text
+from proctor.report.model import Finding
 
 
 def escape(words: str) -> str:
@@ -19,6 +20,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
     """A pipe table; the first `left` columns are flush left, the others right."""
     rule = [":---" if i < left else "---:" for i in range(len(header))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, rule, *rows])
+
+
+def findings(found: Sequence[Finding], where: str = "the HTML file", most: int = 12) -> str:
+    """A list of the first findings, and how many more there are; "" without any."""
+    shown = [f"- {'**Caution.** ' if f.level == 'caution' else ''}{escape(f.text)}" for f in found[:most]]
+    return "\n".join([*shown, f"- … and {len(found) - most} more in {where}"] if len(found) > most else shown)
 
 
 def more(hidden: int, what: str, where: str = "`report.html`") -> str:

@@ -1,11 +1,12 @@
-"""Files that are there whole or not at all, and JSON without NaN."""
+"""Files that are there whole or not at all; JSON and CSV without NaN."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,20 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, data: Any) -> None:
     """Write plain data (see `plain`) as JSON."""
     write_text(path, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a `;`-delimited table, blank where a value is None or NaN."""
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, delimiter=";", lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows([_cell(value) for value in row] for row in rows)
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return repr(float(value)) if isinstance(value, float) else str(value)
 
 
 def plain(value: Any) -> Any:

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from proctor.record.columns import Trials
-from proctor.report.draw.pipes import escape
+from proctor.report.draw.pipes import escape, findings
 from proctor.report.formats.base import Format
 from proctor.report.formats.files import write_text
 from proctor.report.model import Report
-
-MAX_FINDINGS = 12
 
 
 class MarkdownFormat(Format):
@@ -29,21 +27,11 @@ def to_markdown(report: Report) -> str:
     blocks = [
         f"# {escape(report.name)}",
         f"**{escape(report.verdict)}**",
-        *_findings(report),
+        findings(report.findings, "`report.html`"),
         *_sections(report),
         f"<sub>{escape(report.context.generated_at)}</sub>",
     ]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _findings(report: Report) -> Iterator[str]:
-    if report.findings:
-        shown = [
-            f"- {'**Caution.** ' if f.level == 'caution' else ''}{escape(f.text)}"
-            for f in report.findings[:MAX_FINDINGS]
-        ]
-        hidden = len(report.findings) - MAX_FINDINGS
-        yield "\n".join([*shown, f"- … and {hidden} more in `report.html`"] if hidden > 0 else shown)
+    return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def _sections(report: Report) -> Iterator[str]:

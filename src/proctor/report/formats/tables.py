@@ -7,8 +7,6 @@ those that the sections of the run's suites add among them; further ones come af
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ import numpy as np
 
 from proctor.record.columns import OUTCOMES, Trials
 from proctor.report.formats.base import Format
-from proctor.report.formats.files import replacing
+from proctor.report.formats.files import replacing, write_csv
 from proctor.report.model import AgentReport, Report
 from proctor.report.section import Column
 
@@ -125,19 +123,6 @@ class TrialTable:
         return {name: f"metric_{name}" if name in taken else name for name in sorted(names)}
 
 
-def _text(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return repr(float(value)) if isinstance(value, float) else str(value)
-
-
-def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, delimiter=";", lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-
-
 def write_trials(path: Path, table: TrialTable, how: str) -> None:
     """Write the table of trials as a file of one kind. DuckDB gets one thread: the bytes of the file depend on the rows
     only."""
@@ -187,7 +172,7 @@ class CsvFormat(Format):
     def write(self, folder: Path, report: Report, trials: Trials) -> list[str]:
         write_trials(folder / "summary.csv", TrialTable(report, trials), CSV)
         rows = [agent_row(report, agent) for agent in report.agents]
-        write_csv(folder / "report.csv", rows[0], ([_text(value) for value in row.values()] for row in rows))
+        write_csv(folder / "report.csv", rows[0], (row.values() for row in rows))
         return ["summary.csv", "report.csv"]
 
 

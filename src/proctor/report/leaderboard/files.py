@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from proctor.report import text
-from proctor.report.draw.pipes import escape, more
+from proctor.report.draw.pipes import escape, findings, more
 from proctor.report.draw.pipes import table as pipe_table
-from proctor.report.formats.files import plain, write_json, write_text
-from proctor.report.formats.tables import write_csv
-from proctor.report.leaderboard.page import to_html, weights_words
+from proctor.report.formats.files import plain, write_csv, write_json, write_text
+from proctor.report.leaderboard.page import said_of, to_html, weights_words
 from proctor.report.leaderboard.words import advice_words, episodes_words, verdict
 from proctor.report.text import signed, span_words, value_words
 from proctor.verdict.leaderboard import Advice, Entry, Gap, Leaderboard, TaskResult
@@ -23,7 +22,7 @@ def write_leaderboard(folder: Path, board: Leaderboard, generated_at: str) -> No
     """The four files, each whole or not at all."""
     write_json(folder / "leaderboard.json", to_json(board, generated_at))
     rows = csv_rows(board)
-    write_csv(folder / "leaderboard.csv", rows[0], [[_cell(value) for value in row.values()] for row in rows])
+    write_csv(folder / "leaderboard.csv", rows[0], (row.values() for row in rows))
     write_text(folder / "leaderboard.md", to_markdown(board, generated_at))
     write_text(folder / "leaderboard.html", to_html(board, generated_at))
 
@@ -105,21 +104,16 @@ def _csv_row(entry: Entry, board: Leaderboard) -> dict[str, Any]:
     return row
 
 
-def _cell(value: Any) -> str:
-    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
-
-
 # Markdown -------------------------------------------------------------------------------------------------------------
 
 
 def to_markdown(board: Leaderboard, generated_at: str) -> str:
     """Small enough for a pull-request comment: long lists are cut, and say so."""
-    said = [f"- **Caution.** {escape(words)}" for words in board.cautions] + [f"- {escape(w)}" for w in board.notes]
     runs = "\n".join(f"- {escape(label)}: {escape(words)}" for label, words in board.runs.items())
     blocks = [
         f"# {escape(board.name)}",
         f"**{escape(verdict(board))}**",
-        "\n".join(said),
+        findings(said_of(board)),
         _ranking(board),
         _terms(board),
         _advices(board),

@@ -30,7 +30,7 @@ def to_html(board: Leaderboard, generated_at: str) -> str:
     ]
     blocks = [
         Block("ranking", "Ranking", _ranking(board)),
-        Block("cautions", "Before you use the numbers", _listed(board)),
+        Block("cautions", "Before you use the numbers", finding_list(said_of(board))),
         Block("intervals", "Scores and intervals", _intervals(board)),
         Block("terms", "What each term contributed", _terms(board)),
         Block("advice", "What would raise a score", _advice(board)),
@@ -85,9 +85,10 @@ def _count(n: int, n_distinct: int) -> str:
     return f"{n:,}" if n == n_distinct else f"{n:,} {small(f'{n_distinct:,} different')}"
 
 
-def _listed(board: Leaderboard) -> str:
+def said_of(board: Leaderboard) -> list[Finding]:
+    """Its cautions, then its notes."""
     cautions = [Finding("caution", sentence) for sentence in board.cautions]
-    return finding_list([*cautions, *(Finding("note", sentence) for sentence in board.notes)])
+    return [*cautions, *(Finding("note", sentence) for sentence in board.notes)]
 
 
 def _intervals(board: Leaderboard) -> str:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from proctor.report import text
+from proctor.report.draw import pipes
 from proctor.report.draw.pipes import escape, table
-from proctor.report.formats.files import plain, write_json, write_text
+from proctor.report.formats.files import plain, write_csv, write_json, write_text
 from proctor.suites.goals.report.findings import findings, number_words, verdict
 from proctor.suites.goals.report.model import DIMENSIONS, REFERENCES, Dimension, GoalsReport, PriorReport, Rate, Reading
 from proctor.suites.goals.report.page import to_html
 
 COLUMNS = ("prior", "dimension", "task", "value", "n", "counts", "low", "high", "band", "reason")
-MAX_FINDINGS = 12
 
 
 def write_goals(folder: Path, report: GoalsReport) -> None:
     """The four files, each whole or not at all."""
     write_json(folder / "goals.json", to_json(report))
-    write_text(folder / "goals.csv", to_csv(report))
+    dimensions = [
+        (prior.name, own) for prior in report.priors for own in (*prior.dimensions.values(), *prior.references.values())
+    ]
+    write_csv(folder / "goals.csv", COLUMNS, (row for name, own in dimensions for row in _rows(name, own)))
     write_text(folder / "goals.md", to_markdown(report))
     write_text(folder / "goals.html", to_html(report))
 
@@ -37,7 +39,7 @@ def to_json(report: GoalsReport) -> dict[str, Any]:
             "name": report.name,
             "generated_at": report.generated_at,
             "verdict": verdict(report),
-            "findings": [{"level": f.level, "text": f.text} for f in findings(report)],
+            "findings": [asdict(finding) for finding in findings(report)],
             "level": report.level,
             "tasks": {task: list(words) for task, words in report.instructions.items()},
             "visuals": report.visuals,
@@ -83,7 +85,7 @@ def _reading(reading: Reading) -> dict[str, Any]:
     return {
         "value": reading.value,
         "n": reading.n,
-        "interval": None if reading.interval is None else list(reading.interval),
+        "interval": reading.interval,
         "not_available_because": reading.reason,
         "no_interval_because": None if reading.interval or reading.value is None else reading.no_interval,
     }
@@ -93,7 +95,7 @@ def _rates(rates: Mapping[str, Rate]) -> dict[str, Any] | None:
     if not rates:
         return None
     keys = {
-        task: {"rate": rate.value, "successes": rate.won, "n": rate.n, "interval": list(rate.interval or ()) or None}
+        task: {"rate": rate.value, "successes": rate.won, "n": rate.n, "interval": rate.interval}
         for task, rate in rates.items()
     }
     return {"overall": keys.pop(""), "by_task": keys}
@@ -102,24 +104,12 @@ def _rates(rates: Mapping[str, Rate]) -> dict[str, Any] | None:
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def to_csv(report: GoalsReport) -> str:
-    """One row for every number, overall (no task) and by task; semicolons between cells."""
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=";", lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for prior in report.priors:
-        for own in (*prior.dimensions.values(), *prior.references.values()):
-            writer.writerows(_rows(prior.name, own))
-    return out.getvalue()
-
-
 def _rows(prior: str, own: Dimension) -> Iterator[list[Any]]:
+    """Every number of a dimension, overall (no task) and by task."""
     for task, reading in (("", own.overall), *own.by_task.items()):
-        low, high = reading.interval or ("", "")
-        value = "" if reading.value is None else reading.value
-        band = own.band or "" if not task else ""
-        counts = own.counts if not task else ""
-        yield [prior, own.name, task, value, reading.n, counts, low, high, band, reading.reason or ""]
+        low, high = reading.interval or (None, None)
+        counts, band = (None, None) if task else (own.counts, own.band)
+        yield [prior, own.name, task, reading.value, reading.n, counts, low, high, band, reading.reason]
 
 
 # Markdown -------------------------------------------------------------------------------------------------------------
@@ -127,16 +117,12 @@ def _rows(prior: str, own: Dimension) -> Iterator[list[Any]]:
 
 def to_markdown(report: GoalsReport) -> str:
     """Verdict, findings, and a table of all priors."""
-    said = findings(report)
-    listed = [f"- {'**Caution.** ' if f.level == 'caution' else ''}{escape(f.text)}" for f in said[:MAX_FINDINGS]]
-    if len(said) > MAX_FINDINGS:
-        listed.append(f"- … and {len(said) - MAX_FINDINGS} more in `goals.html`")
     names = {**DIMENSIONS, **REFERENCES}
     rows = [[escape(p.name), *(_cell(p, name) for name in names)] for p in report.ranked()]
     blocks = [
         f"# {escape(report.name)}: goals",
         f"**{escape(verdict(report))}**",
-        "\n".join(listed),
+        pipes.findings(findings(report), "`goals.html`"),
         table(["prior", *(title.lower() for title in names.values())], rows),
         f"Numbers in brackets are {text.percent(report.level)} intervals. Cross-space numbers are for reference only.",
         f"<sub>{escape(report.generated_at)}</sub>",
