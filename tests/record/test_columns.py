@@ -70,7 +70,7 @@ def test_columns_equal_the_results_whatever_the_order_of_commits(
         assert trials.pairs[trials["cell"][row]] == (result.trial.agent, result.trial.task)
         assert (trials["index"][row], trials["seed"][row]) == (result.trial.index, result.trial.seed)
         assert OUTCOMES[trials["outcome"][row]] is result.outcome
-        assert (bool(trials["told"][row]), int(trials["print"][row])) == (
+        assert (bool(trials["traced"][row]), int(trials["print"][row])) == (
             result.trace is not None,
             int((result.trace or "0")[:16], 16),
         )
@@ -103,7 +103,7 @@ def test_what_is_asked_for_equals_that_part_of_everything(
     for name, column in asked.items():
         np.testing.assert_array_equal(some.metrics[name], column)
     if results:
-        further = {"cell", "index", "seed"} | ({"told", "print"} if "trace" in names else set())
+        further = {"cell", "index", "seed"} | ({"traced", "print"} if "trace" in names else set())
         assert set(some.columns) == (names - {"trace"}) | further
 
 

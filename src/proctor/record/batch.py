@@ -87,16 +87,16 @@ def result_of(row: Sequence[Any]) -> TrialResult:
 
 
 def numbers(values: Sequence[float | None]) -> np.ndarray:
-    """As float64, NaN for None."""
+    """The values as float64, with NaN for None."""
     return np.array(values, dtype=np.float64)
 
 
 def prints(traces: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]:
     """Which trials have a trace, and the first 64 bits of each; 0 without one."""
-    told = np.array([trace is not None for trace in traces], bool)
+    traced = np.array([trace is not None for trace in traces], bool)
     found = np.zeros(len(traces), np.uint64)
-    found[told] = np.frombuffer(bytes.fromhex("".join([trace[:16] for trace in traces if trace is not None])), ">u8")
-    return told, found
+    found[traced] = np.frombuffer(bytes.fromhex("".join([trace[:16] for trace in traces if trace is not None])), ">u8")
+    return traced, found
 
 
 def no_metrics(n: int) -> Metrics:

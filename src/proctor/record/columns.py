@@ -37,7 +37,7 @@ _TEXT = ("npz", "video", "case")
 class Trials:
     """`columns` by name, in the order in which the trials came; NaN or None where there is no value. Those of the
     batches, as arrays, and: `cell` counts `pairs` of (agent, task), `outcome` is the place in `OUTCOMES`, `error` the
-    first line, `print` the first 64 bits of the trace (0 where there is none, then `told` is false), `score` what the
+    first line, `print` the first 64 bits of the trace (0 where there is none, then `traced` is false), `score` what the
     scorer says."""
 
     pairs: list[tuple[str, str]]
@@ -132,7 +132,7 @@ class _Reader:
         if "outcome" in batch:
             found["outcome"] = batch.outcome_codes
         if "trace" in batch:
-            found["told"], found["print"] = prints(batch["trace"])
+            found["traced"], found["print"] = prints(batch["trace"])
         if "error" in batch:
             found["error"] = _texts([None if error is None else self._line(error) for error in batch["error"]])
         return found
@@ -186,8 +186,8 @@ def _texts(values: Sequence[Any]) -> np.ndarray:
 
 
 def _nothing() -> dict[str, np.ndarray]:
-    """The columns of no trial."""
-    kinds = {"cell": np.int32, "outcome": np.int8, "print": np.uint64, "told": np.bool_, "score": np.float64}
+    """The columns of a run without a finished trial: empty, with their types."""
+    kinds = {"cell": np.int32, "outcome": np.int8, "print": np.uint64, "traced": np.bool_, "score": np.float64}
     kinds |= dict.fromkeys(_WHOLE, np.int64) | dict.fromkeys(_REAL, np.float64) | dict.fromkeys(_FLAGS, np.bool_)
     kinds |= dict.fromkeys((*_TEXT, "error"), np.object_)
     return {name: np.empty(0, kind) for name, kind in kinds.items()}

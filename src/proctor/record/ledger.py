@@ -120,7 +120,7 @@ class Ledger:
         self._write("UPDATE trials SET metrics = ? WHERE agent = ? AND task = ? AND idx = ?", rows)
 
     def add_fault(self, trial: Trial, fault: str) -> None:
-        """Note that an attempt broke."""
+        """Note that an attempt of a trial broke, and how."""
         self._write(
             "UPDATE trials SET attempts = attempts + 1, faults = json_insert(faults, '$[#]', ?) "
             "WHERE agent = ? AND task = ? AND idx = ?",
@@ -164,7 +164,7 @@ class Ledger:
                 yield agent, task, index, bool(success) if outcome in scored else None
 
     def counts(self) -> tuple[int, int]:
-        """(planned, done)."""
+        """How many trials are planned, and how many of them are done."""
         planned, done = self._db.execute("SELECT count(*), coalesce(sum(state = 'done'), 0) FROM trials").fetchone()
         return planned, done
 

@@ -33,9 +33,9 @@ class TrialResult:
     error: str | None = None
     """Why, for what the policy or the infrastructure broke: first line, then the traceback."""
     npz: str | None = None
-    """Path within the run folder."""
+    """Where the recorded arrays are, as a path within the run folder."""
     digest: str | None = None
-    """Of the recorded arrays."""
+    """The digest of the recorded arrays."""
     trace: str | None = None
     """Of the recorded arrays and the first and last observation: equal for episodes that are copies of each other."""
     video: str | None = None

@@ -14,7 +14,7 @@ from proctor.errors import MissingExtra
 
 
 def require_video() -> Any:
-    """The PyAV module."""
+    """Import PyAV, or say how to install it."""
     try:
         import av
     except ImportError:

@@ -37,7 +37,7 @@ class ImportOptions:
     name: str
     output_root: str = "results/eval_runs"
     task: str = "task"
-    """For rows without one."""
+    """The task of rows that name none."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
 
 
 def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
-    """The engine, then the reports."""
+    """Run the engine, note what the session took, and write the reports."""
     began = time.monotonic()
     session = _note_session(run)
     with run.ledger() as ledger:

@@ -49,7 +49,7 @@ class PairTest(Protocol):
 
 @dataclass(slots=True)
 class PairCounter:
-    """Outcomes so far."""
+    """The outcomes of the pairs that were added so far."""
 
     both: int = 0
     only_a: int = 0

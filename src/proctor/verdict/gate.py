@@ -98,7 +98,7 @@ def gates(found: Compared, measure: Measure, margin: float, baseline: str | None
 
 
 def _matches(found: Compared, baseline: str | None) -> list[tuple[str, str]]:
-    """(base, new) names."""
+    """The names of the agents that are held against each other, as (base, new)."""
     names = list(found.origin)
     if baseline is not None:
         if baseline not in names:

@@ -112,7 +112,7 @@ def _answer(
 
 
 def as_rows(found: Sequence[Answer]) -> list[dict[str, object]]:
-    """For programs."""
+    """The answers as rows of plain values, which `proctor power --json` prints."""
     return [
         {
             "agents": list(answer.seen) if answer.seen else None,

@@ -107,7 +107,7 @@ def _cell(trials: Trials, cell: int, cap: int) -> CellColumns:
         components={name: trials.components[name][scored] for name in sorted(trials.cell_components[cell])},
         metrics={name: trials.metrics[name][scored] for name in sorted(trials.cell_metrics[cell])},
         outcomes=Counter({outcome.value: n for outcome, n in zip(OUTCOMES, counts, strict=True) if n}),
-        traces=trials["print"][scored][trials["told"][scored] & ~broken],
+        traces=trials["print"][scored][trials["traced"][scored] & ~broken],
         clipped_steps=int(clipped.sum()),
         clipped_trials=int((clipped > 0).sum()),
         retried_trials=int((trials["attempts"][kept] > 1).sum()),

@@ -29,12 +29,12 @@ class Costs:
     env_s: float
     forwards: Mapping[int, float]
     horizon: float = 1.0
-    """Steps per answer."""
+    """How many steps one answer of the policy lasts."""
     engine_s: float = 0.0
     transfer_s: float = 0.0
-    """A slot's wait."""
+    """How long a slot waits for an answer from outside its worker process."""
     message_s: float = 0.0
-    """The cores' work."""
+    """How much work of the cores such an answer takes."""
     cores: int = 1
     policy_on_cores: bool = True
     """False: on an accelerator or another machine."""

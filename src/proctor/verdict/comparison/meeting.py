@@ -57,7 +57,7 @@ def unpairable(a: AgentTrials, b: AgentTrials) -> str | None:
 
 
 def meet(a: TaskTrials, b: TaskTrials, task: str) -> Meeting:
-    """Pairs by index."""
+    """Two agents on one task, their trials paired by index."""
     common, at_a, at_b = np.intersect1d(a.index, b.index, assume_unique=True, return_indices=True)
     kept = _first_of_each(a.prints[at_a], b.prints[at_b])
     left, right = (Side(x.success[at][kept], x.score[at][kept]) for x, at in ((a, at_a), (b, at_b)))

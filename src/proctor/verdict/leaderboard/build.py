@@ -1,4 +1,4 @@
-"""From trials to a leaderboard."""
+"""A leaderboard is made from the trials of its agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a `stop_when`."""
+"""What the test behind a `stop_when` came to."""
 
 from __future__ import annotations
 
