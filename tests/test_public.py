@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from proctor.registry import KINDS
+
 ROOT = Path(__file__).parents[1]
 MODULES = ("proctor", *(f"proctor.{name}" for name in ("suites", "policies", "metrics", "scoring", "testing")))
 """Where contracts and functions for users are. Beside them, a suite's package has what is particular to that suite."""
@@ -47,6 +49,13 @@ def test_a_name_in_two_public_modules_is_one_thing():
     for name in importlib.import_module("proctor").__all__:
         owners = [importlib.import_module(module) for module, names in documented().items() if name in names]
         assert len({id(getattr(owner, name)) for owner in owners}) == 1, name
+
+
+@pytest.mark.parametrize("registry", KINDS, ids=lambda registry: registry.kind)
+def test_every_kind_of_part_has_a_public_contract_and_a_conformance_test(registry):
+    contract = registry.contract.partition(":")[2]
+    assert contract in importlib.import_module("proctor").__all__
+    assert f"{contract.removeprefix('Config')}Conformance" in importlib.import_module("proctor.testing").__all__
 
 
 def snippets() -> list[tuple[str, str]]:

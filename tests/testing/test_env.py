@@ -154,7 +154,7 @@ class Rows(SheetEnv):
 
     observation_space, action_space = Walk.observation_space, Walk.action_space
     sheet = Sheet(
-        {(): ((2,), np.float64)}, {"age": ((), np.int64), "pair": ((2,), np.float32), "cost": ((), np.float64)}
+        {(): ((2,), np.float64)}, {"age": ((), np.int64), "pair": ((2,), np.float32), "cost": ((), np.float32)}
     )
 
     def __init__(self):
@@ -165,7 +165,13 @@ class Rows(SheetEnv):
 
     def write(self, action, row):
         step = self.walk.step(action)
-        row[:] = [*step[1:5], *step.observation, self.walk.count, *np.float32(step.observation), step.reward]
+        row[:] = [
+            *step[1:5],
+            *step.observation,
+            self.walk.count,
+            *np.float32(step.observation),
+            np.float32(step.reward),
+        ]
 
 
 class TestRows(EnvConformance):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from proctor import ConfigForm
+from proctor.registry import FORMS
 from proctor.testing import FormConformance
 
 
@@ -31,6 +32,28 @@ class TestExam(FormConformance):
 
     def make(self):
         return Exam()
+
+
+class TestBenchmark(FormConformance):
+    example: ClassVar[dict[str, Any]] = {
+        "agents": [{"name": "a", "policy": "random", "tool": "angled_standard"}],
+        "anatomy": {"type": "aortic_arch", "arch_type": "I", "target_branches": ["lcca"]},
+    }
+
+    def make(self):
+        return FORMS.load("endovascular")()
+
+
+class TestParallel(FormConformance):
+    example: ClassVar[dict[str, Any]] = {
+        "agents": [{"policy": "random"}],
+        "tasks": [{"suite": "gymnasium", "options": {"id": "CartPole-v1"}}],
+        "num_trials_per_task": 5,
+        "num_steps_wait": 2,
+    }
+
+    def make(self):
+        return FORMS.load("libero")()
 
 
 class Nameless(Exam):

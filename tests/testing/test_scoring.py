@@ -36,6 +36,25 @@ class TestReturn(ScoringConformance):
         return SCORINGS.load("return")(cfg)
 
 
+class TestDefaultV1(ScoringConformance):
+    metrics: ClassVar[dict[str, float | None]] = {
+        "wall_wire_force_norm_max": 0.5,
+        "wall_collision_force_norm_max": 0.25,
+        "wall_lcp_max_abs_max": 0.1,
+        "tip_speed_max_mm_s": 20.0,
+    }
+
+    def make(self, cfg):
+        return SCORINGS.load("default_v1")(cfg)
+
+
+class TestTrackingV1(ScoringConformance):
+    metrics: ClassVar[dict[str, float | None]] = {"emd": 0.5, "emd_xpos": 0.2, "upright_share": 0.9}
+
+    def make(self, cfg):
+        return SCORINGS.load("tracking_v1")(cfg)
+
+
 class Nameless(Careful):
     name = ""
 
