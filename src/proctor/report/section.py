@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from proctor.errors import InputError
 from proctor.registry import SECTIONS
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def sections_of(suites: Collection[str], metrics: Collection[str]) -> tuple[list
     for name in SECTIONS.names():
         try:
             section = SECTIONS.load(name)()
-        except (InputError, ImportError, TypeError) as error:
+        except Exception as error:
             log.exception('the report section "%s" cannot be loaded', name)
             troubles.append(f'The report section "{name}" cannot be loaded: {error}.')
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from report_runs import Run, make_run
 
 from proctor import registry
 from proctor.config.models import ReportCfg
+from proctor.errors import InputError
 from proctor.record.columns import Trials
 from proctor.registry import Registry
 from proctor.report import write_reports
@@ -67,6 +69,17 @@ def test_a_format_that_is_not_for_every_run_is_written_where_it_is_named(install
     (tmp_path / "two").mkdir()
     assert written(tmp_path / "one") == DEFAULT
     assert written(tmp_path / "two", ("names",)) == ["names.txt", "report.json"]
+
+
+def test_a_format_of_another_package_that_cannot_be_loaded_is_logged_and_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    entry = EntryPoint("gone", "no_such_module:Gone", "proctor.formats")
+    monkeypatch.setattr(registry, "_entries", lambda group: [(entry, "other 1.0")] if "formats" in group else [])
+    assert written(tmp_path) == DEFAULT
+    assert 'the report format "gone" cannot be loaded' in caplog.text
+    with pytest.raises(InputError, match='no module "no_such_module"'):
+        written(tmp_path, ("gone",))
 
 
 def test_the_json_that_other_verbs_read_is_always_written(tmp_path: Path) -> None:

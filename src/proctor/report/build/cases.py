@@ -5,25 +5,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from proctor.report.build.accumulate import CaseTrial, CellColumns
-from proctor.report.model import Case, CaseTable, MetricEstimate
+from proctor.report.build.estimates import Estimator
+from proctor.report.model import Case, CaseTable
 from proctor.report.section import CaseLayout
 
 BY_SCORE = CaseLayout("score", ())
 
 
-class Estimate(Protocol):
-    """What makes one number of the values of a metric."""
-
-    def metric(self, name: str, values: np.ndarray) -> MetricEstimate: ...
-
-
 def case_tables(
-    cells: Sequence[CellColumns], estimate: Estimate, layouts: Sequence[CaseLayout]
+    cells: Sequence[CellColumns], estimate: Estimator, layouts: Sequence[CaseLayout]
 ) -> tuple[CaseTable, ...]:
     """A table for every cell whose trials name their cases, in the first layout whose metric they have."""
     return tuple(_table(cell, estimate, _layout(cell, layouts)) for cell in cells if cell.cases)
@@ -33,7 +27,7 @@ def _layout(cell: CellColumns, layouts: Sequence[CaseLayout]) -> CaseLayout:
     return next((layout for layout in layouts if layout.order in cell.metrics), BY_SCORE)
 
 
-def _table(cell: CellColumns, estimate: Estimate, layout: CaseLayout) -> CaseTable:
+def _table(cell: CellColumns, estimate: Estimator, layout: CaseLayout) -> CaseTable:
     order = layout.order
     shown = dict.fromkeys((layout.order, *layout.shown))
     columns = {name: np.asarray(cell.metrics[name]) for name in shown if name in cell.metrics}

@@ -41,11 +41,19 @@ class Format(abc.ABC):
 
 
 def formats_of(cfg: ReportCfg) -> list[Format]:
-    """The formats that a config asks for. Raises InputError where one of them cannot be loaded."""
-    if cfg.formats is None:
-        found = [FORMATS.load(name)() for name in FORMATS.names()]
-        return [each for each in found if each.always]
-    return [FORMATS.load(name)() for name in dict.fromkeys((NEEDED, *cfg.formats))]
+    """The formats that a config asks for. Raises InputError where one of them cannot be loaded; one that nobody asked
+    for by name, and that another package brings, is logged and left out."""
+    if cfg.formats is not None:
+        return [FORMATS.load(name)() for name in dict.fromkeys((NEEDED, *cfg.formats))]
+    found = []
+    for name in FORMATS.names():
+        try:
+            found.append(FORMATS.load(name)())
+        except Exception:
+            if name in FORMATS.builtin:
+                raise
+            log.exception('the report format "%s" cannot be loaded', name)
+    return [each for each in found if each.always]
 
 
 def write_formats(folder: Path, report: Report, trials: Trials, formats: Iterable[Format]) -> list[str]:
