@@ -79,8 +79,7 @@ def test_a_part_of_the_wrong_class_says_so(plug):
     with pytest.raises(InputError) as caught:
         SUITES.load("laps")
     assert str(caught.value) == (
-        "the suite \"laps\" (from racing 1.2) is <class 'racing_parts.Laps'>; expected a subclass of "
-        "proctor.suites.protocol.Suite"
+        "the suite \"laps\" (from racing 1.2) is <class 'racing_parts.Laps'>; expected a subclass of proctor.Suite"
     )
 
 

@@ -54,8 +54,8 @@ class Part:
 
 class Registry(Generic[T]):
     """The parts of one kind, e.g. suites. `group` is the entry point group that other packages use. `contract` is the
-    import string of the class that every part is a subclass of; None: a part may be anything. `builtin` replaces the
-    parts of `parts.py`."""
+    import string of the class that every part is a subclass of, which `proctor` exports; None: a part may be anything.
+    `builtin` replaces the parts of `parts.py`."""
 
     def __init__(self, kind: str, group: str, contract: str | None, builtin: Mapping[str, str] | None = None):
         self.kind, self.group, self.contract = kind, group, contract
@@ -112,7 +112,7 @@ class Registry(Generic[T]):
         """`found`, if it is a subclass of the contract; InputError otherwise."""
         contract = self.contract
         if contract is not None and not (isinstance(found, type) and issubclass(found, import_object(contract))):
-            raise InputError(f"{who} is {found!r}; expected a subclass of {contract.replace(':', '.')}")
+            raise InputError(f"{who} is {found!r}; expected a subclass of proctor.{contract.partition(':')[2]}")
         return found
 
 

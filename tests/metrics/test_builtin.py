@@ -169,5 +169,5 @@ def test_bad_metrics_are_refused_with_their_name(base) -> None:
         compute(episode(), ("own.py:Broken",), base)
     with pytest.raises(InputError, match=r'two metrics are called "action_abs_max"; give the one in own.py:Twin'):
         compute(episode(), ("own.py:Twin",), base)
-    with pytest.raises(InputError, match=r"expected a subclass of proctor.metrics.protocol.Metric"):
+    with pytest.raises(InputError, match=r"expected a subclass of proctor.Metric"):
         compute(episode(), ("own.py:plain",), base)

@@ -225,7 +225,7 @@ KINDS, AGREE = "test_every_episode_records_the_same_kinds", "test_rows_and_steps
         ),
         (WrongShape, FORMED, r"shape \(1,\); its space says \(2,\)"),
         (WrongDtype, FORMED, "does not cast to uint8"),
-        (NoStep, FORMED, "expected proctor.suites.protocol.Step"),
+        (NoStep, FORMED, "expected proctor.Step"),
         (Infinite, FORMED, "reward is inf"),
         (IntFlag, FORMED, "success is a int; expected a bool"),
         (ReservedSignal, FORMED, "which the record uses itself"),

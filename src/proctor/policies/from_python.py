@@ -43,7 +43,7 @@ class PythonLoader(Loader):
         if not isinstance(made, Policy | StagedPolicy):
             raise InputError(
                 f"{options.target} gave a {type(made).__name__}; expected a Policy or StagedPolicy (subclass "
-                "proctor.policies.protocol.Policy)"
+                "proctor.Policy)"
             )
         return made
 

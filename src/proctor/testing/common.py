@@ -108,7 +108,7 @@ def check_step(step: Any, space: Any, where: str) -> None:
     """A Step has the right kinds of values."""
     from proctor.suites.protocol import Step
 
-    assert isinstance(step, Step), f"{where} is a {type(step).__name__}; expected proctor.suites.protocol.Step"
+    assert isinstance(step, Step), f"{where} is a {type(step).__name__}; expected proctor.Step"
     check_observation(step.observation, space, f"{where}.observation")
     assert np.ndim(step.reward) == 0, f"{where}.reward has shape {np.shape(step.reward)}; expected one number"
     assert np.isfinite(float(step.reward)), f"{where}.reward is {step.reward}"
