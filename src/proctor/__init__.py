@@ -57,23 +57,20 @@ if TYPE_CHECKING:
     from proctor.rollout.worker.cfg import WorkerCfg
     from proctor.rollout.worker.host import Host
     from proctor.rollout.worker.limits import Watch
-    from proctor.runs.loggers import (
-        CsvLogger,
-        DictLogger,
-        Logger,
-        LoggerOptions,
-        Loggers,
-        MlflowLogger,
-        TensorboardLogger,
-        WandbLogger,
-    )
+    from proctor.runs.loggers.base import DictLogger, Logger, LoggerOptions, Loggers
+    from proctor.runs.loggers.csv_file import CsvLogger
+    from proctor.runs.loggers.mlflow_run import MlflowLogger
+    from proctor.runs.loggers.tensorboard_file import TensorboardLogger
+    from proctor.runs.loggers.wandb_run import WandbLogger
     from proctor.runs.start import run_evaluation
     from proctor.scoring.protocol import Remark, Score, Scoring
     from proctor.stats import expected_discordance, trials_paired, trials_sequential, trials_unpaired
     from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
-    from proctor.training import EvaluationCallback, Practice, TrackingEvaluation, TrackingEvaluationCfg
+    from proctor.training.callback import EvaluationCallback, Practice
     from proctor.training.curriculum import Curriculum, CurriculumCfg
+    from proctor.training.options import TrackingEvaluationCfg
     from proctor.training.reward import RewardEvaluation, RewardEvaluationCfg
+    from proctor.training.tracking import TrackingEvaluation
 
 __getattr__ = lazily(
     __name__,
@@ -107,13 +104,17 @@ __getattr__ = lazily(
         "proctor.rollout.worker.host": "Host",
         "proctor.rollout.worker.limits": "Watch",
         "proctor.runs.start": "run_evaluation",
-        "proctor.runs.loggers": (
-            "CsvLogger DictLogger Logger LoggerOptions Loggers MlflowLogger TensorboardLogger WandbLogger"
-        ),
+        "proctor.runs.loggers.base": "DictLogger Logger LoggerOptions Loggers",
+        "proctor.runs.loggers.csv_file": "CsvLogger",
+        "proctor.runs.loggers.mlflow_run": "MlflowLogger",
+        "proctor.runs.loggers.tensorboard_file": "TensorboardLogger",
+        "proctor.runs.loggers.wandb_run": "WandbLogger",
         "proctor.scoring.protocol": "Remark Score Scoring",
         "proctor.stats": "expected_discordance trials_paired trials_sequential trials_unpaired",
         "proctor.suites.protocol": "BatchEnv ColumnEnv Columns Env SheetEnv Step Suite SuiteOptions",
-        "proctor.training": "EvaluationCallback Practice TrackingEvaluation TrackingEvaluationCfg",
+        "proctor.training.callback": "EvaluationCallback Practice",
+        "proctor.training.options": "TrackingEvaluationCfg",
+        "proctor.training.tracking": "TrackingEvaluation",
         "proctor.training.curriculum": "Curriculum CurriculumCfg",
         "proctor.training.reward": "RewardEvaluation RewardEvaluationCfg",
     },

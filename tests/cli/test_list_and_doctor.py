@@ -48,7 +48,7 @@ def test_one_kind_is_listed_alone_and_an_unknown_one_is_refused():
 
 def test_a_plug_in_is_listed_with_its_origin_and_a_refused_one_with_the_reason(plug):
     source = (
-        "from proctor.runs.loggers import Logger\n"
+        "from proctor import Logger\n"
         "class Bell(Logger):\n"
         "    'Rings. And rings.'\n"
         "    def log(self, values, step): print(chr(7))\n"

@@ -7,7 +7,7 @@ import pytest
 from proctor import ConfigError, config_from_dict, run_evaluation
 from proctor.errors import InputError
 from proctor.runs import following
-from proctor.runs.loggers import Logger, LoggerOptions
+from proctor.runs.loggers.base import Logger, LoggerOptions
 from proctor.runs.loggers.csv_file import read_csv
 from proctor.runs.resume import resume
 

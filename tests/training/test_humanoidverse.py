@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 import humanoidverse_double as double  # noqa: E402
 
+from proctor import DictLogger, TrackingEvaluation, TrackingEvaluationCfg  # noqa: E402
 from proctor.errors import InputError  # noqa: E402
-from proctor.training import DictLogger, TrackingEvaluation, TrackingEvaluationCfg  # noqa: E402
 from proctor.training.curriculum import Curriculum  # noqa: E402
 from proctor.training.humanoidverse import HumanoidVerseEnvironment, HumanoidVerseMotions  # noqa: E402
 from proctor.training.lent import Starts  # noqa: E402

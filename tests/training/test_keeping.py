@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from proctor.training import undisturbed
+from proctor.training.keeping import undisturbed
 
 torch = pytest.importorskip("torch")
 

@@ -9,11 +9,11 @@ torch = pytest.importorskip("torch")
 
 from lent_double import LentDouble  # noqa: E402
 
+from proctor import TrackingEvaluation, TrackingEvaluationCfg  # noqa: E402
 from proctor.errors import InputError  # noqa: E402
 from proctor.suites.tracking.options import TrackingOptions  # noqa: E402
 from proctor.suites.tracking.suite import load_task  # noqa: E402
 from proctor.suites.tracking.vector import TrackingVectorEnv  # noqa: E402
-from proctor.training import TrackingEvaluation, TrackingEvaluationCfg  # noqa: E402
 
 MOTIONS = ["procedural:squat", "procedural:wave", "procedural:kick"]
 

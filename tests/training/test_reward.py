@@ -11,8 +11,8 @@ import pytest
 from drawing import built_in_robot, needs_frames
 from pydantic import ValidationError
 
+from proctor import DictLogger
 from proctor.errors import InputError
-from proctor.runs.loggers import DictLogger
 from proctor.suites.tracking.tasks import task_reward
 from proctor.training import reward_inference
 from proctor.training.reward import RewardEvaluation, RewardEvaluationCfg

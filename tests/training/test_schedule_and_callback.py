@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proctor import DictLogger, EvaluationCallback, Practice
 from proctor.errors import InputError
-from proctor.training import DictLogger, EvaluationCallback, EveryNSteps, Practice
+from proctor.training.schedule import EveryNSteps
 
 
 def evaluated_steps(schedule, steps):

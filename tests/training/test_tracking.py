@@ -10,13 +10,12 @@ from drawing import needs_frames
 from pydantic import ValidationError
 from restless import ACTED, Restless
 
-from proctor import config_from_dict, run_evaluation
+from proctor import DictLogger, TrackingEvaluation, TrackingEvaluationCfg, config_from_dict, run_evaluation
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError, RunError
 from proctor.policies import load_policy
 from proctor.policies.protocol import Actions, Batch, Policy
 from proctor.suites.tracking.suite import load_task
-from proctor.training import DictLogger, TrackingEvaluation, TrackingEvaluationCfg
 from proctor.training.rollout import Episode, run_episodes
 
 MOTIONS = ["procedural:squat", "procedural:wave", "procedural:kick"]

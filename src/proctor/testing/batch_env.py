@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,28 +42,22 @@ class BatchEnvConformance:
 
     def test_a_used_world_starts_afresh(self) -> None:
         expected = self._fresh_trace(seeds=None)
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             self._trace(env, {world: 90 + world for world in range(env.num_worlds)})
             again = self._trace(env, {world: world for world in range(env.num_worlds)})
-        finally:
-            env.close()
         different = [world for world in expected if expected[world] != again[world]]
         assert not different, f"an earlier episode changes a later one in worlds {different}"
 
     def test_resetting_one_world_leaves_the_others_alone(self) -> None:
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             if not env.partial_reset or env.num_worlds < 2:
                 return
             expected = self._last_world(env, disturb=False)
             assert self._last_world(env, disturb=True) == expected, "resetting world 0 changes another world's episode"
-        finally:
-            env.close()
 
     def test_answers_are_well_formed_and_for_the_worlds_asked(self) -> None:
-        env, rng = self.make(), np.random.default_rng(0)
-        try:
+        rng = np.random.default_rng(0)
+        with contextlib.closing(self.make()) as env:
             worlds = list(range(env.num_worlds))[::-1]
             first = env.reset(worlds, worlds, worlds)
             assert len(first) == len(worlds), f"reset gave {len(first)} observations for {len(worlds)} worlds"
@@ -75,12 +70,10 @@ class BatchEnvConformance:
             for world, step in answered.items():
                 check_step(step, env.observation_space, f"world {world}: step 1")
                 assert frozen(asked[world]) == before[world], f"step changed the action of world {world}"
-        finally:
-            env.close()
 
     def test_worlds_and_steps_record_the_same_kinds(self) -> None:
-        env, rng = self.make(), np.random.default_rng(0)
-        try:
+        rng = np.random.default_rng(0)
+        with contextlib.closing(self.make()) as env:
             worlds = list(range(env.num_worlds))
             first = env.reset(worlds, worlds, worlds)[0]
             expected = None
@@ -95,18 +88,12 @@ class BatchEnvConformance:
                     check_kinds(step.observation, first, f"{where}: the observation", "the first observation")
                 if any(step.terminated or step.truncated for step in answered.values()):
                     break
-        finally:
-            env.close()
 
     def test_columns_and_steps_agree(self) -> None:
         """For a ColumnEnv: what `step_columns` gives is what `step` gives, dtypes included."""
-        stepped, columned = self.make(), self.make()
-        try:
+        with contextlib.closing(self.make()) as stepped, contextlib.closing(self.make()) as columned:
             if isinstance(stepped, ColumnEnv) and isinstance(columned, ColumnEnv):
                 self._compare_columns(stepped, columned)
-        finally:
-            stepped.close()
-            columned.close()
 
     def _compare_columns(self, stepped: ColumnEnv, columned: ColumnEnv) -> None:
         worlds, rng = list(range(stepped.num_worlds)), np.random.default_rng(0)
@@ -131,8 +118,8 @@ class BatchEnvConformance:
                 break
 
     def test_columns_are_not_overwritten_by_later_steps(self) -> None:
-        env, rng = self.make(), np.random.default_rng(0)
-        try:
+        rng = np.random.default_rng(0)
+        with contextlib.closing(self.make()) as env:
             if not isinstance(env, ColumnEnv):
                 return
             worlds = list(range(env.num_worlds))
@@ -142,8 +129,6 @@ class BatchEnvConformance:
             for some in (None, np.array(worlds[-1:])):
                 env.step_columns(some, np.array([self.action(env, rng) for _ in (worlds if some is None else some)]))
             assert frozen(tuple(first)) == before, "a step changed the arrays that an earlier one returned"
-        finally:
-            env.close()
 
     def test_can_be_closed_twice(self) -> None:
         env = self.make()
@@ -151,12 +136,9 @@ class BatchEnvConformance:
         env.close()
 
     def _fresh_trace(self, seeds: dict[int, int] | None) -> dict[int, list[Any]]:
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             default = {w: w if seeds is None else 40 + w for w in range(env.num_worlds)}
             return self._trace(env, {**default, **(seeds or {})})
-        finally:
-            env.close()
 
     def _trace(self, env: BatchEnv, seeds: dict[int, int]) -> dict[int, list[Any]]:
         """The episodes of all worlds; a world that has ended is no longer stepped."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,8 +44,7 @@ class EnvConformance:
         if not self.reusable:
             return
         expected = self._fresh_episode(seed=3, index=0)
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             self._episode(env, seed=8, index=1)
             env.reset(9, 2)
             _same(
@@ -52,46 +52,31 @@ class EnvConformance:
                 self._episode(env, seed=3, index=0),
                 "an earlier episode changes a later one; set reusable",
             )
-        finally:
-            env.close()
 
     def test_observations_and_steps_are_well_formed(self) -> None:
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             first, steps = self._play(env, seed=0, index=0)
             check_observation(first, env.observation_space, "the first observation")
             for number, step in enumerate(steps, start=1):
                 check_step(step, env.observation_space, f"step {number}")
                 check_signals(step.signals, f"step {number}.signals")
                 check_kinds(dict(step.signals), dict(steps[0].signals), f"step {number}.signals", "step 1")
-        finally:
-            env.close()
 
     def test_every_episode_records_the_same_kinds(self) -> None:
         """Signals and observations have one dtype and shape each, in every episode."""
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             _, steps = self._play(env, seed=0, index=0)
-        finally:
-            env.close()
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             first, others = self._play(env, seed=1, index=1)
-        finally:
-            env.close()
         check_kinds(dict(others[-1].signals), dict(steps[0].signals), "a second episode's signals", "the first")
         check_kinds(others[-1].observation, steps[0].observation, "a second episode's observation", "the first")
         check_kinds(others[-1].observation, first, "the observation after a step", "the first observation")
 
     def test_rows_and_steps_agree(self) -> None:
         """For a SheetEnv: what `write` puts into rows is what `step` gives, dtypes included."""
-        stepped, written = self.make(), self.make()
-        try:
+        with contextlib.closing(self.make()) as stepped, contextlib.closing(self.make()) as written:
             if isinstance(stepped, SheetEnv) and isinstance(written, SheetEnv):
                 self._compare_rows(stepped, written)
-        finally:
-            stepped.close()
-            written.close()
 
     def _compare_rows(self, stepped: SheetEnv, written: SheetEnv) -> None:
         sheet, rng = written.sheet, np.random.default_rng(3)
@@ -118,19 +103,16 @@ class EnvConformance:
                 break
 
     def test_actions_are_not_changed(self) -> None:
-        env, rng = self.make(), np.random.default_rng(0)
-        try:
+        rng = np.random.default_rng(0)
+        with contextlib.closing(self.make()) as env:
             env.reset(0, 0)
             action = self.action(env, rng)
             before = frozen(action)
             env.step(action)
             assert frozen(action) == before, "step changed the action it was given"
-        finally:
-            env.close()
 
     def test_steps_that_nobody_sees_lead_to_the_same_episode(self) -> None:
-        seen, unseen = self.make(), self.make()
-        try:
+        with contextlib.closing(self.make()) as seen, contextlib.closing(self.make()) as unseen:
             if not seen.skips_observations:
                 return
             seen.reset(3, 0)
@@ -143,26 +125,17 @@ class EnvConformance:
                 assert frozen_step(found) == frozen_step(expected), f"step {number} differs after steps without a look"
                 if expected.terminated or expected.truncated:
                     break
-        finally:
-            seen.close()
-            unseen.close()
 
     def test_dummy_action_is_valid(self) -> None:
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             env.reset(0, 0)
             assert env.action_space.contains(env.dummy_action()), f"dummy_action() is not in {env.action_space}"
             env.step(env.dummy_action())
-        finally:
-            env.close()
 
     def test_clock_and_limit_are_sensible(self) -> None:
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             assert env.action_dt_s is None or env.action_dt_s > 0, f"action_dt_s is {env.action_dt_s}"
             assert env.max_steps is None or env.max_steps >= 1, f"max_steps is {env.max_steps}"
-        finally:
-            env.close()
 
     def test_can_be_closed_twice(self) -> None:
         env = self.make()
@@ -171,11 +144,8 @@ class EnvConformance:
         env.close()
 
     def _fresh_episode(self, seed: int, index: int) -> list[Any]:
-        env = self.make()
-        try:
+        with contextlib.closing(self.make()) as env:
             return self._episode(env, seed, index)
-        finally:
-            env.close()
 
     def _episode(self, env: Env, seed: int, index: int) -> list[Any]:
         first, steps = self._play(env, seed, index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, ClassVar
 
 import pydantic
@@ -79,14 +80,10 @@ class SuiteConformance:
             env.close()
 
     def test_the_same_options_make_the_same_spaces(self) -> None:
-        first, second = self._env(self.make()), self._env(self.make())
-        try:
+        with contextlib.closing(self._env(self.make())) as first, contextlib.closing(self._env(self.make())) as second:
             for name in ("observation_space", "action_space"):
                 one, two = getattr(first, name), getattr(second, name)
                 assert one == two, f"two environments of one task have different {name}s: {one} and {two}"
-        finally:
-            first.close()
-            second.close()
 
     def _options(self, suite: Suite) -> Any:
         try:

@@ -6,9 +6,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from proctor import CsvLogger, DictLogger, Loggers, MlflowLogger, TensorboardLogger, WandbLogger
 from proctor.errors import InputError, MissingExtra
 from proctor.runs.loggers.csv_file import read_csv
-from proctor.training import CsvLogger, DictLogger, Loggers, MlflowLogger, TensorboardLogger, WandbLogger
 
 VALUES = {"eval/tracking/emd": 0.1 + 0.2, "eval/tracking/emd#std": float("nan")}
 
