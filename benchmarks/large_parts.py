@@ -12,7 +12,7 @@ from gymnasium.spaces import Box, Dict
 
 from proctor.plan.trial import Trial
 from proctor.policies.protocol import Batch
-from proctor.policies.waypoints import Leg, Plan
+from proctor.policies.waypoints import Leg, WaypointPlan
 from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg, TrunkCfg
 from proctor.suites.metaworld.waypoint_flow.policy import Habits, Senses, WaypointFlowPolicy
 
@@ -112,7 +112,7 @@ class LargePolicy(WaypointFlowPolicy):
         super().plan(batch)
         super().act(Leg(**vars(batch), start=still, end=still, duration=np.full(rows, LEG_STEPS)))
 
-    def plan(self, batch: Batch) -> Plan:
+    def plan(self, batch: Batch) -> WaypointPlan:
         started = time.perf_counter()
         plan = super().plan(batch)
         LOG.spans.append((started, time.perf_counter()))

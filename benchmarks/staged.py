@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.envs import Trivial
 from proctor.plan.trial import Trial
 from proctor.policies.protocol import Batch, Execute
-from proctor.policies.waypoints import Leg, Plan, WaypointCfg, WaypointPolicy
+from proctor.policies.waypoints import Leg, WaypointCfg, WaypointPlan, WaypointPolicy
 
 PLAN_S, ACT_S, WAYPOINTS, STEPS = 0.060, 0.020, 7, 4
 PLANS = 12
@@ -63,12 +63,12 @@ class Asleep(WaypointPolicy):
     def __init__(self) -> None:
         super().__init__(WaypointCfg(WAYPOINTS, 4))
 
-    def plan(self, batch: Batch) -> Plan:
+    def plan(self, batch: Batch) -> WaypointPlan:
         FORWARDS.began = FORWARDS.began or time.perf_counter()
         time.sleep(PLAN_S)
         FORWARDS.note("plan", batch)
         n = len(batch)
-        return Plan(np.zeros((n, WAYPOINTS, 4)), np.full((n, WAYPOINTS), STEPS), np.zeros((n, 4)))
+        return WaypointPlan(np.zeros((n, WAYPOINTS, 4)), np.full((n, WAYPOINTS), STEPS), np.zeros((n, 4)))
 
     def act(self, batch: Leg) -> np.ndarray:
         time.sleep(ACT_S)
