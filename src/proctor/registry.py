@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from proctor.errors import InputError
 
@@ -113,7 +113,7 @@ class Registry(Generic[T]):
         contract = self.contract
         if contract is not None and not (isinstance(found, type) and issubclass(found, import_object(contract))):
             raise InputError(f"{who} is {found!r}; expected a subclass of proctor.{contract.partition(':')[2]}")
-        return found
+        return cast("type[T]", found)
 
 
 def _contested(parts: list[Part]) -> str:
