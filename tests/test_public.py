@@ -84,6 +84,19 @@ def test_docs_and_examples_import_public_names_only():
     assert not wrong, f"these import what docs/api.md does not list: {wrong}"
 
 
+def test_prose_names_public_objects_only():
+    """`proctor.X` in backticks is a public module, a name in one, or an entry point group."""
+    public, groups = documented(), {registry.group for registry in KINDS} | {"proctor.goal_models"}
+    wrong = []
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for word in re.findall(r"`(proctor(?:\.[A-Za-z_]\w*)+)[^`:]*`", page.read_text()):
+            owner, _, name = word.rpartition(".")
+            data = re.fullmatch(r"proctor\.suites\.\w+\.(names|tasks)", word)
+            if word not in public and word not in groups and name not in public.get(owner, ()) and not data:
+                wrong.append(f"{page.name}: {word}")
+    assert not wrong, f"these are private; export them, or say it otherwise: {wrong}"
+
+
 def test_a_private_import_would_be_noticed():
     assert private_imports("from proctor.rollout.engine import Engine") == ["proctor.rollout.engine.Engine"]
     assert private_imports("import proctor.record.ledger") == ["proctor.record.ledger"]

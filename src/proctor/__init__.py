@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
     from proctor.training.callback import EvaluationCallback, Practice
     from proctor.training.curriculum import Curriculum, CurriculumCfg
+    from proctor.training.humanoidverse import HumanoidVerseMotions
+    from proctor.training.lent import LentEnvironment
     from proctor.training.options import TrackingEvaluationCfg
     from proctor.training.reward import RewardEvaluation, RewardEvaluationCfg
     from proctor.training.tracking import TrackingEvaluation
@@ -113,6 +115,8 @@ __getattr__ = lazily(
         "proctor.stats": "expected_discordance trials_paired trials_sequential trials_unpaired",
         "proctor.suites.protocol": "BatchEnv ColumnEnv Columns Env SheetEnv Step Suite SuiteOptions",
         "proctor.training.callback": "EvaluationCallback Practice",
+        "proctor.training.humanoidverse": "HumanoidVerseMotions",
+        "proctor.training.lent": "LentEnvironment",
         "proctor.training.options": "TrackingEvaluationCfg",
         "proctor.training.tracking": "TrackingEvaluation",
         "proctor.training.curriculum": "Curriculum CurriculumCfg",
@@ -124,14 +128,15 @@ __all__ = [
     "Actions", "AgentCfg", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken", "CaseLayout",
     "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg",
     "DictLogger", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding", "Format",
-    "Goto", "GroupMetric", "Host", "Idle", "InputError", "LeftPad", "Loader", "Logger", "LoggerOptions", "Loggers",
-    "Lost", "Metric", "MetricFamily", "MissingExtra", "MlflowLogger", "Outcome", "Policy", "PolicyOptions",
-    "Practice", "Problems", "ProctorError", "Progress", "Remark", "Report", "RewardEvaluation",
-    "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv",
-    "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions", "TensorboardLogger",
-    "TrackingEvaluation", "TrackingEvaluationCfg", "Trial", "TrialResult", "Trials", "Unavailable", "WandbLogger",
-    "Watch", "Worker", "WorkerCfg", "__version__", "config_from_dict", "expected_discordance", "import_object",
-    "load_config", "run_evaluation", "trials_paired", "trials_sequential", "trials_unpaired",
+    "Goto", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad", "LentEnvironment",
+    "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra",
+    "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress",
+    "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring",
+    "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step",
+    "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "Trial",
+    "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg", "__version__",
+    "config_from_dict", "expected_discordance", "import_object", "load_config", "run_evaluation", "trials_paired",
+    "trials_sequential", "trials_unpaired",
 ]  # fmt: skip
 
 

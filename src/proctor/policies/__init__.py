@@ -37,21 +37,28 @@ from proctor.policies.stages import stages_of
 from proctor.registry import LOADERS
 
 if TYPE_CHECKING:
+    from proctor.images import resize_with_padding, rotate_180
     from proctor.policies.noise import torch_normal
+    from proctor.policies.padding import left_pad
     from proctor.policies.waypoints import Leg, WaypointCfg, WaypointPlan, WaypointPolicy
+    from proctor.texts import bytes_to_text
 
 __getattr__ = lazily(
     __name__,
     {
+        "proctor.images": "resize_with_padding rotate_180",
+        "proctor.texts": "bytes_to_text",
+        "proctor.policies.padding": "left_pad",
         "proctor.policies.noise": "torch_normal",
         "proctor.policies.waypoints": "Leg WaypointPlan WaypointCfg WaypointPolicy",
     },
 )
 
 __all__ = [
-    "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "LeftPad", "Leg", "Loader", "Policy",
-    "PolicyOptions", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Unavailable", "WaypointCfg", "WaypointPlan",
-    "WaypointPolicy", "load_policy", "torch_normal",
+    "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "LeftPad", "Leg", "Loader", "Policy", "PolicyOptions",
+    "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Unavailable", "WaypointCfg", "WaypointPlan",
+    "WaypointPolicy", "bytes_to_text", "left_pad", "load_policy", "resize_with_padding", "rotate_180",
+    "torch_normal",
 ]  # fmt: skip
 
 
