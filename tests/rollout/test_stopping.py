@@ -169,7 +169,7 @@ def test_unscored_trials_are_skipped_pair_by_pair_and_counted(examine: Examine) 
     runs = [examine(**COMPARE, tasks=[broken], num_parallel=n, limits={"retries": 0}) for n in (1, 16)]
     assert stopping(runs[0]) == stopping(runs[1])
     assert stopping(runs[0])[0]["skipped"] == 2
-    assert any("2 pairs with unscored trials were skipped" in f["text"] for f in runs[0].report()["findings"])
+    assert any("Skipped for unscored trials: 2 pairs." in f["text"] for f in runs[0].report()["findings"])
 
 
 def test_what_is_run_beyond_the_stop_is_marked_and_in_no_rate(examine: Examine) -> None:

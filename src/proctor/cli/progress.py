@@ -164,6 +164,8 @@ def _table(p: Progress) -> Any:
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
+    from proctor.report.text import count
+
     head = Table.grid(padding=(0, 1))
     head.add_row(f"{p.phase}", ProgressBar(total=max(p.planned, 1), completed=p.done, width=40), _line(p))
     body = Table.grid(padding=(0, 2))
@@ -172,7 +174,7 @@ def _table(p: Progress) -> Any:
         note = f"{agent.unscored} unscored" if agent.unscored else ""
         body.add_row(f"  {name}", f"{agent.scored} done", f"success so far {rate}", note)
     if len(p.agents) > MAX_AGENTS_SHOWN:
-        body.add_row(f"  … and {len(p.agents) - MAX_AGENTS_SHOWN} more agents")
+        body.add_row(f"  … and {count(len(p.agents) - MAX_AGENTS_SHOWN, 'more agent')}")
     return Group(head, body)
 
 

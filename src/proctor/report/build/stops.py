@@ -27,8 +27,8 @@ def stop_sentence(stop: Stop, after: dict[str, int]) -> str:
     """Why it stopped, or that it did not. `after`: trials of each agent that came after the stop."""
     many = sum(after.get(agent, 0) for agent in stop.agents)
     unread = [
-        f" {text.count(stop.skipped, _unit(stop))} with unscored trials were skipped." if stop.skipped else "",
-        f" {text.count(many, 'trial')} that ran beyond the stop are in no rate." if many else "",
+        f" Skipped for unscored trials: {text.count(stop.skipped, _unit(stop))}." if stop.skipped else "",
+        f" In no rate: {text.count(many, 'trial')} that ran beyond the stop." if many else "",
     ]
     return (_comparison(stop) if len(stop.agents) == 2 else _precision(stop)) + "".join(unread)
 
