@@ -58,7 +58,7 @@ class Physics:
 
         self._tree, self._substeps, self._settle = tree, substeps, kernels.settle
         self._least_s = (substeps - 0.5) * model.opt.timestep
-        self._seats = deque((rollout.Rollout(nthread=0), mujoco.MjData(model)) for _ in range(threads))
+        self._idle = deque((rollout.Rollout(nthread=0), mujoco.MjData(model)) for _ in range(threads))
         self._threads, self._n_sensed = threads, model.nsensordata
         self.look: Look | None = None
         self._helpers = ThreadPoolExecutor(threads - 1, "proctor-physics") if threads > 1 else None
@@ -79,16 +79,16 @@ class Physics:
 
     def _take(self, step: _Step) -> None:
         """Chunks, until none is left."""
-        seat = self._seats.popleft()
+        own = self._idle.popleft()
         try:
             while True:
                 try:
                     rows = step.chunks.popleft()
                 except IndexError:
                     return
-                self._chunk(step, rows, *seat)
+                self._chunk(step, rows, *own)
         finally:
-            self._seats.append(seat)
+            self._idle.append(own)
 
     def _chunk(self, step: _Step, rows: slice, rollout: Rollout, data: mujoco.MjData) -> None:
         models, before, controls, moved, _ = step
@@ -109,7 +109,7 @@ class Physics:
         """Let go of the threads; safe to call twice."""
         if self._helpers is not None:
             self._helpers.shutdown()
-        self._seats.clear()
+        self._idle.clear()
 
 
 def _chunks(k: int, threads: int) -> deque[slice]:
