@@ -21,11 +21,9 @@ from proctor.stats.power import (
     _normal_unpaired_power,
     mcnemar_critical,
     paired_power,
-    trials_sequential_unpaired,
     unpaired_power,
 )
 from proctor.stats.significance import barnard, binomial
-from proctor.stats.unpaired import unpaired_boundary
 
 
 def test_critical_counts_are_where_mcnemar_rejects() -> None:
@@ -96,15 +94,6 @@ def test_the_sequential_test_needs_a_little_more_and_stops_earlier() -> None:
     power, mean = sequential_power(found.n, 0.25, 0.5)
     assert power >= 0.8
     assert mean < 0.85 * found.n
-
-
-def test_so_does_that_of_independent_trials() -> None:
-    fixed, found = trials_unpaired(0.9, 0.6), trials_sequential_unpaired(0.9, 0.6)
-    assert fixed.n is not None
-    assert found.n is not None
-    assert fixed.n <= found.n <= 1.2 * fixed.n
-    assert (found.power, found.method) == (unpaired_boundary(found.n).power(0.9, 0.6)[0], "exact recursion")
-    assert trials_sequential_unpaired(0.6, 0.5).method == "simulation of 4,000 streams"
 
 
 def test_discordance_of_independent_and_of_alike_trials() -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betaln
 
-from proctor.stats import Discordance, SpendingTest, Verdict, mcnemar, rate_sequence
-from proctor.stats.decisions import PairTest
-from proctor.stats.power import unpaired_power
-from proctor.stats.sequences import MixtureTest, RateSequence, difference_sequence, log_e_value, simulate_mixture
+from proctor.stats import SpendingTest, Verdict, mcnemar, rate_sequence
 from proctor.stats.spending import simulate_spending, spending
-from proctor.stats.unpaired import UnpairedSpendingTest, sequential_test, simulate_unpaired, unpaired_boundary
 
 STREAMS = 10_000
 
@@ -32,7 +28,7 @@ def steps(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a.astype(np.int64) - b.astype(np.int64)
 
 
-def follow(test: PairTest, a: np.ndarray, b: np.ndarray) -> int:
+def follow(test: SpendingTest, a: np.ndarray, b: np.ndarray) -> int:
     """The stop of one stream, as the simulations give it."""
     for one, other in zip(a, b, strict=True):
         test.update(bool(one), bool(other))
@@ -46,20 +42,6 @@ def follow(test: PairTest, a: np.ndarray, b: np.ndarray) -> int:
 def test_false_alarms_are_at_most_alpha_over_10000_streams_looked_at_after_every_trial(rate, shared) -> None:
     a, b = outcomes(1, (STREAMS, 100), rate, rate, shared)
     assert np.mean(simulate_spending(steps(a, b), 100) != 0) <= 0.05
-    assert np.mean(simulate_mixture(steps(a, b)) != 0) <= 0.05
-    if not shared:
-        assert np.mean(simulate_unpaired(a, b) != 0) <= 0.05
-
-
-def test_without_a_maximum_false_alarms_stay_rare_for_long() -> None:
-    a, b = outcomes(2, (1000, 2000), 0.5, 0.5)
-    assert np.mean(simulate_mixture(steps(a, b)) != 0) <= 0.05
-
-
-@pytest.mark.parametrize("n", [6, 25, 80])
-@pytest.mark.parametrize("alpha", [0.05, 0.01])
-def test_independent_trials_keep_alpha_exactly_at_every_rate(n: int, alpha: float) -> None:
-    assert unpaired_boundary(n, alpha).false_alarms(np.linspace(0.0005, 0.9995, 1777)).max() <= alpha
 
 
 def test_the_paired_boundary_keeps_alpha_exactly_for_every_pattern_of_differing_pairs() -> None:
@@ -84,37 +66,15 @@ def test_power_with_a_maximum_is_at_most_5_points_below_mcnemars(difference: tup
         assert np.mean(simulate_spending(found, n) != 0) >= fixed - 0.05
 
 
-@pytest.mark.parametrize("n", [7, 14, 26, 33, 48, 64, 110])
-def test_power_with_a_maximum_is_at_most_5_points_below_barnards(n: int) -> None:
-    """Exactly, for alternatives drawn at random and others close to 1."""
-    rng = np.random.default_rng([5, n])
-    pairs = [*rng.random((20, 2)), *(1 - np.array([0.05, 0.3]) * rng.random((12, 2)))]
-    boundary = unpaired_boundary(n)
-    losses = [unpaired_power(n, a, b) - boundary.power(a, b)[0] for a, b in pairs]
-    assert max(losses) <= 0.05
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_trial_by_trial_equals_all_at_once(seed: int) -> None:
     a, b = outcomes(seed, (25, 40), 0.7, 0.45)
     found = steps(a, b)
     assert [follow(SpendingTest(40), x, y) for x, y in zip(a, b, strict=True)] == simulate_spending(found, 40).tolist()
-    assert [follow(MixtureTest(), x, y) for x, y in zip(a, b, strict=True)] == simulate_mixture(found).tolist()
-    unpaired = [follow(UnpairedSpendingTest(40), x, y) for x, y in zip(a, b, strict=True)]
-    assert unpaired == simulate_unpaired(a, b).tolist()
 
 
-def test_power_of_the_boundary_is_what_simulation_shows() -> None:
-    a, b = outcomes(6, (STREAMS, 40), 0.8, 0.55)
-    stops = simulate_unpaired(a, b)
-    power, mean = unpaired_boundary(40).power(0.8, 0.55)
-    assert np.mean(stops != 0) == pytest.approx(power, abs=0.02)
-    assert np.where(stops == 0, 40, np.abs(stops)).mean() == pytest.approx(mean, abs=0.4)
-
-
-@pytest.mark.parametrize("make", [lambda: SpendingTest(60), lambda: UnpairedSpendingTest(60), MixtureTest])
-def test_a_clear_difference_stops_early_for_either_agent_and_stays(make) -> None:
-    one, other = make(), make()
+def test_a_clear_difference_stops_early_for_either_agent_and_stays() -> None:
+    one, other = SpendingTest(60), SpendingTest(60)
     for _ in range(60):
         one.update(True, False)
         other.update(False, True)
@@ -129,9 +89,8 @@ def test_a_clear_difference_stops_early_for_either_agent_and_stays(make) -> None
     assert one.interval() == pytest.approx((-other.interval().high, -other.interval().low), abs=1e-9)
 
 
-@pytest.mark.parametrize("make", [SpendingTest, UnpairedSpendingTest])
-def test_at_the_maximum_it_stops_without_a_difference(make) -> None:
-    test = make(10)
+def test_at_the_maximum_it_stops_without_a_difference() -> None:
+    test = SpendingTest(10)
     for i in range(10):
         decision = test.update(i % 2 == 0, i % 2 == 0)
     assert (decision.verdict, decision.n, decision.better, decision.stop) == (Verdict.MAXIMUM, 10, None, True)
@@ -142,25 +101,13 @@ def test_at_the_maximum_it_stops_without_a_difference(make) -> None:
 @pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (0.7, 0.4), (0.95, 0.9)])
 def test_intervals_hold_the_difference_at_the_stop(a: float, b: float) -> None:
     """Streams that are stopped as the test says; coverage is at least the nominal 95 %, less three standard errors."""
-    left, right = outcomes(7, (120, 40), a, b, 0.3)
-    apart, also = outcomes(8, (120, 40), a, b)
-    for make, x, y in ((lambda: SpendingTest(40), left, right), (lambda: UnpairedSpendingTest(40), apart, also),
-                       (MixtureTest, left, right)):  # fmt: skip
-        held = 0
-        for one, other in zip(x, y, strict=True):
-            test = make()
-            follow(test, one, other)
-            interval = test.interval()
-            held += interval.low <= a - b <= interval.high
-        assert held / 120 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 120)
-
-
-def test_the_test_that_fits_is_chosen() -> None:
-    assert isinstance(sequential_test(50, paired=True), SpendingTest)
-    assert isinstance(sequential_test(50, paired=False), UnpairedSpendingTest)
-    assert isinstance(sequential_test(301, paired=False), SpendingTest)
-    with pytest.raises(ValueError, match="boundaries for independent trials go up to 300"):
-        unpaired_boundary(301)
+    held = 0
+    for one, other in zip(*outcomes(7, (120, 40), a, b, 0.3), strict=True):
+        test = SpendingTest(40)
+        follow(test, one, other)
+        interval = test.interval()
+        held += interval.low <= a - b <= interval.high
+    assert held / 120 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 120)
 
 
 def test_spending_ascends_to_alpha_and_refuses_nonsense() -> None:
@@ -170,28 +117,9 @@ def test_spending_ascends_to_alpha_and_refuses_nonsense() -> None:
     with pytest.raises(ValueError, match="a maximum of 0 trials"):
         SpendingTest(0)
     with pytest.raises(ValueError, match=r"an error rate of 1\.5"):
-        MixtureTest(1.5)
+        SpendingTest(10, 1.5)
     with pytest.raises(ValueError, match=r"expected \(streams, 5\)"):
         simulate_spending(np.zeros((3, 4)), 5)
-
-
-@given(st.integers(0, 200), st.integers(0, 200))
-def test_the_evidence_is_a_martingale_from_one(a: int, b: int) -> None:
-    now, up, down = (np.exp(log_e_value(np.array(x), np.array(y))) for x, y in ((a, b), (a + 1, b), (a, b + 1)))
-    assert (up + down) / 2 == pytest.approx(now, rel=1e-9)
-    assert np.exp(log_e_value(np.array(0), np.array(0))) == pytest.approx(1)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 80), st.integers(0, 80), st.integers(0, 80))
-def test_the_sequence_of_differences_agrees_with_the_evidence_and_mirrors(a: int, b: int, same: int) -> None:
-    found = difference_sequence(Discordance(same, a, b, 1))
-    other = difference_sequence(Discordance(1, b, a, same))
-    assert found == pytest.approx((-other.high, -other.low), abs=1e-6)
-    assert found.low <= (a - b) / (a + b + same + 1) <= found.high
-    evidence = float(log_e_value(np.array(a), np.array(b)))
-    if abs(evidence - np.log(20)) > 1e-3:
-        assert (found.low <= 0 <= found.high) == (evidence < np.log(20))
 
 
 def test_the_sequence_of_one_rate_holds_it_at_every_look() -> None:
@@ -209,17 +137,3 @@ def test_the_ends_of_the_sequence_have_wealth_one_over_alpha(s: int, f: int) -> 
     for end in ({low, high} - {0.0, 1.0}) if s + f else ():
         wealth = betaln(s + 0.5, f + 0.5) - np.log(np.pi) - s * np.log(end) - f * np.log1p(-end)
         assert wealth == pytest.approx(np.log(20), abs=1e-5)
-
-
-def test_one_rate_stops_when_its_interval_is_narrow() -> None:
-    test = RateSequence(width=0.3)
-    rng = np.random.default_rng(10)
-    while not test.decision.stop:
-        test.update(bool(rng.random() < 0.7))
-    assert test.decision.verdict is Verdict.PRECISE
-    assert test.interval().width <= 0.3
-    stopped = test.decision
-    assert test.update(True) == stopped
-    assert RateSequence().interval() == (0, 1)
-    with pytest.raises(ValueError, match="an interval width of 0; it lies between"):
-        RateSequence(width=0)

@@ -2,7 +2,6 @@
 
 from proctor.stats.aggregates import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate, optimality_gap
 from proctor.stats.bootstrap import Estimate, NoInterval, bootstrap, bootstrap_difference, bootstrap_mean
-from proctor.stats.decisions import Verdict
 from proctor.stats.effects import cliffs_delta, cohens_h, paired_d, paired_odds_ratio, rate_effect, wins_and_losses
 from proctor.stats.intervals import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
 from proctor.stats.power import (
@@ -19,7 +18,7 @@ from proctor.stats.ranking import holm, letters
 from proctor.stats.resampling import Resampling
 from proctor.stats.sequences import rate_sequence
 from proctor.stats.significance import TestResult, compare_rates, discordance, mcnemar, sign_flip, welch
-from proctor.stats.spending import SpendingTest
+from proctor.stats.spending import SpendingTest, Verdict
 
 __all__ = [
     "IQM",

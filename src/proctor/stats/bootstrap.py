@@ -144,11 +144,6 @@ def mean_expansion(strata: Sequence[np.ndarray], level: float) -> Interval:
     return Interval(low, high)
 
 
-def percentile_interval(samples: np.ndarray, level: float) -> Interval:
-    low, high = np.quantile(samples, [0.5 - level / 2, 0.5 + level / 2])
-    return Interval(float(low), float(high))
-
-
 def bca_interval(
     samples: np.ndarray, value: float, level: float, skew: float, further: tuple[float, float] = (1.0, math.inf)
 ) -> Interval | None:

@@ -39,6 +39,11 @@ def check_level(level: float) -> None:
         raise ValueError(f"a level of {level:g}; it lies between 0 and 1, 0.95 for instance")
 
 
+def check_alpha(alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise ValueError(f"an error rate of {alpha:g}; it lies between 0 and 1, 0.05 for instance")
+
+
 def check_count(successes: int, n: int) -> None:
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes in {n} trials")
@@ -57,21 +62,6 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval | None:
     half = z / (1 + z2 / n) * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
     low = 0.0 if successes == 0 else centre - half
     high = 1.0 if successes == n else centre + half
-    return Interval(low, high)
-
-
-def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval | None:
-    """The exact interval for a rate: it holds the true one with at least this level, whatever it is. Wider than
-    Wilson's, and never of width 0; None for n = 0."""
-    check_count(successes, n)
-    check_level(level)
-    if n == 0:
-        return None
-    from scipy.special import betaincinv
-
-    tail = (1 - level) / 2
-    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, tail))
-    high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 1 - tail))
     return Interval(low, high)
 
 

@@ -1,8 +1,7 @@
 """How many trials it takes to see a difference, and how likely so many would show it.
 
 Exact for the exact tests: paired, the sum over all numbers of differing pairs; unpaired, over all outcomes up to 200
-trials per arm, above which the score test and its normal approximation take over. The sequential test is simulated for
-pairs, and summed for independent trials.
+trials per arm, above which the score test and its normal approximation take over. The sequential test is simulated.
 """
 
 from __future__ import annotations
@@ -15,10 +14,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from proctor.stats.decisions import check_alpha
+from proctor.stats.intervals import check_alpha
 from proctor.stats.significance import BARNARD_LIMIT, barnard_region, binomial
 from proctor.stats.spending import simulate_spending
-from proctor.stats.unpaired import UNPAIRED_LIMIT, unpaired_boundary
 
 NORMAL = NormalDist()
 MOST_TRIALS = 1_000_000
@@ -144,18 +142,6 @@ def trials_sequential(difference: float, discordant: float, power: float = 0.8, 
     while (found := sequential_power(n, difference, discordant, alpha)[0]) < power and n < 2 * fixed + 20:
         n = max(n + 1, math.ceil(1.02 * n))
     return SampleSize(n, found, f"simulation of {STREAMS:,} streams")
-
-
-def trials_sequential_unpaired(rate_a: float, rate_b: float, power: float = 0.8, alpha: float = 0.05) -> SampleSize:
-    """Which maximum per agent the spending test of independent trials needs, to 2 %: exact up to 300; above, that of
-    the paired test, which then stands in for it."""
-    n = trials_unpaired(rate_a, rate_b, power, alpha).n
-    while n is not None and n <= UNPAIRED_LIMIT:
-        found, _ = unpaired_boundary(n, alpha).power(rate_a, rate_b)
-        if found >= power:
-            return SampleSize(n, found, "exact recursion")
-        n = max(n + 1, math.ceil(1.02 * n))
-    return trials_sequential(rate_a - rate_b, expected_discordance(rate_a, rate_b), power, alpha)
 
 
 def trials_mean(effect: float, power: float = 0.8, alpha: float = 0.05) -> SampleSize:

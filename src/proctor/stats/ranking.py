@@ -1,4 +1,4 @@
-"""All pairs of agents at once: Holm's correction, and letters for those that the trials do not tell apart."""
+"""All pairs of agents at once: Holm's correction, and letters for those that do not differ significantly."""
 
 from __future__ import annotations
 

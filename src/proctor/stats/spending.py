@@ -1,6 +1,6 @@
 """A sequential test of two rates with a declared maximum: alpha spending, computed exactly.
 
-Only pairs with different outcomes tell the agents apart; let S be those that a won minus those that b won. Without a
+Only pairs with different outcomes say which agent is better; let S be those that a won minus those that b won. Without a
 difference every such pair is a fair coin, whenever it comes, and whatever the common rates are: given which pairs
 differ, |S| is a walk whose distribution is known. The walk is followed exactly, without the part that has stopped. At
 look i of N, the outermost values of |S| whose probability fits into what may be spent by then are the boundary. So
@@ -13,16 +13,40 @@ What may be spent by i is O'Brien and Fleming's: 2 - 2 Phi(z / sqrt(i / N)), lit
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from enum import StrEnum
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 
-from proctor.stats.decisions import Decision, PairCounter, Verdict, beyond_zero, check_alpha
-from proctor.stats.intervals import Discordance, Interval, tango
+from proctor.stats.intervals import Discordance, Interval, check_alpha, tango
 
 NORMAL = NormalDist()
 SMALLEST_LEVEL = 1e-12
 """Boundaries that are less likely than this to be crossed give no interval."""
+
+
+class Verdict(StrEnum):
+    """Why a sequential test goes on, or stopped."""
+
+    GO_ON = "not settled yet"
+    DIFFERENT = "the difference is settled"
+    MAXIMUM = "the maximum number of trials was reached without a settled difference"
+    PRECISE = "the interval is as narrow as asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the test says after `n` pairs of trials."""
+
+    verdict: Verdict
+    n: int
+    better: Literal["a", "b"] | None = None
+
+    @property
+    def stop(self) -> bool:
+        return self.verdict is not Verdict.GO_ON
 
 
 def spending(max_trials: int, alpha: float) -> np.ndarray:
@@ -45,18 +69,19 @@ class SpendingTest:
         self._alive = np.zeros(max_trials + 2)
         self._alive[0] = 1.0
         self._spent, self._sum, self._top = 0.0, 0, 0
-        self._counter = PairCounter()
+        self._counts = [0, 0, 0, 0]
         self._looks: list[tuple[Discordance, int]] = []
         self.decision = Decision(Verdict.GO_ON, 0)
 
     @property
     def pairs(self) -> Discordance:
-        return self._counter.frozen
+        return Discordance(*self._counts)
 
     def update(self, a: bool, b: bool) -> Decision:
         if self.decision.stop:
             return self.decision
-        step, n = self._counter.add(bool(a), bool(b)), self.decision.n + 1
+        self._counts[2 * (not a) + (not b)] += 1
+        step, n = bool(a) - bool(b), self.decision.n + 1
         if step:
             self._sum += step
             self._walk()
@@ -93,14 +118,15 @@ class SpendingTest:
     def interval(self) -> Interval:
         """For rate a minus rate b, at any look and after the stop: at each look the differences that a score test
         does not reject at the level of the boundary there, all looks together. The level is exact under equal rates
-        and approximate elsewhere."""
+        and approximate elsewhere. It lies on the side of 0 that the test decided for."""
         low, high = -1.0, 1.0
         for pairs, boundary in self._looks:
             level = _boundary_level(pairs.only_a + pairs.only_b, boundary)
             found = tango(pairs, 1 - level) if level > SMALLEST_LEVEL else None
             if found is not None and max(low, found.low) < min(high, found.high):
                 low, high = max(low, found.low), min(high, found.high)
-        return beyond_zero(Interval(low, high), self.decision)
+        better = self.decision.better
+        return Interval(max(0.0, low) if better == "a" else low, min(0.0, high) if better == "b" else high)
 
 
 def _boundary_level(differing: int, boundary: int) -> float:

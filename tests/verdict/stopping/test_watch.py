@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.config.models import AgentCfg, EvalConfig, StopCfg, TaskCfg
-from proctor.stats import SpendingTest, Verdict
-from proctor.stats.sequences import RateSequence
+from proctor.stats import SpendingTest, Verdict, rate_sequence
 from proctor.verdict.stopping import ReadingOrder, Seen, Stopping
 from proctor.verdict.stopping.watch import first_narrow
 
@@ -96,12 +95,10 @@ def _said(test: SpendingTest) -> tuple[Verdict, int]:
 @pytest.mark.parametrize("rate", [0.0, 0.02, 0.5, 0.97, 1.0])
 def test_the_first_narrow_look_is_that_of_the_sequence(rate: float, width: float) -> None:
     won = np.random.default_rng(3).random(900) < rate
-    sequence = RateSequence(0.05, width)
-    for success in won:
-        if sequence.update(bool(success)).stop:
-            break
-    found = first_narrow(np.cumsum(won), np.arange(1, len(won) + 1), 0.05, width)
-    assert found == (sequence.decision.n - 1 if sequence.decision.stop else None)
+    successes, looks = np.cumsum(won), np.arange(1, len(won) + 1)
+    low, high = rate_sequence(successes, looks, 0.05)
+    narrow = np.flatnonzero(high - low <= width)
+    assert first_narrow(successes, looks, 0.05, width) == (narrow[0] if narrow.size else None)
 
 
 def test_a_gap_holds_the_test_up_and_nothing_is_settled() -> None:

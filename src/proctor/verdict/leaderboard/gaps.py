@@ -1,4 +1,4 @@
-"""Which agents the trials tell apart: weighted differences pair by pair, on equal seeds where there are such."""
+"""Which agents differ significantly: weighted differences pair by pair, on equal seeds where there are such."""
 
 from __future__ import annotations
 

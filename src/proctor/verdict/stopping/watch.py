@@ -7,7 +7,6 @@ test says is therefore a function of the results, and a run that was killed is f
 from __future__ import annotations
 
 import abc
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,11 +14,12 @@ import numpy as np
 
 from proctor.config.models import EvalConfig, StopCfg
 from proctor.stats import Interval, SpendingTest, Verdict, rate_sequence
+from proctor.stats.sequences import log_likelihood, log_limit
 from proctor.verdict.stopping.order import ReadingOrder
 from proctor.verdict.stopping.outcome import Stop
 
-MISSING, FAILED, SUCCEEDED, UNSCORED = -1, 0, 1, 2
-
+MISSING, SUCCEEDED, UNSCORED = -1, 1, 2
+"""What the board holds besides 0, a failure."""
 
 Seen = tuple[str, str, int, bool | None]
 """What a test needs to know of a finished trial: agent, task, index, success; None where it is unscored."""
@@ -193,10 +193,6 @@ def first_narrow(successes: np.ndarray, n: np.ndarray, alpha: float, width: floa
 
 def _outside(successes: np.ndarray, n: np.ndarray, alpha: float, by: float) -> np.ndarray:
     """Whether the rate this far from the observed one is outside of the confidence sequence or no rate."""
-    from scipy.special import betaln, xlog1py, xlogy
-
     point = successes / n + by
-    limit = betaln(successes + 0.5, n - successes + 0.5) - math.log(math.pi) + math.log(alpha)
-    inside = np.clip(point, 0, 1)
-    likelihood = xlogy(successes, inside) + xlog1py(n - successes, -inside)
-    return (likelihood <= limit + 1e-9) | (point < 0) | (point > 1)
+    likelihood = log_likelihood(successes, n, np.clip(point, 0, 1))
+    return (likelihood <= log_limit(successes, n, alpha) + 1e-9) | (point < 0) | (point > 1)
