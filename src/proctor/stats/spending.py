@@ -1,10 +1,10 @@
 """A sequential test of two rates with a declared maximum: alpha spending, computed exactly.
 
-Only pairs with different outcomes say which agent is better; let S be those that a won minus those that b won. Without a
-difference every such pair is a fair coin, whenever it comes, and whatever the common rates are: given which pairs
+Only pairs with different outcomes say which agent is better; let S be those that a won minus those that b won. Without
+a difference every such pair is a fair coin, whenever it comes, and whatever the common rates are: given which pairs
 differ, |S| is a walk whose distribution is known. The walk is followed exactly, without the part that has stopped. At
-look i of N, the outermost values of |S| whose probability fits into what may be spent by then are the boundary. So
-the probability of ever crossing it is at most alpha, for every rate and every pattern of differing pairs.
+look i of N, the outermost values of |S| whose probability fits into what may be spent by then are the boundary. So the
+probability of ever crossing it is at most alpha, for every rate and every pattern of differing pairs.
 
 This holds for pairs of the same seed, and as well for independent trials that are paired in the order of the plan.
 What may be spent by i is O'Brien and Fleming's: 2 - 2 Phi(z / sqrt(i / N)), little early, nearly all for the end.
