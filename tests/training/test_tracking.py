@@ -147,7 +147,7 @@ def test_an_episode_is_the_trial_of_a_run_to_the_byte(tmp_path, monkeypatch):
 
     def noted(*arguments):
         for one in run_episodes(*arguments):
-            found[one.episode.seed] = one.track.joint_pos
+            found[one.episode.seed] = one.fields["joint_pos"]
             yield one
 
     monkeypatch.setattr("proctor.training.tracking.run_episodes", noted)

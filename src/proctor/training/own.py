@@ -31,20 +31,29 @@ class OwnEnvironment:
         self.joint_names: Sequence[str] = robot.description.joint_names
         self.body_names: Sequence[str] = robot.body_names
         self._robot = robot
-        self._worlds = Worlds(robot, library, worlds, options)
-        self._observer = Observer(self._worlds, options)
+        self.worlds = Worlds(robot, library, worlds, options)
+        self._observer = Observer(self.worlds, options)
         self._broken = np.zeros(worlds, bool)
         self._observation: dict[str, np.ndarray] = {}
 
     def reset(self, starts: Starts) -> dict[str, np.ndarray]:
         rngs = [np.random.default_rng(seed) for seed in starts.seeds.tolist()]
-        trials = self._worlds.reset(starts.worlds, starts.motions, rngs, states=(starts.qpos, starts.qvel))
-        first = self._observer.start(starts.worlds, trials)
-        self._broken[starts.worlds] = False
+        return self.begin(starts.worlds, starts.motions, rngs, (starts.qpos, starts.qvel))
+
+    def begin(
+        self,
+        worlds: np.ndarray,
+        motions: np.ndarray,
+        rngs: Sequence[np.random.Generator],
+        states: tuple[np.ndarray, np.ndarray],
+    ) -> dict[str, np.ndarray]:
+        """Put worlds (n,) into states (qpos, qvel), each with the generator of its episode; the observations of all."""
+        first = self._observer.start(worlds, self.worlds.reset(worlds, motions, rngs, states=states))
+        self._broken[worlds] = False
         for group, values in first.items():
             whole = self._observation.get(group)
             fresh = np.zeros((self.num_worlds, *values.shape[1:]), values.dtype) if whole is None else whole.copy()
-            fresh[starts.worlds] = values
+            fresh[worlds] = values
             self._observation[group] = fresh
         return dict(self._observation)
 
@@ -52,13 +61,13 @@ class OwnEnvironment:
         """Worlds that were never reset take part, standing in the default pose; nobody reads them."""
         wanted = to_host(actions)
         self._broken |= ~np.isfinite(wanted).reshape(self.num_worlds, -1).all(axis=1)
-        self._worlds.step(np.where(self._broken[:, None], 0.0, wanted))
-        self._broken |= self._worlds.diverged
+        self.worlds.step(np.where(self._broken[:, None], 0.0, wanted))
+        self._broken |= self.worlds.diverged
         self._observation = self._observer.go_on(slice(None))
         return dict(self._observation), None
 
     def read(self) -> WorldState:
-        worlds, joints = self._worlds, self._robot.description.n_joints
+        worlds, joints = self.worlds, self._robot.description.n_joints
         observed = None if self._observer.state is None else self._observer.state[:, :joints]
         state = WorldState(
             joint_pos=worlds.qpos[:, 7:],
@@ -68,11 +77,12 @@ class OwnEnvironment:
             anchor_quat=worlds.xquat[:, self._robot.anchor],
             observed_joint_pos=observed,
         )
-        return WorldState(*(self._honest(values) for values in state)) if self._broken.any() else state
+        return WorldState(*(None if values is None else self.honest(values) for values in state))
 
-    def _honest(self, values: np.ndarray | None) -> np.ndarray | None:
-        if values is None:
-            return None
+    def honest(self, values: np.ndarray) -> np.ndarray:
+        """Values (N, ...) with NaN in the rows of broken worlds."""
+        if not self._broken.any():
+            return values
         return np.where(self._broken.reshape(-1, *[1] * (values.ndim - 1)), np.nan, values)
 
     def state(self) -> None:
@@ -82,4 +92,4 @@ class OwnEnvironment:
         """Nothing to give back."""
 
     def close(self) -> None:
-        self._worlds.close()
+        self.worlds.close()

@@ -31,8 +31,10 @@ from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import Putter, extract_model
 from proctor.training.keeping import undisturbed
 from proctor.training.options import EvaluationCfg
+from proctor.training.own import OwnEnvironment
 from proctor.training.reward_inference import Method, Samples, draw_samples, infer_latents, sample_weights
-from proctor.training.reward_rollout import Episode, EpisodeCfg, Played, RewardWorlds, standing_library
+from proctor.training.reward_rollout import EpisodeCfg, Played, play, standing_library
+from proctor.training.rollout import Episode
 
 TRACKING_ONLY = ("n_episodes_per_motion", "success", "terminate", "velocity_multiplier", "legacy")
 
@@ -97,7 +99,7 @@ class RewardEvaluation:
 
     def __init__(self, cfg: RewardEvaluationCfg):
         self.cfg = cfg
-        self._made: tuple[RewardWorlds, list[TaskReward], PostureReader] | None = None
+        self._made: tuple[OwnEnvironment, list[TaskReward], PostureReader] | None = None
 
     @classmethod
     def requires_replay_buffer(cls) -> bool:
@@ -152,8 +154,8 @@ class RewardEvaluation:
             latents = infer_latents(model, samples.observation, weights[inferred])
             chosen = [rewards[i] for i in inferred]
             episodes = [Episode(task, n) for task in range(len(chosen)) for n in range(self.cfg.num_episodes)]
-            for one in worlds.play(episodes, _actor(agent, model, latents), chosen, self._episode_cfg()):
-                played[chosen[one.episode.task].name].append(one)
+            for one in play(worlds, episodes, _actor(agent, model, latents), chosen, self._episode_cfg()):
+                played[chosen[one.task].name].append(one)
         return played
 
     def _weights(self, samples: Samples, rewards: Sequence[TaskReward], reader: PostureReader) -> np.ndarray:
@@ -172,13 +174,13 @@ class RewardEvaluation:
         assert seconds is not None
         return EpisodeCfg(max(1, round(seconds * self.cfg.control_hz)), self.cfg.start_noise_rad, self.cfg.seed)
 
-    def _make(self) -> tuple[RewardWorlds, list[TaskReward], PostureReader]:
+    def _make(self) -> tuple[OwnEnvironment, list[TaskReward], PostureReader]:
         if self._made is None:
             robot, library = self._load()
             count = min(self.cfg.num_envs, self.cfg.num_episodes * len(self.cfg.tasks))
             options = self.cfg.model_copy(update={"threads": self.cfg.max_workers or self.cfg.threads})
             rewards = task_rewards(list(self.cfg.tasks), robot, self.cfg.limbs)
-            self._made = RewardWorlds(robot, library, count, options), rewards, PostureReader(robot, self.cfg.limbs)
+            self._made = OwnEnvironment(robot, library, count, options), rewards, PostureReader(robot, self.cfg.limbs)
         return self._made
 
     def _load(self) -> Any:

@@ -21,10 +21,11 @@ from proctor.suites.tracking.metrics import Track, evaluate_tracks, summarize
 from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import driver_for, extract_model
 from proctor.training.keeping import undisturbed
-from proctor.training.lent import LentEnvironment, MotionSource, fit
+from proctor.training.lent import LentEnvironment, MotionSource
 from proctor.training.options import TrackingEvaluationCfg
 from proctor.training.results import Measured, by_motion, verdict
-from proctor.training.rollout import Episode, TrackingSetup, run_episodes
+from proctor.training.rollout import Episode, run_episodes
+from proctor.training.tracking_rollout import TrackingStage
 
 if TYPE_CHECKING:
     from proctor.training.own import OwnEnvironment
@@ -96,19 +97,21 @@ class TrackingEvaluation:
     def _measure(self, venue: Venue, agent: Any, timestep: int) -> list[Measured]:
         env, source = venue
         lengths = _run_lengths(source, self.cfg.max_episode_length_s)
-        driver = driver_for(agent, env, source, self.cfg.window, self.cfg.pad_to)
-        setup = TrackingSetup(env, source, fit(env, source), driver, lengths)
+        stage = TrackingStage(env, source, driver_for(agent, env, source, self.cfg.window, self.cfg.pad_to))
         rng = np.random.default_rng([self.cfg.seed, timestep])
         episodes = self._episodes(lengths, env.num_worlds, rng)
-        finished = list(run_episodes(setup, episodes, rng.permutation(env.num_worlds)))
-        references = {m: _first(source.track(m), int(lengths[m])) for m in {f.episode.motion for f in finished}}
+        finished = list(run_episodes(stage, episodes, lengths, rng.permutation(env.num_worlds)))
+        tracks = [stage.track(one.fields) for one in finished]
+        motions = [one.episode.item for one in finished]
+        references = {motion: _first(source.track(motion), int(lengths[motion])) for motion in set(motions)}
         values = evaluate_tracks(
-            [(f.track, references[f.episode.motion]) for f in finished],
+            [(track, references[motion]) for track, motion in zip(tracks, motions, strict=True)],
             self.cfg.max_workers,
             legacy=self.cfg.legacy,
             dt_s=source.dt_s,
         )
-        return [Measured(f.episode.motion, f.world, f.track, v) for f, v in zip(finished, values, strict=True)]
+        worlds = [one.world for one in finished]
+        return [Measured(*one) for one in zip(motions, worlds, tracks, values, strict=True)]
 
     def _episodes(self, lengths: np.ndarray, worlds: int, rng: np.random.Generator) -> list[Episode]:
         """What is to be run, long motions first so that none is left running alone."""
