@@ -124,7 +124,9 @@ def _imports_under(root: Path) -> list[Import]:
     for file, tree in _trees(root):
         owner = file.split("/")[0].removesuffix(".py")
         top = set(map(id, _top_level(tree.body)))
-        typed = {id(node) for block in ast.walk(tree) if _for_the_type_checker(block) for node in ast.walk(block)}
+        exports = any(isinstance(node, ast.Name) and node.id == "lazily" for node in ast.walk(tree))
+        blocks = [] if exports else [node for node in ast.walk(tree) if _for_the_type_checker(node)]
+        typed = {id(node) for block in blocks for node in ast.walk(block)}
         for node in ast.walk(tree):
             if id(node) not in typed:
                 modules = [*_modules(node), *([] if file.endswith("parts.py") else _named(node))]
@@ -147,11 +149,11 @@ IMPORT_STRING = re.compile(r"(proctor(?:\.\w+)+):[A-Za-z_][\w.]*")
 
 
 def _named(node: ast.AST) -> list[str]:
-    """The modules that a string literal imports: an import string, or a module that is exported lazily."""
+    """The modules that a string literal imports: an import string, or a module that `import_object` is given."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         match = IMPORT_STRING.fullmatch(node.value)
         return [match[1]] if match else []
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("lazily", "import_object"):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_object":
         said = [constant.value for constant in ast.walk(node) if isinstance(constant, ast.Constant)]
         return [text for text in said if isinstance(text, str) and _is_module(text)]
     return []

@@ -74,69 +74,21 @@ if TYPE_CHECKING:
     from proctor.training.reward import RewardEvaluation, RewardEvaluationCfg
     from proctor.training.tracking import TrackingEvaluation
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "proctor.config": "ConfigError EvalConfig config_from_dict load_config",
-        "proctor.config.forms": "ConfigForm",
-        "proctor.config.models": "AgentCfg ScoringCfg",
-        "proctor.config.problems": "Problems",
-        "proctor.errors": "InputError MissingExtra ProctorError RunError",
-        "proctor.metrics.protocol": "GroupMetric Metric MetricFamily",
-        "proctor.plan.trial": "Trial",
-        "proctor.policies.loader": "Loader",
-        "proctor.policies.options": "PolicyOptions",
-        "proctor.policies.padding": "LeftPad",
-        "proctor.policies.protocol": (
-            "Actions Batch Execute Fail Goto Idle Policy SpaceInfo Stage StageOutput StagedPolicy Unavailable"
-        ),
-        "proctor.record.columns": "Trials",
-        "proctor.record.episode": "Episode Outcome",
-        "proctor.record.result": "TrialResult",
-        "proctor.record.rundir": "RunDir",
-        "proctor.record.sheet": "Sheet",
-        "proctor.registry": "import_object",
-        "proctor.report.formats.base": "Format",
-        "proctor.report.model": "Finding Report",
-        "proctor.report.section": "CaseLayout Column Section",
-        "proctor.rollout.backends.base": "Backend BackendOptions Lost Worker",
-        "proctor.rollout.board": "Board",
-        "proctor.rollout.progress": "CancelToken Progress",
-        "proctor.rollout.worker.cfg": "WorkerCfg",
-        "proctor.rollout.worker.host": "Host",
-        "proctor.rollout.worker.limits": "Watch",
-        "proctor.runs.start": "run_evaluation",
-        "proctor.runs.loggers.base": "DictLogger Logger LoggerOptions Loggers",
-        "proctor.runs.loggers.csv_file": "CsvLogger",
-        "proctor.runs.loggers.mlflow_run": "MlflowLogger",
-        "proctor.runs.loggers.tensorboard_file": "TensorboardLogger",
-        "proctor.runs.loggers.wandb_run": "WandbLogger",
-        "proctor.scoring.protocol": "Remark Score Scoring",
-        "proctor.stats": "expected_discordance trials_paired trials_sequential trials_unpaired",
-        "proctor.suites.protocol": "BatchEnv ColumnEnv Columns Env SheetEnv Step Suite SuiteOptions",
-        "proctor.training.callback": "EvaluationCallback Practice",
-        "proctor.training.humanoidverse": "HumanoidVerseMotions",
-        "proctor.training.lent": "LentEnvironment",
-        "proctor.training.options": "TrackingEvaluationCfg",
-        "proctor.training.tracking": "TrackingEvaluation",
-        "proctor.training.curriculum": "Curriculum CurriculumCfg",
-        "proctor.training.reward": "RewardEvaluation RewardEvaluationCfg",
-    },
-)
+__getattr__ = lazily(__name__, __file__)
 
 __all__ = [
     "Actions", "AgentCfg", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken", "CaseLayout",
     "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg",
     "DictLogger", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding", "Format",
     "Goto", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad", "LentEnvironment",
-    "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra",
-    "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress",
-    "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring",
-    "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step",
-    "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "Trial",
-    "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg", "__version__",
-    "config_from_dict", "expected_discordance", "import_object", "load_config", "run_evaluation", "trials_paired",
-    "trials_sequential", "trials_unpaired",
+    "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra", "MlflowLogger",
+    "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress", "Remark", "Report",
+    "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring", "ScoringCfg", "Section",
+    "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions",
+    "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "Trial", "TrialResult", "Trials",
+    "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg", "__version__", "config_from_dict",
+    "expected_discordance", "import_object", "load_config", "run_evaluation", "trials_paired", "trials_sequential",
+    "trials_unpaired",
 ]  # fmt: skip
 
 

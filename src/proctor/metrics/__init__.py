@@ -11,7 +11,7 @@ from proctor.metrics.registry import compute, describe
 if TYPE_CHECKING:
     from proctor.metrics.transport import emd, emd_many
 
-__getattr__ = lazily(__name__, {"proctor.metrics.transport": "emd emd_many"})
+__getattr__ = lazily(__name__, __file__)
 
 __all__ = [
     "Direction", "GroupMetric", "Metric", "MetricFamily", "MetricInfo", "Reducer", "compute", "describe", "emd",

@@ -43,22 +43,12 @@ if TYPE_CHECKING:
     from proctor.policies.waypoints import Leg, WaypointCfg, WaypointPlan, WaypointPolicy
     from proctor.texts import bytes_to_text
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "proctor.images": "resize_with_padding rotate_180",
-        "proctor.texts": "bytes_to_text",
-        "proctor.policies.padding": "left_pad",
-        "proctor.policies.noise": "torch_normal",
-        "proctor.policies.waypoints": "Leg WaypointPlan WaypointCfg WaypointPolicy",
-    },
-)
+__getattr__ = lazily(__name__, __file__)
 
 __all__ = [
     "Actions", "Batch", "Execute", "Fail", "Goto", "Idle", "LeftPad", "Leg", "Loader", "Policy", "PolicyOptions",
     "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Unavailable", "WaypointCfg", "WaypointPlan",
-    "WaypointPolicy", "bytes_to_text", "left_pad", "load_policy", "resize_with_padding", "rotate_180",
-    "torch_normal",
+    "WaypointPolicy", "bytes_to_text", "left_pad", "load_policy", "resize_with_padding", "rotate_180", "torch_normal",
 ]  # fmt: skip
 
 

@@ -12,30 +12,11 @@ if TYPE_CHECKING:
     from proctor.record.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED, Sheet
     from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "proctor.record.sheet": "HEAD REWARD SUCCESS Sheet TERMINATED TRUNCATED",
-        "proctor.suites.protocol": "BatchEnv ColumnEnv Columns Env SheetEnv Step Suite SuiteOptions",
-    },
-)
+__getattr__ = lazily(__name__, __file__)
 
 __all__ = [
-    "HEAD",
-    "REWARD",
-    "SUCCESS",
-    "TERMINATED",
-    "TRUNCATED",
-    "BatchEnv",
-    "ColumnEnv",
-    "Columns",
-    "Env",
-    "Sheet",
-    "SheetEnv",
-    "Step",
-    "Suite",
-    "SuiteOptions",
-    "find_suite",
+    "HEAD", "REWARD", "SUCCESS", "TERMINATED", "TRUNCATED", "BatchEnv", "ColumnEnv", "Columns", "Env", "Sheet",
+    "SheetEnv", "Step", "Suite", "SuiteOptions", "find_suite",
 ]  # fmt: skip
 
 

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from proctor.suites.crafter.options import CrafterOptions
     from proctor.suites.crafter.tasks import INSTRUCTIONS, TASKS, TaskName
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "proctor.suites.crafter": "skills",
-        "proctor.suites.crafter.env": "CrafterEnv",
-        "proctor.suites.crafter.options": "CrafterOptions",
-        "proctor.suites.crafter.tasks": "INSTRUCTIONS TASKS TaskName",
-    },
-)
+__getattr__ = lazily(__name__, __file__)
 
 __all__ = ["INSTRUCTIONS", "TASKS", "CrafterEnv", "CrafterOptions", "TaskName", "skills"]

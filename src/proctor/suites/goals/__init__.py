@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from proctor.suites.goals.metrics.embeddings import Embeddings
     from proctor.suites.goals.protocol import GoalModel
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "proctor.suites.goals.contrastive": "nets",
-        "proctor.suites.goals.contrastive.checkpoint": "Checkpoint write_checkpoint",
-        "proctor.suites.goals.contrastive.inputs": "tiles word_counts",
-        "proctor.suites.goals.instructions": "Instruction",
-        "proctor.suites.goals.metrics.embeddings": "Embeddings",
-        "proctor.suites.goals.protocol": "GoalModel",
-    },
-)
+__getattr__ = lazily(__name__, __file__)
 
 __all__ = ["Checkpoint", "Embeddings", "GoalModel", "Instruction", "nets", "tiles", "word_counts", "write_checkpoint"]

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from proctor.suites.metaworld.waypoint_flow.demos import Demos, read_demos
     from proctor.suites.metaworld.waypoint_flow.learning import LearningCfg, fit
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "proctor.suites.metaworld.env": "MetaworldEnv",
-        "proctor.suites.metaworld.options": "MetaworldOptions",
-        "proctor.suites.metaworld.waypoint_flow.cfg": "NetCfg",
-        "proctor.suites.metaworld.waypoint_flow.checkpoint": "save_nets",
-        "proctor.suites.metaworld.waypoint_flow.demos": "Demos read_demos",
-        "proctor.suites.metaworld.waypoint_flow.learning": "LearningCfg fit",
-    },
-)
+__getattr__ = lazily(__name__, __file__)
 
 __all__ = ["Demos", "LearningCfg", "MetaworldEnv", "MetaworldOptions", "NetCfg", "fit", "read_demos", "save_nets"]

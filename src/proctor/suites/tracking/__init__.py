@@ -23,27 +23,9 @@ if TYPE_CHECKING:
     from proctor.suites.tracking.tasks import PostureReader, task_reward
     from proctor.suites.tracking.trajectories import TrajectoryBuffer
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "proctor.suites.tracking.metrics": "Track TrackOptions by_motion evaluate_tracks summarize tracking_metrics",
-        "proctor.suites.tracking.robot": "load_robot",
-        "proctor.suites.tracking.suite": "load_task",
-        "proctor.suites.tracking.tasks": "PostureReader task_reward",
-        "proctor.suites.tracking.trajectories": "TrajectoryBuffer",
-    },
-)
+__getattr__ = lazily(__name__, __file__)
 
 __all__ = [
-    "PostureReader",
-    "Track",
-    "TrackOptions",
-    "TrajectoryBuffer",
-    "by_motion",
-    "evaluate_tracks",
-    "load_robot",
-    "load_task",
-    "summarize",
-    "task_reward",
-    "tracking_metrics",
-]
+    "PostureReader", "Track", "TrackOptions", "TrajectoryBuffer", "by_motion", "evaluate_tracks", "load_robot",
+    "load_task", "summarize", "task_reward", "tracking_metrics",
+]  # fmt: skip
