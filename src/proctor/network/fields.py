@@ -3,8 +3,7 @@
 A request: `proctor/trial` (a map: `session` of the client, `agent`, `task`, `index`, and `asked`, how often this trial
 has asked before), `proctor/seed`, `proctor/step` (environment steps so far) and `proctor/stage`. An answer has
 `actions` with `proctor/then`, the stage to ask next, or one of `proctor/goto` (a stage), `proctor/error` (the policy
-gave up or broke) and `proctor/restart` (the server does not know the trial: it
-must begin again).
+gave up or broke) and `proctor/restart` (the server does not know the trial: it must begin again).
 
 Observations have one flat key per array: `observation`, or `observation/KEY` for an entry of a dict, `observation/0`
 for one of a tuple, deeper nesting with further slashes.

@@ -71,9 +71,8 @@ def options_for(agent: AgentCfg) -> PolicyOptions:
 
 
 def load_policy(agent: AgentCfg, spaces: SpaceInfo, base: Path | None = None) -> AnyPolicy:
-    """Load an agent for the tasks in `spaces`. Relative paths start from `base`. Raises InputError for what
-    the user can mend: a missing file, a checkpoint of another architecture, shapes that do not fit the
-    task."""
+    """Load an agent for the tasks in `spaces`. Relative paths start from `base`. Raises InputError for what the user
+    can mend: a missing file, a checkpoint of another architecture, shapes that do not fit the task."""
     options = options_for(agent)
     pipeline = Pipeline(options, spaces, base)
     inner = loader_for(agent.policy).load(agent, options, pipeline.model_spaces, base)
@@ -82,9 +81,8 @@ def load_policy(agent: AgentCfg, spaces: SpaceInfo, base: Path | None = None) ->
 
 
 def fingerprint(agent: AgentCfg, base: Path | None = None) -> dict[str, str]:
-    """SHA-256 of everything outside the config that decides how the agent acts: checkpoint, normalisation
-    file, the source file of a Python target. Keys name the role, so the dict is equal wherever the files
-    lie."""
+    """SHA-256 of everything outside the config that decides how the agent acts: checkpoint, normalisation file, the
+    source file of a Python target. Keys name the role, so the dict is equal wherever the files lie."""
     options = options_for(agent)
     files = loader_for(agent.policy).files(agent, options, base)
     if options.normalize is not None and options.normalize.file is not None:

@@ -10,8 +10,7 @@ from proctor.registry import nearest
 
 
 def find_file(name: str, base: Path | None, what: str) -> Path:
-    """The file called `name`, relative to `base` (the config's folder). Raises InputError where there is
-    none."""
+    """The file called `name`, relative to `base` (the config's folder). Raises InputError where there is none."""
     path = Path(name).expanduser()
     if base is not None:
         path = base / path

@@ -1,8 +1,7 @@
 """The `onnx` loader: models run by onnxruntime.
 
-A model takes one input for a plain observation, or one input per entry of a dict observation; inputs of
-recurrent state (`state`) and of noise (`noise`) come beside them. A model exported with a fixed number of
-rows is run in blocks of it.
+A model takes one input for a plain observation, or one input per entry of a dict observation; inputs of recurrent state
+(`state`) and of noise (`noise`) come beside them. A model exported with a fixed number of rows is run in blocks of it.
 """
 
 from __future__ import annotations
@@ -55,8 +54,7 @@ class OnnxOptions(ModelOptions):
 
 @dataclass(frozen=True)
 class Port:
-    """An input of the model: dims after the row axis, with None where any size will do; `rows` where it is
-    fixed."""
+    """An input of the model: dims after the row axis, with None where any size will do; `rows` where it is fixed."""
 
     name: str
     dtype: Any

@@ -23,14 +23,7 @@ from proctor.policies.sb3_policy import Sb3Policy
 from proctor.policies.torch_tools import fill_module, read_weights, torch_device
 from proctor.registry import import_object
 
-_ACTIVATIONS = {
-    "tanh": "Tanh",
-    "relu": "ReLU",
-    "elu": "ELU",
-    "gelu": "GELU",
-    "silu": "SiLU",
-    "leaky_relu": "LeakyReLU",
-}
+_ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU", "gelu": "GELU", "silu": "SiLU", "leaky_relu": "LeakyReLU"}
 
 
 class Sb3Options(PolicyOptions):

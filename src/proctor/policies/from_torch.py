@@ -27,14 +27,7 @@ from proctor.policies.loader import Loader
 from proctor.policies.options import ModelOptions, PolicyOptions
 from proctor.policies.outputs import ActionHead
 from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
-from proctor.policies.torch_tools import (
-    fill_module,
-    find_state_dict,
-    read_weights,
-    to_arrays,
-    to_tensors,
-    torch_device,
-)
+from proctor.policies.torch_tools import fill_module, find_state_dict, read_weights, to_arrays, to_tensors, torch_device
 from proctor.policies.tree import stack_rows
 from proctor.registry import import_object
 
@@ -59,8 +52,7 @@ class TorchOptions(ModelOptions):
     """None: look at the file."""
     recurrent: bool = False
     state_shape: list[int] | list[list[int]] | None = None
-    """Shape of a trial's initial (zero) state, or a list of shapes; None: the module's `initial_state()`
-    says."""
+    """Shape of a trial's initial (zero) state, or a list of shapes; None: the module's `initial_state()` says."""
     noise: NoiseCfg | None = None
     dtype: Literal["float32", "float64", "float16", "bfloat16"] = "float32"
     """What floating-point observations, state and noise are cast to. Integers stay as they are."""

@@ -32,13 +32,11 @@ class Loader(abc.ABC):
 
     @abc.abstractmethod
     def load(self, agent: AgentCfg, options: Any, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
-        """The policy, without the pipeline. `spaces` are those the model sees: frames stacked, values
-        normalised. `base` is the folder that relative paths start from. Raises InputError for what the user
-        can mend."""
+        """The policy, without the pipeline. `spaces` are those the model sees: frames stacked, values normalised.
+        `base` is the folder that relative paths start from. Raises InputError for what the user can mend."""
 
     def files(self, agent: AgentCfg, options: Any, base: Path | None) -> dict[str, Path]:
-        """What decides how the agent acts and lies outside the config: files by a name that says their
-        role."""
+        """What decides how the agent acts and lies outside the config: files by a name that says their role."""
         return {} if agent.checkpoint is None else {"checkpoint": self.checkpoint(agent, base)}
 
     def checkpoint(self, agent: AgentCfg, base: Path | None) -> Path:

@@ -1,5 +1,4 @@
-"""Options that every agent has, whatever loads it: how its rows are batched and what is done around its
-model.
+"""Options that every agent has, whatever loads it: how its rows are batched and what is done around its model.
 
 A loader extends `PolicyOptions` with its own keys. The pipeline around the model, in this order: frame stack,
 normalisation, observation order, model, action scaling.

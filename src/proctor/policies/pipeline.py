@@ -147,10 +147,7 @@ class Frames:
         missing = sorted({t.task for t in trials} - set(self._blank))
         if missing:
             raise InputError(f"frame_stack needs the observation space of every task; none for {', '.join(missing)}")
-        return {
-            "frames": stack_rows([self._blank[t.task] for t in trials]),
-            "started": np.zeros(len(trials), bool),
-        }
+        return {"frames": stack_rows([self._blank[t.task] for t in trials]), "started": np.zeros(len(trials), bool)}
 
     def push(self, state: dict[str, Any], observation: Any) -> tuple[dict[str, Any], Any]:
         """The next state, and the stacked observation."""
@@ -177,8 +174,7 @@ def _zeros(space: Any, count: int) -> Any:
 
 
 class Normalize:
-    """Normalisation of observations, whole or by entry. Statistics of a single frame serve stacked frames
-    too."""
+    """Normalisation of observations, whole or by entry. Statistics of a single frame serve stacked frames too."""
 
     def __init__(self, statistics: Statistics, stack: FrameStack | None, observation: dict[str, Any]):
         self.statistics = statistics
@@ -255,8 +251,7 @@ class _Affine:
 
 
 class ActionScale:
-    """Action scaling, per task where the task's bounds decide. Computed in float64, given out in the space's
-    dtype."""
+    """Action scaling, per task where the task's bounds decide. Computed in float64, given out in the space's dtype."""
 
     def __init__(self, cfg: ActionScaleCfg, action: dict[str, Any]):
         self.cfg = cfg

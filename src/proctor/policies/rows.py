@@ -16,17 +16,7 @@ import numpy as np
 
 from proctor.plan.trial import Trial
 from proctor.policies.padding import left_pad
-from proctor.policies.protocol import (
-    Actions,
-    AnyPolicy,
-    Batch,
-    Decision,
-    Execute,
-    Goto,
-    Idle,
-    Policy,
-    StagedPolicy,
-)
+from proctor.policies.protocol import Actions, AnyPolicy, Batch, Decision, Execute, Goto, Idle, Policy, StagedPolicy
 from proctor.policies.tree import leaves_of, take_rows
 
 Answer = tuple[Any, ...]
@@ -44,8 +34,7 @@ def sample_batch(policy: AnyPolicy, space: Any, trials: Sequence[Trial], seed: i
 
 
 def stack_observations(observations: Sequence[Any]) -> Any:
-    """Single observations put into one batch: arrays stacked, dicts and tuples entry by entry, a list for
-    objects."""
+    """Single observations put into one batch: arrays stacked, dicts and tuples entry by entry, a list for objects."""
     first = observations[0]
     if isinstance(first, dict):
         return {key: stack_observations([o[key] for o in observations]) for key in first}

@@ -1,9 +1,8 @@
 """What an SB3 zip says about itself in plain JSON.
 
-The archive's `data` entry is JSON in which everything that JSON cannot hold is stored twice: as a base64
-pickle under `:serialized:`, never touched here, and as readable fields (attributes, or their printed form).
-The readable fields are enough for spaces, network sizes and the usual classes. What they do not tell raises
-InputError.
+The archive's `data` entry is JSON in which everything that JSON cannot hold is stored twice: as a base64 pickle under
+`:serialized:`, never touched here, and as readable fields (attributes, or their printed form). The readable fields are
+enough for spaces, network sizes and the usual classes. What they do not tell raises InputError.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ class Archive:
 
     @property
     def algorithm(self) -> str | None:
-        """The SB3 class that reads this archive, by the fields that only it has; None where they do not
-        tell."""
+        """The SB3 class that reads this archive, by the fields that only it has; None where they do not tell."""
         signs = {
             "clip_range": "PPO",
             "exploration_schedule": "DQN",
@@ -134,8 +132,7 @@ class Archive:
         return match.group(2)
 
     def _leaf_space(self, kind: str, fields: dict[str, Any], given: Any, role: str) -> Any:
-        """`given` if the archive's fields agree with it; a transposed image space where only the channels
-        moved."""
+        """`given` if the archive's fields agree with it; a transposed image space where only the channels moved."""
         if kind != type(given).__name__:
             raise self._misfit(role, kind, given)
         if kind == "Box":

@@ -1,5 +1,4 @@
-"""Acting with an SB3 policy: its own forward for deterministic actions, sampling from the trials' generators
-else."""
+"""Acting with an SB3 policy: its own forward for deterministic actions, sampling from the trials' generators else."""
 
 from __future__ import annotations
 

@@ -103,9 +103,8 @@ class WaypointPolicy(StagedPolicy):
 
     @abc.abstractmethod
     def act(self, batch: Leg) -> np.ndarray | Actions:
-        """Chunks `(rows, horizon, *action)` towards `batch.end`, horizon at least 1. Of each, the first
-        `min(duration, horizon, execute_steps)` are executed; the expert is asked again for what is left of the
-        duration."""
+        """Chunks `(rows, horizon, *action)` towards `batch.end`, horizon at least 1. Of each, the first `min(duration,
+        horizon, execute_steps)` are executed; the expert is asked again for what is left of the duration."""
 
     def memory(self, trials: Sequence[Trial]) -> State:
         """What `batch.state` is at the first plan, rows first; None: nothing."""

@@ -81,8 +81,7 @@ def check_options_class(model: Any, base: type[BaseModel], example: Mapping[str,
 
 
 def check_observation(observation: Any, space: Any, where: str) -> None:
-    """Shape and castable dtype of every array of an observation; values are not checked, since simulators
-    overshoot."""
+    """Shape and castable dtype of every array of an observation; values are not checked, since simulators overshoot."""
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):

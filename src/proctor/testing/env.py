@@ -35,9 +35,7 @@ class EnvConformance:
         with global_seed(2):
             second = self._fresh_episode(seed=3, index=0)
         _same(
-            first,
-            second,
-            "the same seed gives another episode in a fresh environment (or a global generator matters)",
+            first, second, "the same seed gives another episode in a fresh environment (or a global generator matters)"
         )
 
     def test_same_seed_and_index_give_the_same_episode_in_a_used_environment(self) -> None:
@@ -47,11 +45,7 @@ class EnvConformance:
         with contextlib.closing(self.make()) as env:
             self._episode(env, seed=8, index=1)
             env.reset(9, 2)
-            _same(
-                expected,
-                self._episode(env, seed=3, index=0),
-                "an earlier episode changes a later one; set reusable",
-            )
+            _same(expected, self._episode(env, seed=3, index=0), "an earlier episode changes a later one; set reusable")
 
     def test_observations_and_steps_are_well_formed(self) -> None:
         with contextlib.closing(self.make()) as env:

@@ -117,8 +117,7 @@ class PolicyConformance:
         return list(result) if chunked else [[action] for action in result]
 
     def _episode(self, policy: AnyPolicy, rows: list[int]) -> list[Any]:
-        """The answers of these trials (one may be there several times) over a few steps of fixed
-        observations."""
+        """The answers of these trials (one may be there several times) over a few steps of fixed observations."""
         trace = []
         batch = pick_rows(self._batch(policy), rows)
         for step in range(self.steps):

@@ -30,16 +30,7 @@ from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.policies.from_python import PythonLoader
 from proctor.policies.options import PolicyOptions, PythonOptions
-from proctor.policies.protocol import (
-    Actions,
-    AnyPolicy,
-    Batch,
-    Policy,
-    SpaceInfo,
-    StagedPolicy,
-    StageOutput,
-    State,
-)
+from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, StageOutput, State
 from proctor.suites.goals.instructions import instructions_for
 from proctor.suites.goals.models import GoalModelCfg, Surroundings, make_goal_model, source_of
 from proctor.suites.goals.protocol import GoalModel, goals_of

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 PARTS = {
-    "proctor.loaders": {
-        "goal": "proctor.suites.goals.conditioned:GoalLoader",
-    },
-    "proctor.forms": {
-        "goals": "proctor.suites.goals.forms:GoalsSection",
-    },
+    "proctor.loaders": {"goal": "proctor.suites.goals.conditioned:GoalLoader"},
+    "proctor.forms": {"goals": "proctor.suites.goals.forms:GoalsSection"},
 }

@@ -12,8 +12,7 @@ from proctor.suites.protocol import SuiteOptions
 
 
 class WrapperCfg(SuiteOptions):
-    """A wrapper around the environment: an import string and keyword arguments. The import string alone will
-    do."""
+    """A wrapper around the environment: an import string and keyword arguments. The import string alone will do."""
 
     target: str
     kwargs: dict[str, Any] = Field(default_factory=dict)
@@ -105,8 +104,7 @@ class GymnasiumOptions(SuiteOptions):
     success: SuccessCfg | None = None
     """Null: `info["success"]` or `info["is_success"]` where the environment gives one, else never."""
     signals: Signals = Field(default_factory=dict)
-    """What is recorded after each step: name -> `info.KEY` or `env.ATTRIBUTE`, with further `.NAME` and
-    `[INDEX]`."""
+    """What is recorded after each step: name -> `info.KEY` or `env.ATTRIBUTE`, with further `.NAME` and `[INDEX]`."""
     initial_states: InitialStatesCfg | None = None
     reset_options: dict[str, Any] = Field(default_factory=dict)
     """Given to every reset as `options`."""

@@ -2,8 +2,4 @@
 
 from __future__ import annotations
 
-PARTS = {
-    "proctor.suites": {
-        "gymnasium": "proctor.suites.gymnasium.suite:GymnasiumSuite",
-    },
-}
+PARTS = {"proctor.suites": {"gymnasium": "proctor.suites.gymnasium.suite:GymnasiumSuite"}}

@@ -68,8 +68,7 @@ class SignalReader:
         self._shapes: dict[str, tuple[int, ...]] = {}
 
     def reset(self, info: Mapping[str, Any]) -> None:
-        """Forget the last trial. The shapes of signals that are in the reset's `info` are taken from
-        there."""
+        """Forget the last trial. The shapes of signals that are in the reset's `info` are taken from there."""
         self._shapes.clear()
         for name, root, get in self._getters:
             if root == "info":

@@ -25,13 +25,7 @@ class SuccessCheck(abc.ABC):
 
     @abc.abstractmethod
     def __call__(
-        self,
-        env: Any,
-        observation: Any,
-        reward: float,
-        terminated: bool,
-        truncated: bool,
-        info: Mapping[str, Any],
+        self, env: Any, observation: Any, reward: float, terminated: bool, truncated: bool, info: Mapping[str, Any]
     ) -> bool:
         """Whether success holds after this step."""
 

@@ -1,8 +1,7 @@
 """A Gymnasium vector environment as a `BatchEnv`: made by the suite, or lent by somebody's training loop.
 
-Every world runs its own trial. What a world without an action does is nobody's concern, but it must not
-raise: it gets the neutral action, and is reset where it has ended. How the vector environment resets ended
-worlds decides the rest:
+Every world runs its own trial. What a world without an action does is nobody's concern, but it must not raise: it gets
+the neutral action, and is reset where it has ended. How the vector environment resets ended worlds decides the rest:
 
 - `Disabled`: it does not; worlds are reset one by one.
 - `NextStep`: on the following step; the observation of the last step is the terminal one.
@@ -165,11 +164,7 @@ class VectorEnvAdapter(BatchEnv):
         return infos["final_obs"][world], info
 
     def _world_step(
-        self,
-        world: int,
-        last: tuple[Any, dict[str, Any]],
-        reward: float,
-        flags: tuple[list[bool], list[bool]],
+        self, world: int, last: tuple[Any, dict[str, Any]], reward: float, flags: tuple[list[bool], list[bool]]
     ) -> Step:
         (observation, info), terminated, truncated = last, flags[0][world], flags[1][world]
         env = None if self._envs is None else self._envs[world]

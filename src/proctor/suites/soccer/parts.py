@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 PARTS = {
-    "proctor.suites": {
-        "soccer": "proctor.suites.soccer.suite:SoccerSuite",
-    },
-    "proctor.loaders": {
-        "soccer/stand": "proctor.suites.soccer.loaders:StandLoader",
-    },
-    "proctor.metric_families": {
-        "terms": "proctor.suites.soccer.metrics:LastTerms",
-    },
-    "proctor.scorings": {
-        "terminal": "proctor.suites.soccer.scoring.terminal:TerminalScoring",
-    },
-    "proctor.sections": {
-        "terms": "proctor.suites.soccer.report.section:Terms",
-    },
+    "proctor.suites": {"soccer": "proctor.suites.soccer.suite:SoccerSuite"},
+    "proctor.loaders": {"soccer/stand": "proctor.suites.soccer.loaders:StandLoader"},
+    "proctor.metric_families": {"terms": "proctor.suites.soccer.metrics:LastTerms"},
+    "proctor.scorings": {"terminal": "proctor.suites.soccer.scoring.terminal:TerminalScoring"},
+    "proctor.sections": {"terms": "proctor.suites.soccer.report.section:Terms"},
 }

@@ -24,11 +24,7 @@ class ContrastiveGoals(GoalModel):
     """
 
     def __init__(
-        self,
-        checkpoint: str,
-        prior: Literal["trained", "untrained"] = "trained",
-        noise: float = 0.0,
-        seed: int = 0,
+        self, checkpoint: str, prior: Literal["trained", "untrained"] = "trained", noise: float = 0.0, seed: int = 0
     ):
         if prior not in ("trained", "untrained"):
             raise InputError(f'found prior: {prior}; expected "trained" or "untrained"')
