@@ -83,8 +83,8 @@ class OnlyOnce(ProcessBackend):
         (Idle, "test_every_slot_has_a_worker", "a worker without slots has nothing to do"),
         (Halving, "test_records_are_equal_to_those_of_the_caller_s_process", "has another record|ended as"),
         (Mistaken, "test_a_world_that_raises_costs_its_own_trial", "ended its trial as timeout; expected env_error"),
-        (OnlyOnce, "test_a_world_that_kills_its_worker_costs_one_attempt", "ended with .*there is nobody left"),
-        (OnlyOnce, "test_a_world_that_hangs_costs_its_own_trial", "ended with .*there is nobody left"),
+        (OnlyOnce, "test_a_world_that_kills_its_worker_costs_one_attempt", "raised .*there is nobody left"),
+        (OnlyOnce, "test_a_world_that_hangs_costs_its_own_trial", "raised .*there is nobody left"),
     ],
 )
 def test_a_broken_backend_is_found(broken, law, message):

@@ -376,7 +376,7 @@ class Overwritten(WalkColumns):
     ("broken", "law", "message"),
     [
         (RetypedWorld, "test_worlds_and_steps_record_the_same_kinds", r'world 2: the signals "speed" is int64 \(\)'),
-        (ColumnsInDoublePrecision, COLUMNS, r'signals of step "speed" is float64 \(\); step_columns has float32 \(\)'),
+        (ColumnsInDoublePrecision, COLUMNS, r'signals "speed" is float64 \(\); step_columns has float32 \(\)'),
         (ColumnsOfNumbers, COLUMNS, "column success has dtype int64; expected bool"),
         (ColumnsWithOtherValues, COLUMNS, "world 0: step and step_columns give different values"),
         (Overwritten, "test_columns_are_not_overwritten_by_later_steps", "changed the arrays that an earlier one"),

@@ -73,7 +73,7 @@ class Sideways(Peak):
         (Counting, "test_is_pure", "gave 1.0, then 2.0, and 1.0"),
         (Scalar, "test_gives_a_float_or_none", "got a float32"),
         (NoUnit, "test_declares_itself", "unit is empty"),
-        (Sideways, "test_declares_itself", "direction is 'sideways'"),
+        (Sideways, "test_declares_itself", "has the direction 'sideways'"),
     ],
 )
 def test_a_broken_metric_is_found(broken, law, message):

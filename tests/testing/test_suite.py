@@ -152,7 +152,7 @@ class OtherSpaces(Water):
     ("broken", "law", "message"),
     [
         (Nameless, "test_declares_itself", "name is empty"),
-        (OddNeeds, "test_declares_itself", "needs.. has 'mujoco'; expected pairs"),
+        (OddNeeds, "test_declares_itself", "needs has 'mujoco'; expected pairs"),
         (Remembers, "test_has_no_state", "the suite keeps made on itself"),
         (Loose, "test_options_are_frozen_data", "takes unknown keys: a misspelt option would be ignored"),
         (Thawed, "test_options_are_frozen_data", "is not frozen"),

@@ -12,7 +12,7 @@ from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import Backend, BackendOptions
 from proctor.rollout.worker.cfg import WorkerCfg
 from proctor.runs.start import run_evaluation
-from proctor.testing.common import check_options_class
+from proctor.testing.common import check_options_class, without_error
 from proctor.testing.worlds import SUITE, TROUBLED
 
 Results = dict[tuple[str, int], TrialResult]
@@ -118,10 +118,8 @@ class BackendConformance:
                     "output_root": folder,
                 }
             )
-            try:
+            with without_error(f'an examination with workers of kind "{kind}"'):
                 run = run_evaluation(cfg)
-            except Exception as error:
-                raise AssertionError(f'an examination with workers of kind "{kind}" ended with {error!r}') from error
             return {(result.trial.agent, result.trial.index): result for result in run.results()}
 
 

@@ -9,18 +9,22 @@ import numpy as np
 
 from proctor.spaces import random_action
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Step
-from proctor.testing.common import check_kinds, check_observation, check_step, frozen, global_seed
-from proctor.testing.env import copy_tree, frozen_step
+from proctor.testing.common import (
+    Conformance,
+    check_observation,
+    check_step,
+    check_step_kinds,
+    copy_tree,
+    frozen,
+    frozen_step,
+    global_seed,
+)
 
 
-class BatchEnvConformance:
+class BatchEnvConformance(Conformance[BatchEnv]):
     """Subclass, name it `Test...`, and write `make`; it should have at least two worlds."""
 
     steps: ClassVar[int] = 20
-
-    def make(self) -> BatchEnv:
-        """A fresh batch environment, always with the same number of worlds."""
-        raise NotImplementedError(f"{type(self).__name__} must say how its environment is made: write make()")
 
     def action(self, env: BatchEnv, rng: np.random.Generator) -> Any:
         """An action to try."""
@@ -81,11 +85,8 @@ class BatchEnvConformance:
                 answered = env.step({world: self.action(env, rng) for world in worlds})
                 expected = expected or answered[0]
                 for world, step in answered.items():
-                    where = f"step {number}, world {world}"
-                    check_kinds(
-                        dict(step.signals), dict(expected.signals), f"{where}: the signals", "step 1 of world 0"
-                    )
-                    check_kinds(step.observation, first, f"{where}: the observation", "the first observation")
+                    where = f"step {number}, world {world}: the"
+                    check_step_kinds(step, expected.signals, first, where, "world 0 at its start")
                 if any(step.terminated or step.truncated for step in answered.values()):
                     break
 
@@ -108,10 +109,7 @@ class BatchEnvConformance:
             for world in worlds:
                 expected = Step(*(_row(column, world) for column in columns))
                 given, where = steps[world], f"step {number}, world {world}"
-                check_kinds(dict(given.signals), expected.signals, f"{where}: the signals of step", "step_columns")
-                check_kinds(
-                    given.observation, expected.observation, f"{where}: the observation of step", "step_columns"
-                )
+                check_step_kinds(given, expected.signals, expected.observation, f"{where}: the", "step_columns")
                 same = frozen_step(given) == frozen_step(expected)
                 assert same, f"{where}: step and step_columns give different values"
             if any(step.terminated or step.truncated for step in steps.values()):

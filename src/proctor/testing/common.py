@@ -1,4 +1,4 @@
-"""Helpers of the conformance suites."""
+"""What the conformance suites share: their base, one way to say a failure, and the rules that several have."""
 
 from __future__ import annotations
 
@@ -6,13 +6,55 @@ import contextlib
 import random
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar, get_args
 
 import numpy as np
 from pydantic import BaseModel
 
-from proctor.policies.tree import leaves_of
+from proctor.metrics.protocol import Direction, Reducer
+from proctor.policies.tree import leaves_of, tree_map
 from proctor.record.episode import RESERVED
+
+T = TypeVar("T")
+
+
+class Conformance(Generic[T]):
+    """Base of the suites: `make` makes what is examined, and a law that does not hold raises AssertionError."""
+
+    def make(self) -> T:
+        """A fresh part, equal to any other that this makes."""
+        raise NotImplementedError(f"{type(self).__name__} must say how what it examines is made: write make()")
+
+
+@contextlib.contextmanager
+def without_error(doing: str, where: str = "") -> Iterator[None]:
+    """What is raised within breaks the law; the sentence names what was being done, the error, and where."""
+    try:
+        yield
+    except Exception as error:
+        raise AssertionError(f"{doing} raised {error!r}{where}") from error
+
+
+def check_part(part: Any, contract: type, *texts: str) -> None:
+    """A part is of its kind, and these attributes of it are text that says something."""
+    assert isinstance(part, contract), f"make() gave a {type(part).__name__}; expected a {contract.__name__}"
+    for name in texts:
+        text = getattr(part, name, None)
+        assert isinstance(text, str), f"{name} is missing"
+        assert text, f"{name} is empty" + ('; a pure number has the unit "1"' if name == "unit" else "")
+
+
+def check_needs(needs: Any) -> None:
+    """What a suite or a loader needs is said in pairs."""
+    for pair in needs:
+        assert len(pair) == 2, f"needs has {pair!r}; expected pairs of a package and an extra"
+
+
+def check_meaning(metric: Any, who: str) -> None:
+    """A metric, or what a family says of one, has a unit and a known direction and reducer."""
+    assert metric.unit, f'{who} has no unit; a pure number has the unit "1"'
+    assert metric.direction in get_args(Direction), f"{who} has the direction {metric.direction!r}"
+    assert metric.reducer in get_args(Reducer), f"{who} has the reducer {metric.reducer!r}"
 
 
 def frozen(tree: Any) -> list[tuple[str, str, tuple[int, ...], bytes]]:
@@ -22,6 +64,17 @@ def frozen(tree: Any) -> list[tuple[str, str, tuple[int, ...], bytes]]:
         array = np.asarray(leaf)
         found.append((path, array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()))
     return found
+
+
+def frozen_step(step: Any) -> Any:
+    """A step as values that compare equal exactly when the steps are equal to the byte."""
+    flags = bool(step.terminated), bool(step.truncated), bool(step.success)
+    return frozen(step.observation), frozen(float(step.reward)), flags, frozen(dict(step.signals))
+
+
+def copy_tree(tree: Any) -> Any:
+    """A tree whose arrays the environment may go on using."""
+    return tree_map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, tree)
 
 
 def kinds(tree: Any) -> dict[str, str]:
@@ -38,6 +91,12 @@ def check_kinds(found: Any, expected: Any, where: str, other: str) -> None:
         assert path in one, f"{where} has no{name}, which {other} has"
         assert path in two, f"{where} has{name}, which {other} has not"
         assert one[path] == two[path], f"{where}{name} is {one[path]}; {other} has {two[path]}"
+
+
+def check_step_kinds(step: Any, signals: Any, observation: Any, where: str, other: str) -> None:
+    """A step's signals and observation have the dtypes and shapes of others. `where` ends before their names."""
+    check_kinds(dict(step.signals), dict(signals), f"{where} signals", other)
+    check_kinds(step.observation, observation, f"{where} observation", other)
 
 
 def global_generators() -> dict[str, Any]:

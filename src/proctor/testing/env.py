@@ -10,20 +10,26 @@ import numpy as np
 from proctor.record.sheet import HEAD
 from proctor.spaces import random_action
 from proctor.suites.protocol import Env, SheetEnv, Step
-from proctor.testing.common import check_kinds, check_observation, check_signals, check_step, frozen, global_seed
+from proctor.testing.common import (
+    Conformance,
+    check_kinds,
+    check_observation,
+    check_step,
+    check_step_kinds,
+    copy_tree,
+    frozen,
+    frozen_step,
+    global_seed,
+)
 
 
-class EnvConformance:
+class EnvConformance(Conformance[Env]):
     """Subclass, name it `Test...`, and write `make`."""
 
     steps: ClassVar[int] = 30
     """How many steps of an episode are looked at."""
     reusable: ClassVar[bool] = True
     """As the suite says: False where each trial gets a fresh environment."""
-
-    def make(self) -> Env:
-        """A fresh environment."""
-        raise NotImplementedError(f"{type(self).__name__} must say how its environment is made: write make()")
 
     def action(self, env: Env, rng: np.random.Generator) -> Any:
         """An action to try."""
@@ -53,7 +59,6 @@ class EnvConformance:
             check_observation(first, env.observation_space, "the first observation")
             for number, step in enumerate(steps, start=1):
                 check_step(step, env.observation_space, f"step {number}")
-                check_signals(step.signals, f"step {number}.signals")
                 check_kinds(dict(step.signals), dict(steps[0].signals), f"step {number}.signals", "step 1")
 
     def test_every_episode_records_the_same_kinds(self) -> None:
@@ -62,8 +67,7 @@ class EnvConformance:
             _, steps = self._play(env, seed=0, index=0)
         with contextlib.closing(self.make()) as env:
             first, others = self._play(env, seed=1, index=1)
-        check_kinds(dict(others[-1].signals), dict(steps[0].signals), "a second episode's signals", "the first")
-        check_kinds(others[-1].observation, steps[0].observation, "a second episode's observation", "the first")
+        check_step_kinds(others[-1], steps[0].signals, steps[0].observation, "a second episode's", "the first")
         check_kinds(others[-1].observation, first, "the observation after a step", "the first observation")
 
     def test_rows_and_steps_agree(self) -> None:
@@ -155,21 +159,6 @@ class EnvConformance:
             if step.terminated or step.truncated:
                 break
         return first, steps
-
-
-def copy_tree(tree: Any) -> Any:
-    """A tree whose arrays the environment may go on using."""
-    if isinstance(tree, dict):
-        return {key: copy_tree(value) for key, value in tree.items()}
-    if isinstance(tree, tuple | list):
-        return type(tree)(copy_tree(value) for value in tree)
-    return tree.copy() if isinstance(tree, np.ndarray) else tree
-
-
-def frozen_step(step: Step) -> Any:
-    """A step as values that compare equal exactly when the steps are equal to the byte."""
-    flags = bool(step.terminated), bool(step.truncated), bool(step.success)
-    return frozen(step.observation), frozen(float(step.reward)), flags, frozen(dict(step.signals))
 
 
 def _same(first: list[Any], second: list[Any], message: str) -> None:

@@ -10,6 +10,7 @@ from proctor.config.forms import ConfigForm
 from proctor.config.load import config_from_dict
 from proctor.config.models import EvalConfig
 from proctor.config.problems import ConfigError, Problems
+from proctor.testing.common import Conformance, check_part, without_error
 
 OWN: dict[str, Any] = {"name": "mine", "agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "n_trials": 3}
 """A config in Proctor's own keys."""
@@ -17,21 +18,15 @@ ODD: tuple[dict[str, Any], ...] = ({}, {"agents": None}, {"tasks": 3}, {"agents"
 """What a user may have written instead of a config."""
 
 
-class FormConformance:
+class FormConformance(Conformance[ConfigForm]):
     """Subclass, name it `Test...`, write `make`, and set `example` to a config in the form."""
 
     example: ClassVar[dict[str, Any]]
     base: ClassVar[Path | None] = None
     """The folder that relative paths of the example start from."""
 
-    def make(self) -> ConfigForm:
-        """The form."""
-        raise NotImplementedError(f"{type(self).__name__} must say how its form is made: write make()")
-
     def test_declares_itself(self) -> None:
-        form = self.make()
-        assert isinstance(form, ConfigForm), f"make() gave a {type(form).__name__}"
-        assert form.name, "name is empty"
+        check_part(self.make(), ConfigForm, "name")
 
     def test_recognises_its_own_and_nothing_else(self) -> None:
         form = self.make()
@@ -41,10 +36,8 @@ class FormConformance:
     def test_odd_configs_are_no_error(self) -> None:
         """Every form is shown every config, also those that are wrong."""
         for odd in ODD:
-            try:
+            with without_error(f"recognises({odd})", "; expected True or False"):
                 self.make().recognises(deepcopy(odd))
-            except Exception as error:
-                raise AssertionError(f"recognises({odd}) raised {error!r}; expected True or False") from error
 
     def test_gives_proctor_s_own_keys(self) -> None:
         translated = self._translated()
@@ -70,6 +63,5 @@ class FormConformance:
         problems = Problems("example")
         translated = self.make().translate(deepcopy(self.example), problems)
         assert not problems, "translate found problems in the example"
-        kind = type(translated).__name__
-        assert isinstance(translated, dict), f"translate gave a {kind}; expected a dict"
+        assert isinstance(translated, dict), f"translate gave a {type(translated).__name__}; expected a dict"
         return translated

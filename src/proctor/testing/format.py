@@ -14,20 +14,18 @@ from proctor.report.build.aggregate import report_of
 from proctor.report.formats.base import Format
 from proctor.report.model import Report
 from proctor.scoring import make_scoring
+from proctor.testing.common import Conformance, check_part
 from proctor.testing.reports import AGENTS, CONTEXT, HOSTILE, made_up_config, made_up_results
 
 SUITE = "gymnasium"
 
 
-class FormatConformance:
+class FormatConformance(Conformance[Format]):
     """Subclass, name it `Test...`, and write `make`."""
-
-    def make(self) -> Format:
-        raise NotImplementedError(f"{type(self).__name__} must say how its format is made: write make()")
 
     def test_declares_itself(self) -> None:
         made = self.make()
-        assert isinstance(made, Format), f"make() gave a {type(made).__name__}"
+        check_part(made, Format, "name")
         assert made.name.isidentifier(), f"name is {made.name!r}; expected a name of letters, digits and _"
         assert isinstance(made.always, bool), f"always is {made.always!r}; expected True or False"
 

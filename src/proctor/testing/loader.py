@@ -9,7 +9,7 @@ from proctor.config.models import AgentCfg
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy, Policy, SpaceInfo, StagedPolicy
-from proctor.testing.common import check_options_class
+from proctor.testing.common import check_needs, check_options_class, check_part
 from proctor.testing.policy import PolicyConformance
 
 
@@ -28,26 +28,22 @@ class LoaderConformance(PolicyConformance):
         raise NotImplementedError(f"{type(self).__name__} must say how its loader is made: write make_loader()")
 
     def make(self) -> AnyPolicy:
-        loader = self.make_loader()
-        return loader.load(self._agent(loader), self._options(loader), self._spaces(), self.base)
+        return self._loaded(self.make_loader())
 
     def test_declares_itself(self) -> None:
         loader = self.make_loader()
-        assert isinstance(loader, Loader), f"make_loader() gave a {type(loader).__name__}"
-        assert isinstance(loader.name, str), "name is missing"
-        assert loader.name, "name is empty"
+        check_part(loader, Loader, "name")
         assert ":" not in loader.name, f'name is {loader.name!r}; a name with ":" is read as an import string'
         wrong = [ending for ending in loader.suffixes if not ending.startswith(".") or ending != ending.lower()]
         assert not wrong, f"suffixes has {wrong}; expected endings in small letters, such as .onnx"
-        for pair in loader.needs:
-            assert len(pair) == 2, f"needs has {pair!r}; expected pairs of a package and an extra"
+        check_needs(loader.needs)
 
     def test_options_are_frozen_data(self) -> None:
         check_options_class(self.make_loader().Options, PolicyOptions, self.options)
 
     def test_loads_a_policy_and_keeps_nothing(self) -> None:
         loader = self.make_loader()
-        policy = loader.load(self._agent(loader), self._options(loader), self._spaces(), self.base)
+        policy = self._loaded(loader)
         kind = type(policy).__name__
         assert isinstance(policy, Policy | StagedPolicy), f"load gave a {kind}; expected a Policy or a StagedPolicy"
         policy.close()
@@ -67,5 +63,6 @@ class LoaderConformance(PolicyConformance):
     def _options(self, loader: Loader) -> Any:
         return loader.Options.model_validate(self.options)
 
-    def _spaces(self) -> SpaceInfo:
-        return SpaceInfo({self.task: self.observation_space}, {self.task: self.action_space})
+    def _loaded(self, loader: Loader) -> AnyPolicy:
+        spaces = SpaceInfo({self.task: self.observation_space}, {self.task: self.action_space})
+        return loader.load(self._agent(loader), self._options(loader), spaces, self.base)

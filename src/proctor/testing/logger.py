@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
 from proctor.runs.loggers.base import Logger, LoggerOptions
-from proctor.testing.common import check_options_class
+from proctor.testing.common import check_options_class, without_error
 
 VALUES = {"progress/trials_done": 3.0, "progress/an agent/score": 0.1 + 0.2, "report/an agent/score#std": float("nan")}
 
@@ -46,38 +47,28 @@ class LoggerConformance:
         with tempfile.TemporaryDirectory() as folder:
             logger = self._opened(Path(folder))
             for values in (VALUES, VALUES, {}, {"progress/infinite": float("inf")}):
-                try:
+                with without_error(f"log({values}, 2)"):
                     logger.log(values, 2)
-                except Exception as error:
-                    raise AssertionError(f"log({values}, 2) raised {error!r}") from error
             logger.close()
 
     def test_can_be_closed_twice(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             logger = self._opened(Path(folder))
             logger.close()
-            try:
+            with without_error("close", " when it was called again"):
                 logger.close()
-            except Exception as error:
-                raise AssertionError(f"close raised {error!r} when it was called again") from error
 
     def _opened(self, folder: Path) -> Logger:
         options = self.logger.Options.model_validate(self.options)
         held = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
-        try:
+        with without_error("for_run", f" in a folder that held {held}"):
             found = self.logger.for_run(options, folder)
-        except Exception as error:
-            raise AssertionError(f"for_run raised {error!r} in a folder that held {held}") from error
         assert isinstance(found, Logger), f"for_run gave a {type(found).__name__}; expected a Logger"
         return found
 
     def _session(self, folder: Path, step: int) -> None:
         logger = self._opened(folder)
-        try:
+        with closing(logger), without_error(f"a session of a run that reached {step} trials"):
             logger.begin({"name": "examination", "agents": [{"name": "an agent"}], "tasks": [{"name": "task"}]})
             logger.log(VALUES, step)
             logger.end({"name": "examination", "agents": [{"agent": "an agent", "score_mean": None}]})
-        except Exception as error:
-            raise AssertionError(f"a session of a run that reached {step} trials raised {error!r}") from error
-        finally:
-            logger.close()

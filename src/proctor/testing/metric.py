@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import numpy as np
 
-from proctor.metrics.protocol import Direction, Metric, Reducer
+from proctor.metrics.protocol import Metric
 from proctor.record.episode import Episode, Outcome, digest
+from proctor.testing.common import Conformance, check_meaning, check_part
 
 
-class MetricConformance:
+class MetricConformance(Conformance[Metric]):
     """Subclass, name it `Test...`, and write `make`. Metrics of signals also write `signals`."""
 
     lengths: ClassVar[tuple[int, ...]] = (1, 2, 25)
     """Lengths of the episodes that the metric is tried on."""
-
-    def make(self) -> Metric:
-        raise NotImplementedError(f"{type(self).__name__} must say how its metric is made: write make()")
 
     def signals(self, steps: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Arrays beside the standard ones, `steps` rows each (observations: `steps + 1`)."""
@@ -27,12 +25,8 @@ class MetricConformance:
 
     def test_declares_itself(self) -> None:
         metric = self.make()
-        assert isinstance(metric, Metric), f"make() gave a {type(metric).__name__}"
-        assert metric.name, "name is empty"
-        assert isinstance(metric.unit, str), "unit is missing"
-        assert metric.unit, 'unit is empty; a pure number has the unit "1"'
-        assert metric.direction in get_args(Direction), f"direction is {metric.direction!r}"
-        assert metric.reducer in get_args(Reducer), f"reducer is {metric.reducer!r}"
+        check_part(metric, Metric, "name", "unit")
+        check_meaning(metric, "the metric")
         assert isinstance(metric.needs, tuple), f"needs is a {type(metric.needs).__name__}; expected a tuple of names"
 
     def test_gives_a_float_or_none(self) -> None:

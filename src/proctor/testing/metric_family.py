@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import get_args
 
 import numpy as np
 
-from proctor.metrics.protocol import Direction, MetricFamily, MetricInfo, Reducer
+from proctor.metrics.protocol import MetricFamily, MetricInfo
 from proctor.record.episode import Episode, digest
 from proctor.registry import METRICS
+from proctor.testing.common import Conformance, check_meaning, check_part
 from proctor.testing.metric import made_up_episodes
 
 STRANGER = "a metric that no family has"
 
 
-class MetricFamilyConformance:
+class MetricFamilyConformance(Conformance[MetricFamily]):
     """Subclass, name it `Test...`, write `make`, and `signals` with arrays that the family makes metrics of."""
-
-    def make(self) -> MetricFamily:
-        """The family."""
-        raise NotImplementedError(f"{type(self).__name__} must say how its family is made: write make()")
 
     def signals(self, steps: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Arrays beside the standard ones, `steps` rows each."""
         raise NotImplementedError(f"{type(self).__name__} must say what the family reads: write signals(steps, rng)")
 
     def test_declares_itself(self) -> None:
-        family = self.make()
-        assert isinstance(family, MetricFamily), f"make() gave a {type(family).__name__}"
-        assert family.name, "name is empty"
+        check_part(self.make(), MetricFamily, "name")
 
     def test_gives_floats_or_none_by_name(self) -> None:
         for episode in self._episodes():
@@ -46,9 +40,7 @@ class MetricFamilyConformance:
             info = family.describe(name)
             assert isinstance(info, MetricInfo), f'describe("{name}") gave {info!r}; expected a MetricInfo'
             assert info.name == name, f'describe("{name}") is about "{info.name}"'
-            assert info.unit, f'"{name}" has no unit; a pure number has the unit "1"'
-            assert info.direction in get_args(Direction), f'"{name}" has the direction {info.direction!r}'
-            assert info.reducer in get_args(Reducer), f'"{name}" has the reducer {info.reducer!r}'
+            check_meaning(info, f'"{name}"')
         assert family.describe(STRANGER) is None, f'describe("{STRANGER}") gave something; expected None'
 
     def test_no_name_is_that_of_a_metric(self) -> None:

@@ -10,10 +10,10 @@ from proctor.plan.trial import Trial
 from proctor.policies.protocol import Actions, AnyPolicy, Batch, Decision, Execute, Policy, State
 from proctor.policies.rows import answers, pick_rows, row_dependence, sample_batch
 from proctor.policies.tree import take_rows, tree_map
-from proctor.testing.common import frozen, global_generators, global_seed
+from proctor.testing.common import Conformance, frozen, global_generators, global_seed
 
 
-class PolicyConformance:
+class PolicyConformance(Conformance[AnyPolicy]):
     """Subclass, name it `Test...`, set the two spaces and write `make`. A policy of several stages is examined at its
     first stage; that rows do not depend on each other, at every stage that these rows come to."""
 
@@ -25,10 +25,6 @@ class PolicyConformance:
     """How many steps of memory are compared."""
     task: ClassVar[str] = "task"
     """The task's name, for policies that are told the spaces by task."""
-
-    def make(self) -> AnyPolicy:
-        """A fresh policy, equal to any other that this returns."""
-        raise NotImplementedError(f"{type(self).__name__} must say how its policy is made: write make()")
 
     def test_gives_one_answer_for_every_row(self) -> None:
         policy = self.make()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 from proctor.scoring.protocol import Score, Scoring
+from proctor.testing.common import check_part, without_error
 
 
 class ScoringConformance:
@@ -29,10 +31,7 @@ class ScoringConformance:
 
     def test_declares_itself(self) -> None:
         scoring = self._made()
-        assert isinstance(scoring, Scoring), f"make() gave a {type(scoring).__name__}"
-        assert scoring.name, "name is empty"
-        assert scoring.version, "version is empty; scores of different versions are never compared"
-        assert scoring.unit, 'unit is empty; a pure number has the unit "1"'
+        check_part(scoring, Scoring, "name", "version", "unit")
         kind = type(scoring.components).__name__
         assert isinstance(scoring.components, tuple), f"components is a {kind}; expected a tuple of names"
 
@@ -77,12 +76,8 @@ class ScoringConformance:
             for result in self._results():
                 without = replace(result, metrics={k: v for k, v in result.metrics.items() if k != name})
                 for given in (without, replace(result, metrics={**result.metrics, name: None})):
-                    try:
+                    with without_error(f'without the metric "{name}" the scoring'), suppress(InputError):
                         self._made().score(given)
-                    except InputError:
-                        continue
-                    except Exception as error:
-                        raise AssertionError(f'without the metric "{name}" the scoring raised {error!r}') from error
 
     def test_settings_are_plain_data(self) -> None:
         settings = self._made().settings()

@@ -19,21 +19,19 @@ from proctor.report.formats.json_file import to_json
 from proctor.report.formats.tables import COMMON, agent_keys
 from proctor.report.model import Finding, Report
 from proctor.report.section import Section, applies
+from proctor.testing.common import Conformance, check_part
 from proctor.testing.reports import AGENTS, CONTEXT, HOSTILE, made_up_config, made_up_results
 
 VOID = frozenset({"br", "col", "hr", "img", "input", "meta", "wbr"})
 OTHER = "a suite that nobody has"
 
 
-class SectionConformance:
+class SectionConformance(Conformance[Section]):
     """Subclass, name it `Test...`, and write `make`. Sections of metrics also set `metrics`; sections that read records
     write `record`."""
 
     metrics: ClassVar[Mapping[str, float]] = {}
     """Metrics that the trials of the made-up run have."""
-
-    def make(self) -> Section:
-        raise NotImplementedError(f"{type(self).__name__} must say how its section is made: write make()")
 
     def record(self, trial: Trial) -> Mapping[str, np.ndarray] | None:
         """The arrays of a trial's record; None: it has no record."""
@@ -41,9 +39,8 @@ class SectionConformance:
 
     def test_declares_itself(self) -> None:
         section = self.make()
-        assert isinstance(section, Section), f"make() gave a {type(section).__name__}"
+        check_part(section, Section, "key", "title")
         assert section.key.isidentifier(), f"key is {section.key!r}; expected a name of letters, digits and _"
-        assert section.title, "title is empty"
         assert isinstance(section.place, int | float), f"place is {section.place!r}; expected a number"
         kinds = section.suites is None or isinstance(section.suites, tuple)
         assert kinds, f"suites is {section.suites!r}; expected a tuple of names, or None for every run"

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import pydantic
 
 from proctor.suites.protocol import BatchEnv, Env, Suite, SuiteOptions
-from proctor.testing.common import check_options_class
+from proctor.testing.common import Conformance, check_needs, check_options_class, check_part
 
 
-class SuiteConformance:
+class SuiteConformance(Conformance[Suite]):
     """Subclass, name it `Test...`, and write `make`; `options` are those of a task to try. The laws of the environments
     themselves are in `EnvConformance` and `BatchEnvConformance`."""
 
@@ -20,18 +20,11 @@ class SuiteConformance:
     worlds: ClassVar[int] = 2
     """How many worlds a batch environment may have."""
 
-    def make(self) -> Suite:
-        """The suite."""
-        raise NotImplementedError(f"{type(self).__name__} must say how its suite is made: write make()")
-
     def test_declares_itself(self) -> None:
         suite = self.make()
-        assert isinstance(suite, Suite), f"make() gave a {type(suite).__name__}"
-        assert isinstance(suite.name, str), "name is missing"
-        assert suite.name, "name is empty"
+        check_part(suite, Suite, "name")
         assert isinstance(suite.reusable, bool), f"reusable is {suite.reusable!r}; expected True or False"
-        for pair in suite.needs():
-            assert len(pair) == 2, f"needs() has {pair!r}; expected pairs of a package and an extra"
+        check_needs(suite.needs())
 
     def test_has_no_state(self) -> None:
         """Workers in other processes make the suite again by its name, so what is kept on the object would be lost."""
@@ -40,8 +33,7 @@ class SuiteConformance:
         assert not vars(suite), f"the suite keeps {', '.join(vars(suite))} on itself; put it into the options"
 
     def test_options_are_frozen_data(self) -> None:
-        suite = self.make()
-        check_options_class(suite.Options, SuiteOptions, self.options)
+        check_options_class(self.make().Options, SuiteOptions, self.options)
 
     def test_a_task_has_a_name_of_its_own(self) -> None:
         suite = self.make()
@@ -68,16 +60,13 @@ class SuiteConformance:
 
     def test_makes_what_it_says(self) -> None:
         suite = self.make()
-        options, env = self._options(suite), self._env(suite)
-        try:
-            expected = BatchEnv if suite.is_batch(options) else Env
+        with contextlib.closing(self._env(suite)) as env:
+            expected = BatchEnv if suite.is_batch(self._options(suite)) else Env
             made = type(env).__name__
             assert isinstance(env, expected), f"make gave a {made}; is_batch says that it gives a {expected.__name__}"
             if isinstance(env, BatchEnv):
                 fits = 1 <= env.num_worlds <= self.worlds
                 assert fits, f"{self.worlds} worlds were allowed, and {env.num_worlds} were made"
-        finally:
-            env.close()
 
     def test_the_same_options_make_the_same_spaces(self) -> None:
         with contextlib.closing(self._env(self.make())) as first, contextlib.closing(self._env(self.make())) as second:
