@@ -9,7 +9,7 @@ from pathlib import Path
 from proctor.config.models import EvalConfig
 from proctor.record.batch import TrialBatch, batched
 from proctor.record.result import TrialResult
-from proctor.report.build.accumulate import Columns
+from proctor.report.build.accumulate import RunColumns
 from proctor.report.build.aggregate import report_of
 from proctor.report.formats.base import formats_of, write_formats
 from proctor.report.model import Report, ReportContext
@@ -30,7 +30,7 @@ def write_reports(
 def write_batches(folder: Path, cfg: EvalConfig, batches: Iterable[TrialBatch], context: ReportContext) -> Report:
     """As `write_reports`, of trials that come in batches."""
     formats = formats_of(cfg.report)
-    columns = Columns(cfg, batches, make_scoring(cfg.scoring, context.base))
+    columns = RunColumns(cfg, batches, make_scoring(cfg.scoring, context.base))
     report = report_of(cfg, columns, context)
     report = replace(report, sections=tuple(shown.filled(folder, report) for shown in report.sections))
     write_formats(folder, report, columns.trials, formats)

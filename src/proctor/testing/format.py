@@ -9,7 +9,7 @@ from pathlib import Path
 
 from proctor.record.batch import batched
 from proctor.record.columns import Trials
-from proctor.report.build.accumulate import Columns
+from proctor.report.build.accumulate import RunColumns
 from proctor.report.build.aggregate import report_of
 from proctor.report.formats.base import Format
 from proctor.report.model import Report
@@ -68,7 +68,7 @@ class FormatConformance(Conformance[Format]):
         cfg = made_up_config(SUITE, agents)
         with tempfile.TemporaryDirectory() as name:
             results = [] if empty else made_up_results(cfg, Path(name), {"seed": 0.5, "made_up": 2.0}, lambda _: None)
-            columns = Columns(cfg, batched(iter(results)), make_scoring(cfg.scoring))
+            columns = RunColumns(cfg, batched(iter(results)), make_scoring(cfg.scoring))
             report = report_of(cfg, columns, CONTEXT)
             report = replace(report, sections=tuple(shown.filled(Path(name), report) for shown in report.sections))
         return report, columns.trials

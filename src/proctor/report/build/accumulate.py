@@ -59,7 +59,7 @@ class CellColumns:
         return len(self.score)
 
 
-class Columns:
+class RunColumns:
     """All cells of a run, in the order of the config, and what broke trials."""
 
     def __init__(self, cfg: EvalConfig, batches: Iterable[TrialBatch], scoring: Scoring):

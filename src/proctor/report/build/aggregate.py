@@ -12,7 +12,7 @@ from proctor.metrics.registry import describe_of_family
 from proctor.record.batch import batched
 from proctor.record.result import TrialResult
 from proctor.report import model
-from proctor.report.build.accumulate import Columns
+from proctor.report.build.accumulate import RunColumns
 from proctor.report.build.cases import case_tables
 from proctor.report.build.estimates import Estimator
 from proctor.report.build.extremes import extreme_trials
@@ -27,10 +27,10 @@ from proctor.scoring import Scoring, make_scoring
 def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model.ReportContext) -> model.Report:
     """The report of these results, read once. Agents and tasks are those of the config; a cell without
     results has n = 0."""
-    return report_of(cfg, Columns(cfg, batched(results), make_scoring(cfg.scoring, context.base)), context)
+    return report_of(cfg, RunColumns(cfg, batched(results), make_scoring(cfg.scoring, context.base)), context)
 
 
-def report_of(cfg: EvalConfig, columns: Columns, context: model.ReportContext) -> model.Report:
+def report_of(cfg: EvalConfig, columns: RunColumns, context: model.ReportContext) -> model.Report:
     """The report of these columns."""
     scoring = make_scoring(cfg.scoring, context.base)
     infos, trouble = _metric_infos(cfg, context)
@@ -100,7 +100,9 @@ def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:
     return whole if context.planned is None else context.planned
 
 
-def _agent(estimator: Estimator, columns: Columns, agent: AgentCfg, sections: Sequence[Section]) -> model.AgentReport:
+def _agent(
+    estimator: Estimator, columns: RunColumns, agent: AgentCfg, sections: Sequence[Section]
+) -> model.AgentReport:
     own = [columns.cells[agent.name, task.name] for task in estimator.cfg.tasks]
     cells = tuple(model.Cell(c.agent, c.task, estimator.summary([c]), tuple(c.marks)) for c in own)
     return model.AgentReport(
@@ -133,7 +135,7 @@ def _ranked(agents: Sequence[model.AgentReport]) -> tuple[model.AgentReport, ...
     return tuple(ranked)
 
 
-def _task(estimator: Estimator, columns: Columns, task: TaskCfg) -> model.TaskReport:
+def _task(estimator: Estimator, columns: RunColumns, task: TaskCfg) -> model.TaskReport:
     cells = [columns.cells[agent.name, task.name] for agent in estimator.cfg.agents]
     return model.TaskReport(
         task=task.name,

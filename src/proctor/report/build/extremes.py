@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from proctor.record.columns import OUTCOMES, SCORED
-from proctor.report.build.accumulate import Columns
+from proctor.report.build.accumulate import RunColumns
 from proctor.report.model import Extreme
 
 AGENTS, EACH = 8, 3
 
 
-def extreme_trials(columns: Columns, ranked: Sequence[str]) -> tuple[Extreme, ...]:
+def extreme_trials(columns: RunColumns, ranked: Sequence[str]) -> tuple[Extreme, ...]:
     """Of the first agents in rank order: the trials with the lowest scores, then those with the longest wall times;
     ties in the order of the plan. Agents with fewer than twice as many trials have none: all of them are in sight."""
     trials = columns.trials
@@ -30,7 +30,7 @@ def extreme_trials(columns: Columns, ranked: Sequence[str]) -> tuple[Extreme, ..
     return tuple(found)
 
 
-def _extreme(columns: Columns, kind: str, row: int) -> Extreme:
+def _extreme(columns: RunColumns, kind: str, row: int) -> Extreme:
     trials = columns.trials
     agent, task = trials.pairs[int(trials["cell"][row])]
     score = float(trials["score"][row])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from proctor.config.models import EvalConfig
-from proctor.report.build.accumulate import Columns
+from proctor.report.build.accumulate import RunColumns
 from proctor.report.draw.svg import axis_for
 from proctor.report.model import AgentProfile, ReportContext, Training
 from proctor.stats import Profile, Resampling, performance_profile
@@ -21,7 +21,7 @@ CHECKPOINTS = 3
 """Agents that differ in a number only, from which on they are taken for checkpoints of one training."""
 
 
-def compare_agents(columns: Columns, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
+def compare_agents(columns: RunColumns, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
     """The agents of a run, paired by seed; None with fewer than two that have scored trials."""
     agents = agents_of(columns.trials, cfg, [task.name for task in cfg.tasks])
     if sum(agent.n > 0 for agent in agents) < 2:
@@ -30,7 +30,7 @@ def compare_agents(columns: Columns, cfg: EvalConfig, context: ReportContext) ->
 
 
 def score_profiles(
-    columns: Columns, cfg: EvalConfig, ranked: Sequence[str], context: ReportContext
+    columns: RunColumns, cfg: EvalConfig, ranked: Sequence[str], context: ReportContext
 ) -> tuple[AgentProfile, ...]:
     """Of the first agents, on common thresholds; none where scores are all 0 or 1, or missing."""
     by_agent = {name: [np.array(columns.cells[name, task.name].score) for task in cfg.tasks] for name in ranked}
