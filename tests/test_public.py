@@ -104,8 +104,8 @@ def test_a_private_import_would_be_noticed():
     assert len([where for where, source in snippets() if "proctor" in source]) > 20
 
 
-def test_importing_proctor_is_quick():
-    code = "import time; began = time.perf_counter(); import proctor; print(time.perf_counter() - began)"
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(3)]
-    took = min(float(run.stdout) for run in runs)
-    assert took < 0.2, f"import proctor took {took:.3f} s"
+def test_importing_proctor_imports_nothing_else_of_it():
+    """Names are imported when they are first used; so importing takes no time (`make bench` measures it)."""
+    code = "import sys, proctor; print(*sorted(m for m in sys.modules if m.startswith('proctor.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["proctor.exports"]
