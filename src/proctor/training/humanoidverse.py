@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError, MissingExtra
-from proctor.suites.tracking import frames
+from proctor.suites.tracking import rotations
 from proctor.suites.tracking.metrics import Track
 from proctor.training.lent import QuaternionOrder, Starts, WorldState
 
@@ -53,7 +53,7 @@ class HumanoidVerseEnvironment:
     def reset(self, starts: Starts) -> Any:
         order = np.argsort(starts.worlds)
         qpos, qvel = starts.qpos[order], starts.qvel[order]
-        angular = _rotate(qpos[:, 3:7], qvel[:, 3:6])
+        angular = rotations.rotate(qpos[:, [6, 3, 4, 5]], qvel[:, 3:6])
         root = np.concatenate([qpos[:, :7], qvel[:, :3], angular], axis=1)
         target_states = {
             "dof_states": self._tensor(np.stack([qpos[:, 7:], qvel[:, 6:]], axis=-1)),
@@ -158,9 +158,9 @@ class HumanoidVerseMotions:
     def start(self, motions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         states = [self._host(motion) for motion in motions.tolist()]
         first = {key: np.stack([state[key][0] for state in states]) for key in states[0]}
-        xyzw = first["rg_rot_t"][:, 0]
-        angular = _rotate(xyzw * [-1, -1, -1, 1], first["body_ang_vel_t"][:, 0])
-        qpos = np.concatenate([first["rg_pos_t"][:, 0], xyzw[:, [3, 0, 1, 2]], first["dof_pos"]], axis=1)
+        quat = first["rg_rot_t"][:, 0][:, [3, 0, 1, 2]]
+        angular = rotations.into(quat, first["body_ang_vel_t"][:, 0])
+        qpos = np.concatenate([first["rg_pos_t"][:, 0], quat, first["dof_pos"]], axis=1)
         return qpos, np.concatenate([first["body_vel_t"][:, 0], angular, first["dof_vel"]], axis=1)
 
     def observations(self) -> Mapping[str, Any]:
@@ -188,7 +188,7 @@ class HumanoidVerseMotions:
         kernels.privileged(tuple(map(np.ascontiguousarray, parts)), np.arange(bodies), 0, privileged)
         joints = [found["dof_pos"] - self._default, found["dof_vel"] * scale]
         return {
-            "state": np.concatenate([*joints, frames.gravity_in(quat[:, 0]), angular[:, 0]], axis=1),
+            "state": np.concatenate([*joints, rotations.gravity_in(quat[:, 0]), angular[:, 0]], axis=1),
             "privileged_state": privileged if inner.config.obs.root_height_obs else privileged[:, 1:],
             "last_action": np.zeros_like(found["dof_pos"]),
         }
@@ -216,13 +216,6 @@ class HumanoidVerseMotions:
             wanted = ("dof_pos", "dof_vel", "rg_pos_t", "rg_rot_t", "body_vel_t", "body_ang_vel_t")
             self._cache[motion] = {key: found[key].detach().cpu().numpy().astype(np.float64) for key in wanted}
         return self._cache[motion]
-
-
-def _rotate(xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Vectors (n, 3) turned by unit quaternions (n, 4)."""
-    axis, w = xyzw[:, :3], xyzw[:, 3:]
-    twice = 2.0 * np.cross(axis, vectors)
-    return vectors + w * twice + np.cross(axis, twice)
 
 
 def _require_torch() -> Any:

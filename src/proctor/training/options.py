@@ -8,12 +8,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator
 
 from proctor.registry import did_you_mean
-from proctor.suites.tracking.metrics.evaluate import NAMES
-from proctor.suites.tracking.options import DEFAULT_GROUPS, Group, TrackingOptions
-
-
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str | dict) else value
+from proctor.suites.tracking.options import DEFAULT_GROUPS, Group, TrackingOptions, as_list
+from proctor.suites.tracking.parts import METRICS
 
 
 class EvaluationCfg(TrackingOptions):
@@ -21,7 +17,7 @@ class EvaluationCfg(TrackingOptions):
 
     name_in_logs: str = Field(min_length=1, pattern=r"^[^/#]+$")
     """Log keys are `eval/<name_in_logs>/<metric>`."""
-    motions: Annotated[list[str | dict[str, Any]], BeforeValidator(_as_list)] = Field(default_factory=list)
+    motions: Annotated[list[str | dict[str, Any]], BeforeValidator(as_list)] = Field(default_factory=list)
     """Files, folders, patterns, `procedural:all`."""
     seed: int = Field(default=0, ge=0)
     """With the time step it decides what is drawn."""
@@ -63,8 +59,8 @@ class TrackingEvaluationCfg(EvaluationCfg):
     @classmethod
     def _known(cls, targets: dict[str, float]) -> dict[str, float]:
         for name, value in targets.items():
-            if name not in NAMES:
-                raise ValueError(f'unknown metric "{name}"' + did_you_mean(name, NAMES))
+            if name not in METRICS:
+                raise ValueError(f'unknown metric "{name}"' + did_you_mean(name, METRICS))
             if value != value:
                 raise ValueError(f"the target of {name} is NaN; expected a number")
         return targets

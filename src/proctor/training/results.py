@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from proctor.suites.tracking.metrics import Track, summarize
-from proctor.suites.tracking.metrics.recorded import TrackingMetric
+from proctor.suites.tracking.metrics.recorded import METRICS
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,8 @@ def verdict(
 def _reaches(metric: str, value: float | None, target: float) -> bool:
     if value is None or math.isnan(value):
         return False
-    return value >= target if _direction(metric) == "up" else value <= target
+    return value >= target if vars(METRICS)[metric].direction == "up" else value <= target
 
 
 def _any_nan(metrics: Mapping[str, Mapping[str, Any]], key: str) -> bool:
     return any(math.isnan(value) for values in metrics.values() if (value := values.get(key)) is not None)
-
-
-def _direction(metric: str) -> str:
-    return next(kind.direction for kind in TrackingMetric.__subclasses__() if kind.name == metric)

@@ -9,8 +9,7 @@ population standard deviation `name#std` over motions. Nothing of training is ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,16 +20,13 @@ from proctor.suites.tracking.metrics import Track, evaluate_tracks, summarize
 from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import driver_for, extract_model
 from proctor.training.keeping import undisturbed
-from proctor.training.lent import LentEnvironment, MotionSource
+from proctor.training.lent import MotionSource
 from proctor.training.options import TrackingEvaluationCfg
+from proctor.training.own import OwnEnvironment
 from proctor.training.results import Measured, by_motion, verdict
 from proctor.training.rollout import Episode, run_episodes
 from proctor.training.tracking_rollout import TrackingStage
-
-if TYPE_CHECKING:
-    from proctor.training.own import OwnEnvironment
-
-Venue = tuple[LentEnvironment, MotionSource]
+from proctor.training.venues import Venue, lent_venue, own_spaces, own_venue
 
 
 class _Kept(NamedTuple):
@@ -65,14 +61,14 @@ class TrackingEvaluation:
         if logger is not None:
             logger.log(log_keys(self.cfg.name_in_logs, log), timestep)
         if self.cfg.generate_videos:
-            self._film(measured, venue[1], timestep)
+            from proctor.training.videos import film
+
+            film(self.cfg, measured, venue[1], timestep)
         return metrics, log
 
     def spaces(self) -> SpaceInfo:
         """What a loader is told of the evaluation's own environment: makes a Policy to evaluate, as in
         `load_policy(AgentCfg(name="mirror", policy="tracking/mirror"), evaluation.spaces())`."""
-        from proctor.training.venues import own_spaces
-
         return own_spaces(self.cfg)
 
     def close(self) -> None:
@@ -83,9 +79,6 @@ class TrackingEvaluation:
 
     def _venue(self, env: Any) -> Venue:
         """Where to evaluate and on which motions. Worlds of our own are kept for the next run."""
-        from proctor.training.own import OwnEnvironment
-        from proctor.training.venues import lent_venue, own_venue
-
         if self._kept is not None and self._kept.made_for is env:
             return self._kept.worlds, self._kept.source
         worlds, source = own_venue(self.cfg) if env is None else lent_venue(env, self.cfg)
@@ -120,11 +113,6 @@ class TrackingEvaluation:
             motions = np.resize(motions, worlds)
         seeds = rng.integers(2**63, size=len(motions)).tolist()
         return [Episode(motion, seed) for motion, seed in zip(motions.tolist(), seeds, strict=True)]
-
-    def _film(self, measured: Sequence[Measured], source: MotionSource, timestep: int) -> None:
-        from proctor.training.films import film
-
-        film(self.cfg, measured, source, timestep)
 
 
 def _run_lengths(source: MotionSource, limit_s: float | None) -> np.ndarray:

@@ -13,8 +13,8 @@ from proctor.suites.tracking.suite import TrackingBriefing, load_task
 from proctor.suites.tracking.vector import TrackingVectorEnv
 from proctor.training.driving import TASK
 from proctor.training.lent import LentEnvironment, MotionSource
-from proctor.training.library_source import LibrarySource
 from proctor.training.options import TrackingEvaluationCfg
+from proctor.training.own import LibrarySource, OwnEnvironment
 
 Venue = tuple[LentEnvironment, MotionSource]
 
@@ -64,8 +64,6 @@ def _own_task(cfg: TrackingEvaluationCfg) -> tuple[Robot, MotionLibrary]:
 
 def worlds_for(robot: Robot, library: MotionLibrary, options: TrackingOptions, cfg: TrackingEvaluationCfg) -> Venue:
     """Worlds of one's own for these motions, no more than there are episodes. `options` say what happens in them."""
-    from proctor.training.own import OwnEnvironment
-
     episodes = len(library) * cfg.n_episodes_per_motion
     worlds = cfg.num_envs if cfg.include_results_from_all_envs else min(cfg.num_envs, episodes)
     return OwnEnvironment(robot, library, worlds, options), LibrarySource(library, robot, options.velocity_multiplier)

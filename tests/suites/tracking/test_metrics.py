@@ -20,7 +20,7 @@ from proctor.suites.tracking.metrics import (
     summarize,
     tracking_metrics,
 )
-from proctor.suites.tracking.metrics.evaluate import NAMES
+from proctor.suites.tracking.parts import METRICS as NAMES
 
 ERRORS = {name for name in NAMES if "proximity" not in name and not name.startswith(("success", "upright", "frames"))}
 JOINT_SPACE = ("emd", "distance", "proximity", "mpjpe_l", "vel_dist", "accel_dist")

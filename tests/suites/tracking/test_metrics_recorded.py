@@ -14,7 +14,7 @@ from proctor.errors import InputError
 from proctor.metrics import Metric, compute, describe
 from proctor.registry import METRICS
 from proctor.suites.tracking.metrics import Track, evaluate, recorded, tracking_metrics
-from proctor.suites.tracking.metrics.evaluate import NAMES
+from proctor.suites.tracking.parts import METRICS as NAMES
 from proctor.testing import MetricConformance
 
 
@@ -52,7 +52,7 @@ def test_one_episode_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "evaluate_tracks", lambda *a, **k: calls.append(1) or whole(*a, **k))
     compute(episode())
     assert len(calls) == 1
-    assert recorded.Emd()(episode()) == compute(episode())["emd"]
+    assert recorded.METRICS.emd()(episode()) == compute(episode())["emd"]
 
 
 def test_metrics_are_left_out_with_the_arrays_they_need() -> None:

@@ -15,8 +15,8 @@ from proctor.errors import InputError
 from proctor.suites.tracking.motions import Motion
 from proctor.suites.tracking.motions.kinematics import forward
 from proctor.suites.tracking.motions.resample import angular_velocity, differences, make_reference, n_frames
-from proctor.suites.tracking.motions.rotations import about, conjugate, continuous, log, multiply, rotate, slerp
 from proctor.suites.tracking.robot import load_robot
+from proctor.suites.tracking.rotations import about, conjugate, continuous, log, multiply, rotate, slerp
 
 seeds = st.integers(0, 2**31)
 X = np.array([1.0, 0.0, 0.0])

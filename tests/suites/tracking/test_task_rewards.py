@@ -12,8 +12,7 @@ from proctor.errors import InputError
 from proctor.suites.tracking.tasks import Limbs, PostureReader, task_reward, task_rewards
 from proctor.suites.tracking.tasks import posture as posture_module
 from proctor.suites.tracking.tasks.names import FAMILIES
-from proctor.suites.tracking.tasks.rewards import control
-from proctor.suites.tracking.tasks.tolerance import Tolerance
+from proctor.suites.tracking.tasks.rewards import Tolerance, control
 
 ROBOT = built_in_robot()
 JOINTS = ROBOT.description.joint_names

@@ -4,21 +4,19 @@ number of motions, and everything random in it comes from its seed."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from proctor.suites.protocol import ColumnEnv, Columns, split_rows
 from proctor.suites.tracking.judging import Judge, Verdict
+from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.observing import Observer, observation_space
+from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.rendering import TrackingRenderer
+from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.worlds import Worlds
-
-if TYPE_CHECKING:
-    from proctor.suites.tracking.motions import MotionLibrary
-    from proctor.suites.tracking.options import TrackingOptions
-    from proctor.suites.tracking.robot import Robot
 
 
 class TrackingBatchEnv(ColumnEnv):

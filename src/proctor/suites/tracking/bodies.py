@@ -7,12 +7,11 @@ the kinematic tree. The results equal those of `mj_forward` and `mj_objectVeloci
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.robot import Robot
 
 
 class Bodies(NamedTuple):

@@ -13,13 +13,12 @@ With d_b the distance of tracked body b from where it is in the reference frame 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from proctor.suites.tracking.options import TrackingOptions
-    from proctor.suites.tracking.worlds import Rows, Worlds
+from proctor.suites.tracking.options import TrackingOptions
+from proctor.suites.tracking.worlds import Rows, Worlds
 
 REWARD_SCALE_M = 0.3
 SUCCESS_M = 0.5

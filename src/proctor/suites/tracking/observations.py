@@ -15,16 +15,12 @@ own frame, velocities of bodies are in the world's. J joints, B bodies of the mo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from proctor.suites.tracking import frames
-
-if TYPE_CHECKING:
-    from proctor.suites.tracking.bodies import Bodies
-    from proctor.suites.tracking.motions import Frames
-    from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking import rotations
+from proctor.suites.tracking.bodies import Bodies
+from proctor.suites.tracking.motions import Frames
+from proctor.suites.tracking.robot import Robot
 
 
 def state_size(robot: Robot) -> int:
@@ -92,15 +88,15 @@ def window_observation(
     rotation (..., 4) of the robot's anchor."""
     position, rotation = anchor[0][..., None, :], anchor[1][..., None, :]
     qpos, qvel = motion.qpos[rows], motion.qvel[rows]
-    there = frames.relative(rotation, motion.body_quat[rows, robot.anchor])
-    columns = np.stack([frames.x_axis(there), frames.y_axis(there)], axis=-1)
+    there = rotations.multiply(rotations.conjugate(rotation), motion.body_quat[rows, robot.anchor])
+    columns = np.stack([rotations.x_axis(there), rotations.y_axis(there)], axis=-1)
     return np.concatenate(
         [
             qpos[..., 7:],
             qvel[..., 6:],
-            frames.into(rotation, motion.body_pos[rows, robot.anchor] - position),
+            rotations.into(rotation, motion.body_pos[rows, robot.anchor] - position),
             columns.reshape(*rows.shape, 6),
-            frames.into(qpos[..., 3:7], qvel[..., :3]),
+            rotations.into(qpos[..., 3:7], qvel[..., :3]),
             qvel[..., 3:6],
         ],
         axis=-1,

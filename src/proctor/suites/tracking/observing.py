@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
 from proctor.suites.tracking import observations as obs
-from proctor.suites.tracking.history import History
+from proctor.suites.tracking.motions import MotionLibrary
+from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.physics import Look
 from proctor.suites.tracking.randomise import SensorNoise, Streams
-
-if TYPE_CHECKING:
-    from proctor.suites.tracking.motions import MotionLibrary
-    from proctor.suites.tracking.options import TrackingOptions
-    from proctor.suites.tracking.robot import Robot
-    from proctor.suites.tracking.worlds import Rows, Worlds
+from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.worlds import Rows, Worlds
 
 
 def observation_space(robot: Robot, library: MotionLibrary, options: TrackingOptions) -> spaces.Dict:
@@ -45,6 +42,26 @@ def observation_space(robot: Robot, library: MotionLibrary, options: TrackingOpt
             shape, dtype = shapes[group]
             found[group] = spaces.Box(-np.inf, np.inf, shape, dtype)
     return spaces.Dict(found)
+
+
+class History:
+    """The last `length` pairs of observed state and action of n worlds: (n, length, width) float32, oldest first. Pairs
+    from before the start of a trial are zero."""
+
+    def __init__(self, n: int, length: int, width: int):
+        self.rows = np.zeros((n, length, width), np.float32)
+
+    def clear(self, worlds: np.ndarray) -> None:
+        """A new trial in these worlds."""
+        self.rows = self.rows.copy()
+        self.rows[worlds] = 0.0
+
+    def push(self, worlds: np.ndarray | slice, states: np.ndarray, actions: np.ndarray) -> None:
+        """Append what was seen (k, S) and what was then done (k, J). Earlier arrays stay as they are."""
+        rows = self.rows.copy()
+        rows[worlds, :-1] = self.rows[worlds, 1:]
+        rows[worlds, -1] = np.concatenate([states, actions], axis=-1)
+        self.rows = rows
 
 
 class Observer:

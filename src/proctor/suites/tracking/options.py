@@ -32,7 +32,8 @@ class TerminateCfg(SuiteOptions):
     """A joint is further than this from the reference."""
 
 
-def _listed(value: Any) -> Any:
+def as_list(value: Any) -> Any:
+    """One source of motions may be given without a list."""
     return [value] if isinstance(value, str | dict) else value
 
 
@@ -48,7 +49,7 @@ class TrackingOptions(SuiteOptions, MotionOptions):
     """A robot description (YAML)."""
     robot_options: dict[str, Any] = Field(default_factory=dict)
     """Keys of a robot description that are to be changed: stiffness, tracked_bodies, ..."""
-    motions: Annotated[list[str | dict[str, Any]], BeforeValidator(_listed)] = Field(min_length=1)
+    motions: Annotated[list[str | dict[str, Any]], BeforeValidator(as_list)] = Field(min_length=1)
     """Files, folders, glob patterns, `procedural:all`, `procedural:NAME?seed=3`, or a mapping with the key `path` and
     reading options of its own. One may be given without a list."""
     cache_folder: str | None = None

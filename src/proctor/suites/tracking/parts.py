@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+METRICS = (
+    "emd", "distance", "proximity", "mpjpe_l", "vel_dist", "accel_dist",
+    "emd_xpos", "distance_xpos", "proximity_xpos", "mpjpe_xpos", "success_phc_linf_xpos", "success_phc_mean_xpos",
+    "obs_state_emd", "obs_state_distance", "obs_state_proximity",
+    "root_pos_error_m", "root_rot_error_rad", "torso_rot_error_rad", "upright_share", "first_fall_s",
+    "frames_compared", "frames_cut",
+)  # fmt: skip
+"""Every tracking metric, in the order of the results."""
+
 PARTS = {
     "proctor.suites": {
         "tracking": "proctor.suites.tracking.suite:TrackingSuite",
@@ -10,30 +19,7 @@ PARTS = {
         "tracking/mirror": "proctor.suites.tracking.loaders:MirrorLoader",
         "tracking/hold": "proctor.suites.tracking.loaders:HoldLoader",
     },
-    "proctor.metrics": {
-        "emd": "proctor.suites.tracking.metrics.recorded:Emd",
-        "distance": "proctor.suites.tracking.metrics.recorded:Distance",
-        "proximity": "proctor.suites.tracking.metrics.recorded:Proximity",
-        "mpjpe_l": "proctor.suites.tracking.metrics.recorded:MpjpeL",
-        "vel_dist": "proctor.suites.tracking.metrics.recorded:VelDist",
-        "accel_dist": "proctor.suites.tracking.metrics.recorded:AccelDist",
-        "emd_xpos": "proctor.suites.tracking.metrics.recorded:EmdXpos",
-        "distance_xpos": "proctor.suites.tracking.metrics.recorded:DistanceXpos",
-        "proximity_xpos": "proctor.suites.tracking.metrics.recorded:ProximityXpos",
-        "mpjpe_xpos": "proctor.suites.tracking.metrics.recorded:MpjpeXpos",
-        "success_phc_linf_xpos": "proctor.suites.tracking.metrics.recorded:SuccessPhcLinfXpos",
-        "success_phc_mean_xpos": "proctor.suites.tracking.metrics.recorded:SuccessPhcMeanXpos",
-        "obs_state_emd": "proctor.suites.tracking.metrics.recorded:ObsStateEmd",
-        "obs_state_distance": "proctor.suites.tracking.metrics.recorded:ObsStateDistance",
-        "obs_state_proximity": "proctor.suites.tracking.metrics.recorded:ObsStateProximity",
-        "root_pos_error_m": "proctor.suites.tracking.metrics.recorded:RootPosError",
-        "root_rot_error_rad": "proctor.suites.tracking.metrics.recorded:RootRotError",
-        "torso_rot_error_rad": "proctor.suites.tracking.metrics.recorded:TorsoRotError",
-        "upright_share": "proctor.suites.tracking.metrics.recorded:UprightShare",
-        "first_fall_s": "proctor.suites.tracking.metrics.recorded:FirstFall",
-        "frames_compared": "proctor.suites.tracking.metrics.recorded:FramesCompared",
-        "frames_cut": "proctor.suites.tracking.metrics.recorded:FramesCut",
-    },
+    "proctor.metrics": {name: f"proctor.suites.tracking.metrics.recorded:METRICS.{name}" for name in METRICS},
     "proctor.scorings": {
         "tracking_v1": "proctor.suites.tracking.scoring:TrackingV1",
     },

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.offscreen import graphics_context
+from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.stage import AGENT, REFERENCE, RGBA, SCENERY, PuppetStage, build_stage
-
-if TYPE_CHECKING:
-    from proctor.suites.tracking.robot import Robot
 
 LARGEST_SIDE = 4096
 

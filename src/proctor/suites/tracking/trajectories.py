@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.observations import reference_observations
-
-if TYPE_CHECKING:
-    from proctor.suites.tracking.motions import MotionLibrary
-    from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

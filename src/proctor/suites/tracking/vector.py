@@ -7,7 +7,7 @@ episodes. Arrays that are returned or read are not overwritten by later steps.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -18,13 +18,11 @@ from proctor.errors import InputError
 from proctor.registry import nearest
 from proctor.suites.tracking.batch import action_space
 from proctor.suites.tracking.judging import Judge, Verdict
+from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.observing import Observer, observation_space
+from proctor.suites.tracking.options import TrackingOptions
+from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.worlds import Worlds
-
-if TYPE_CHECKING:
-    from proctor.suites.tracking.motions import MotionLibrary
-    from proctor.suites.tracking.options import TrackingOptions
-    from proctor.suites.tracking.robot import Robot
 
 RESET_OPTIONS = ("target_states", "motions", "frames", "reset_mask", "worlds")
 PARTS = ("root_pos", "root_quat", "joint_pos", "root_lin_vel", "root_ang_vel", "joint_vel")

@@ -14,18 +14,15 @@ import copy
 import math
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from proctor.suites.tracking.bodies import Bodies, BodyTree
+from proctor.suites.tracking.motions import MotionLibrary
+from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.physics import Look, Physics
 from proctor.suites.tracking.randomise import Pushes, RandomModels, Streams, streams
-
-if TYPE_CHECKING:
-    from proctor.suites.tracking.motions import MotionLibrary
-    from proctor.suites.tracking.options import TrackingOptions
-    from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.robot import Robot
 
 TARGET_LIMIT_RAD = 100.0
 """A joint target beyond this acts like this: every motor has long saturated."""

@@ -18,18 +18,10 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.suites.tracking.metrics.frames import Values, frame_metrics
 from proctor.suites.tracking.metrics.track import Legacy, Track, TrackOptions
+from proctor.suites.tracking.parts import METRICS
 
 LEGACY_OBSERVED = 23
 """Entries of the observed joint block that the older evaluator compared."""
-
-NAMES = (
-    "emd", "distance", "proximity", "mpjpe_l", "vel_dist", "accel_dist",
-    "emd_xpos", "distance_xpos", "proximity_xpos", "mpjpe_xpos", "success_phc_linf_xpos", "success_phc_mean_xpos",
-    "obs_state_emd", "obs_state_distance", "obs_state_proximity",
-    "root_pos_error_m", "root_rot_error_rad", "torso_rot_error_rad", "upright_share", "first_fall_s",
-    "frames_compared", "frames_cut",
-)  # fmt: skip
-"""Every tracking metric, in the order of the results."""
 
 Pair = tuple[Track, Track]
 
@@ -78,7 +70,7 @@ def evaluate_tracks(
     with ThreadPoolExecutor(threads) as pool:
         rows = list((map if threads == 1 else pool.map)(lambda pair: frame_metrics(pair[0], pair[1], options), pairs))
     _add_transport(rows, pairs, threads)
-    return [{name: row[name] for name in NAMES if name in row} for row in rows]
+    return [{name: row[name] for name in METRICS if name in row} for row in rows]
 
 
 def _cores() -> int:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from proctor.metrics.protocol import GroupMetric
+from proctor.metrics.protocol import Direction, GroupMetric
 from proctor.record.episode import Episode
 from proctor.suites.tracking.metrics.evaluate import tracking_metrics
 from proctor.suites.tracking.metrics.track import Track, TrackOptions
@@ -68,137 +69,55 @@ class TrackingMetric(GroupMetric):
         return {} if tracks is None else tracking_metrics(*tracks, options=episode_options(episode))
 
 
-class Emd(TrackingMetric):
-    """Exact transport distance between the joint positions of all frames, in whatever order they came."""
-
-    name, unit, direction, needs = "emd", "rad", "down", JOINTS
-
-
-class Distance(TrackingMetric):
-    """Mean over frames of the Euclidean norm of the joint position error."""
-
-    name, unit, direction, needs = "distance", "rad", "down", JOINTS
-
-
-class Proximity(TrackingMetric):
-    """Mean over frames of 1 within the bound of 2 rad, falling to 0 at 4 rad of joint distance."""
-
-    name, unit, direction, needs = "proximity", "1", "up", JOINTS
-
-
-class MpjpeL(TrackingMetric):
-    """`distance` in mrad, of the whole joint vector: the name is historic, it is neither a mean over joints nor a
-    position."""
-
-    name, unit, direction, needs = "mpjpe_l", "mrad", "down", JOINTS
-
-
-class VelDist(TrackingMetric):
-    """Mean norm of the error of the change of joint positions from frame to frame; two frames at least."""
-
-    name, unit, direction, needs = "vel_dist", "mrad/frame", "down", JOINTS
-
-
-class AccelDist(TrackingMetric):
-    """Mean norm of the error of the second difference of joint positions; three frames at least."""
-
-    name, unit, direction, needs = "accel_dist", "mrad/frame^2", "down", JOINTS
-
-
-class EmdXpos(TrackingMetric):
-    """Exact transport distance between the positions of all tracked bodies, all frames."""
-
-    name, unit, direction, needs = "emd_xpos", "m", "down", BODIES
-
-
-class DistanceXpos(TrackingMetric):
-    """Mean over frames of the Euclidean norm of the error of all body positions together."""
-
-    name, unit, direction, needs = "distance_xpos", "m", "down", BODIES
-
-
-class ProximityXpos(TrackingMetric):
-    """Mean over frames of 1 within the bound of 2 m, falling to 0 at 4 m of body distance."""
-
-    name, unit, direction, needs = "proximity_xpos", "1", "up", BODIES
-
-
-class MpjpeXpos(TrackingMetric):
-    """Mean over bodies and frames of the position error."""
-
-    name, unit, direction, needs = "mpjpe_xpos", "mm", "down", BODIES
-
-
-class SuccessPhcLinfXpos(TrackingMetric):
-    """1 where every body was within 0.5 m of the reference in every frame of it."""
-
-    name, unit, direction, reducer = "success_phc_linf_xpos", "1", "up", "rate"
-    needs = BODIES
-
-
-class SuccessPhcMeanXpos(TrackingMetric):
-    """1 where the mean body error was within 0.5 m in every frame of the reference."""
-
-    name, unit, direction, reducer = "success_phc_mean_xpos", "1", "up", "rate"
-    needs = BODIES
-
-
-class ObsStateEmd(TrackingMetric):
-    """`emd` of the joint positions as observed, noise included."""
-
-    name, unit, direction, needs = "obs_state_emd", "rad", "down", OBSERVED
-
-
-class ObsStateDistance(TrackingMetric):
-    """`distance` of the joint positions as observed, noise included."""
-
-    name, unit, direction, needs = "obs_state_distance", "rad", "down", OBSERVED
-
-
-class ObsStateProximity(TrackingMetric):
-    """`proximity` of the joint positions as observed, noise included."""
-
-    name, unit, direction, needs = "obs_state_proximity", "1", "up", OBSERVED
-
-
-class RootPosError(TrackingMetric):
-    """Mean distance of the root from where the reference's is."""
-
-    name, unit, direction, needs = "root_pos_error_m", "m", "down", _arrays("root_pos")
-
-
-class RootRotError(TrackingMetric):
-    """Mean angle between the orientation of the root and of the reference's."""
-
-    name, unit, direction, needs = "root_rot_error_rad", "rad", "down", _arrays("root_quat")
-
-
-class TorsoRotError(TrackingMetric):
-    """Mean angle between the orientation of the torso (the anchor body) and of the reference's."""
-
-    name, unit, direction, needs = "torso_rot_error_rad", "rad", "down", _arrays("anchor_quat")
-
-
-class UprightShare(TrackingMetric):
-    """Share of the reference's frames in which the agent was as upright as it: torso leaning at most 45 degrees more,
-    root at least half as high."""
-
-    name, unit, direction, needs = "upright_share", "1", "up", POSTURE
-
-
-class FirstFall(TrackingMetric):
-    """Time of the first frame that is not upright; no value where the agent never fell."""
-
-    name, unit, direction, needs = "first_fall_s", "s", "up", POSTURE
-
-
-class FramesCompared(TrackingMetric):
-    """Frames that agent and reference both have: what the frame-wise metrics are of."""
-
-    name, unit, direction, needs = "frames_compared", "frame", "none", JOINTS
-
-
-class FramesCut(TrackingMetric):
-    """Frames that only the longer of the two has."""
-
-    name, unit, direction, needs = "frames_cut", "frame", "down", JOINTS
+_TABLE: tuple[tuple[str, str, Direction, tuple[str, ...], str], ...] = (
+    ("emd", "rad", "down", JOINTS,
+     "Exact transport distance between the joint positions of all frames, in whatever order they came."),
+    ("distance", "rad", "down", JOINTS, "Mean over frames of the Euclidean norm of the joint position error."),
+    ("proximity", "1", "up", JOINTS,
+     "Mean over frames of 1 within the bound of 2 rad, falling to 0 at 4 rad of joint distance."),
+    ("mpjpe_l", "mrad", "down", JOINTS,
+     "`distance` in mrad, of the whole joint vector: the name is historic, it is neither a mean over joints nor a "
+     "position."),
+    ("vel_dist", "mrad/frame", "down", JOINTS,
+     "Mean norm of the error of the change of joint positions from frame to frame; two frames at least."),
+    ("accel_dist", "mrad/frame^2", "down", JOINTS,
+     "Mean norm of the error of the second difference of joint positions; three frames at least."),
+    ("emd_xpos", "m", "down", BODIES,
+     "Exact transport distance between the positions of all tracked bodies, all frames."),
+    ("distance_xpos", "m", "down", BODIES,
+     "Mean over frames of the Euclidean norm of the error of all body positions together."),
+    ("proximity_xpos", "1", "up", BODIES,
+     "Mean over frames of 1 within the bound of 2 m, falling to 0 at 4 m of body distance."),
+    ("mpjpe_xpos", "mm", "down", BODIES, "Mean over bodies and frames of the position error."),
+    ("success_phc_linf_xpos", "1", "up", BODIES,
+     "1 where every body was within 0.5 m of the reference in every frame of it."),
+    ("success_phc_mean_xpos", "1", "up", BODIES,
+     "1 where the mean body error was within 0.5 m in every frame of the reference."),
+    ("obs_state_emd", "rad", "down", OBSERVED, "`emd` of the joint positions as observed, noise included."),
+    ("obs_state_distance", "rad", "down", OBSERVED, "`distance` of the joint positions as observed, noise included."),
+    ("obs_state_proximity", "1", "up", OBSERVED, "`proximity` of the joint positions as observed, noise included."),
+    ("root_pos_error_m", "m", "down", _arrays("root_pos"), "Mean distance of the root from where the reference's is."),
+    ("root_rot_error_rad", "rad", "down", _arrays("root_quat"),
+     "Mean angle between the orientation of the root and of the reference's."),
+    ("torso_rot_error_rad", "rad", "down", _arrays("anchor_quat"),
+     "Mean angle between the orientation of the torso (the anchor body) and of the reference's."),
+    ("upright_share", "1", "up", POSTURE,
+     "Share of the reference's frames in which the agent was as upright as it: torso leaning at most 45 degrees "
+     "more, root at least half as high."),
+    ("first_fall_s", "s", "up", POSTURE,
+     "Time of the first frame that is not upright; no value where the agent never fell."),
+    ("frames_compared", "frame", "none", JOINTS,
+     "Frames that agent and reference both have: what the frame-wise metrics are of."),
+    ("frames_cut", "frame", "down", JOINTS, "Frames that only the longer of the two has."),
+)  # fmt: skip
+"""Name, unit, direction, arrays and meaning of each."""
+
+
+def _metric(name: str, unit: str, direction: Direction, needs: tuple[str, ...], meaning: str) -> type[TrackingMetric]:
+    reducer = "rate" if name.startswith("success") else "mean"
+    data = {"name": name, "unit": unit, "direction": direction, "reducer": reducer, "needs": needs}
+    return type(name, (TrackingMetric,), {**data, "__doc__": meaning, "__module__": __name__})
+
+
+METRICS = SimpleNamespace(**{row[0]: _metric(*row) for row in _TABLE})
+"""The metric classes by name."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.tracking.motions.recipes import SIDES, SWINGING, Sketch
-from proctor.suites.tracking.motions.rotations import about, multiply
 from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.rotations import about, multiply
 
 _NUDGE = 1e-3
 _NUDGES = np.array([[[_NUDGE, 0.0]], [[0.0, _NUDGE]]])

@@ -11,8 +11,8 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.suites.tracking.motions.motion import Motion
 from proctor.suites.tracking.motions.options import MotionOptions
-from proctor.suites.tracking.motions.rotations import continuous, normalized, rotate
 from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.rotations import continuous, normalized, rotate
 
 _UNIT = 1e-2
 """How far a quaternion's length may be from one: files are written with few digits."""

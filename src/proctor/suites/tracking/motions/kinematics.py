@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from proctor.suites.tracking.motions.motion import Frames
-from proctor.suites.tracking.motions.rotations import about, cross, multiply, normalized, rotate
 from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.rotations import about, cross, multiply, normalized, rotate
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.suites.tracking.motions.kinematics import forward
 from proctor.suites.tracking.motions.motion import ARRAYS, Motion, Reference
-from proctor.suites.tracking.motions.rotations import conjugate, continuous, log, multiply, rotate, slerp
 from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.rotations import conjugate, continuous, into, log, multiply, slerp
 
 _SAME = 1e-6
 """Of a frame: times closer than this to a frame are that frame's."""
@@ -45,7 +45,7 @@ def make_reference(motion: Motion, robot: Robot, dt_s: float) -> Reference:
     frames = forward(
         robot,
         np.concatenate([pos, quat, joints], axis=1),
-        np.concatenate([lin, rotate(conjugate(quat), ang), speed], 1),
+        np.concatenate([lin, into(quat, ang), speed], 1),
     )
     return Reference(name=motion.name, dt_s=dt_s, **{key: getattr(frames, key) for key in ARRAYS})
 

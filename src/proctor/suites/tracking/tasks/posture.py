@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.suites.tracking import frames
+from proctor.suites.tracking import rotations
 from proctor.suites.tracking.motions.kinematics import forward
 from proctor.suites.tracking.robot import Robot
 
@@ -76,12 +76,12 @@ class PostureReader:
     def _measure(self, qpos: np.ndarray, qvel: np.ndarray) -> Posture:
         state = forward(self.robot, qpos, qvel)
         root = state.body_quat[:, self.robot.root]
-        axes_up = -frames.gravity_in(root)
-        ahead = frames.unturn(qvel[:, None, :3], frames.heading(root))
+        axes_up = -rotations.gravity_in(root)
+        ahead = rotations.unturn(qvel[:, None, :3], rotations.heading(root))
         rise = state.body_pos[:, self._hands, 2] - state.body_pos[:, self._shoulders, 2]
         return Posture(
             root_height=state.body_pos[:, self.robot.root, 2],
-            torso_up=frames.z_axis(state.body_quat[:, self.robot.anchor])[:, 2],
+            torso_up=rotations.z_axis(state.body_quat[:, self.robot.anchor])[:, 2],
             axes_up=axes_up,
             velocity=ahead[:, 0, :2],
             turn_rate=np.sum(axes_up * qvel[:, 3:6], axis=1),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
+from typing import Literal
 
 import numpy as np
 
@@ -17,12 +17,45 @@ from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.tasks import names
 from proctor.suites.tracking.tasks.names import Task, parse_task
 from proctor.suites.tracking.tasks.posture import Limbs, Posture, PostureReader
-from proctor.suites.tracking.tasks.tolerance import Tolerance
 
 INF = float("inf")
 
 CONTROL_SHARE = 0.2
 """How much of a reward large actions can cost."""
+
+
+AT_MARGIN = 0.1
+"""The value of a gaussian tolerance one margin outside the interval."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """1 within [lower, upper], falling outside: with d the distance to the interval in margins,
+
+    - gaussian: 0.1 ** (d * d), so 0.1 one margin outside, and never 0;
+    - linear: max(0, 1 - d), so 0 from one margin on.
+
+    The margin is positive, in the unit of the quantity; NaN gives 0, since a state that cannot be measured earns
+    nothing.
+    """
+
+    lower: float
+    upper: float
+    margin: float
+    shape: Literal["gaussian", "linear"] = "gaussian"
+
+    def __post_init__(self) -> None:
+        if not self.lower <= self.upper:
+            raise ValueError(f"an interval has lower <= upper, not [{self.lower}, {self.upper}]")
+        if not (self.margin > 0 and np.isfinite(self.margin)):
+            raise ValueError(f"a margin is positive and finite, not {self.margin}")
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Of any shape, in [0, 1]."""
+        values = np.asarray(values, np.float64)
+        outside = np.maximum(np.maximum(self.lower - values, values - self.upper), 0.0) / self.margin
+        soft = AT_MARGIN ** np.square(outside) if self.shape == "gaussian" else np.maximum(0.0, 1.0 - outside)
+        return np.where(np.isnan(values), 0.0, soft)
 
 
 @dataclass(frozen=True)
@@ -103,12 +136,16 @@ def upright() -> Term:
     return Term("upright", lambda p: p.torso_up, Tolerance(0.9, INF, 0.9, "linear"))
 
 
+def root_within(lower: float, upper: float, margin: float) -> Term:
+    return Term("height", lambda p: p.root_height, Tolerance(lower, upper, margin))
+
+
 def standing(h: float) -> Term:
-    return Term("height", lambda p: p.root_height, Tolerance(0.9 * h, 1.15 * h, 0.3 * h))
+    return root_within(0.9 * h, 1.15 * h, 0.3 * h)
 
 
 def at_height(height: float, h: float) -> Term:
-    return Term("height", lambda p: p.root_height, Tolerance(height - 0.05, height + 0.05, 0.3 * h))
+    return root_within(height - 0.05, height + 0.05, 0.3 * h)
 
 
 def moving(angle_deg: float, speed: float) -> Term:
@@ -136,64 +173,35 @@ def hands(left: str, right: str) -> list[Term]:
     ]
 
 
-@singledispatch
 def terms_of(task: Task, h: float) -> list[Term]:
     """The factors of a task but `control`, for a robot whose root stands at height `h`."""
+    still = moving(0.0, 0.0)
+    match task:
+        case names.MoveEgo(angle, speed):
+            return [upright(), standing(h), moving(angle, speed), facing()]
+        case names.MoveEgoLow(height, angle, speed):
+            return [upright(), at_height(height, h), moving(angle, speed), facing()]
+        case names.Jump(height):
+            if height <= h:
+                raise InputError(
+                    f'"{task}" asks for no jump: the root of this robot is {h:g} m high when it stands; name a greater '
+                    "height"
+                )
+            return [upright(), root_within(height, INF, max(height - h, 0.05))]
+        case names.Rotate(axis, rate, height):
+            column = "xyz".index(axis)
+            straight = Tolerance(0.9, INF, 0.9, "linear") if axis == "z" else Tolerance(-0.3, 0.3, 0.7, "linear")
+            along = Term("axis", lambda p: p.axes_up[:, column], straight)
+            return [along, root_within(height, INF, 0.3 * h), spinning(rate, column)]
+        case names.RaiseArms(left, right):
+            return [upright(), standing(h), still, facing(), *hands(left, right)]
+        case names.Crouch(height):
+            feet = Term("feet", lambda p: p.feet, Tolerance(-INF, 0.05, 0.2 * h))
+            return [upright(), at_height(height, h), still, feet]
+        case names.SitOnGround():
+            return [upright(), root_within(-INF, 0.25 * h, 0.2 * h), still, facing()]
+        case names.MoveArms(angle, speed, left, right):
+            return [upright(), standing(h), moving(angle, speed), facing(), *hands(left, right)]
+        case names.SpinArms(rate, left, right):
+            return [upright(), standing(h), still, spinning(rate, 2), *hands(left, right)]
     raise TypeError(f"no reward is written for {type(task).__name__}")
-
-
-@terms_of.register
-def _(task: names.MoveEgo, h: float) -> list[Term]:
-    return [upright(), standing(h), moving(task.angle, task.speed), facing()]
-
-
-@terms_of.register
-def _(task: names.MoveEgoLow, h: float) -> list[Term]:
-    return [upright(), at_height(task.height, h), moving(task.angle, task.speed), facing()]
-
-
-@terms_of.register
-def _(task: names.Jump, h: float) -> list[Term]:
-    if task.height <= h:
-        raise InputError(
-            f'"{task}" asks for no jump: the root of this robot is {h:g} m high when it stands; name a greater height'
-        )
-    return [upright(), Term("height", lambda p: p.root_height, Tolerance(task.height, INF, max(task.height - h, 0.05)))]
-
-
-@terms_of.register
-def _(task: names.Rotate, h: float) -> list[Term]:
-    axis = "xyz".index(task.axis)
-    straight = Tolerance(0.9, INF, 0.9, "linear") if task.axis == "z" else Tolerance(-0.3, 0.3, 0.7, "linear")
-    return [
-        Term("axis", lambda p: p.axes_up[:, axis], straight),
-        Term("height", lambda p: p.root_height, Tolerance(task.height, INF, 0.3 * h)),
-        spinning(task.rate, axis),
-    ]
-
-
-@terms_of.register
-def _(task: names.RaiseArms, h: float) -> list[Term]:
-    return [upright(), standing(h), moving(0.0, 0.0), facing(), *hands(task.left, task.right)]
-
-
-@terms_of.register
-def _(task: names.Crouch, h: float) -> list[Term]:
-    feet = Term("feet", lambda p: p.feet, Tolerance(-INF, 0.05, 0.2 * h))
-    return [upright(), at_height(task.height, h), moving(0.0, 0.0), feet]
-
-
-@terms_of.register
-def _(task: names.SitOnGround, h: float) -> list[Term]:
-    low = Term("height", lambda p: p.root_height, Tolerance(-INF, 0.25 * h, 0.2 * h))
-    return [upright(), low, moving(0.0, 0.0), facing()]
-
-
-@terms_of.register
-def _(task: names.MoveArms, h: float) -> list[Term]:
-    return [*terms_of(names.MoveEgo(task.angle, task.speed), h), *hands(task.left, task.right)]
-
-
-@terms_of.register
-def _(task: names.SpinArms, h: float) -> list[Term]:
-    return [upright(), standing(h), moving(0.0, 0.0), spinning(task.rate, 2), *hands(task.left, task.right)]

@@ -1,8 +1,14 @@
-"""Unit quaternions, wxyz, in arrays (..., 4). Arguments broadcast."""
+"""Rotations as unit quaternions, wxyz, in arrays (..., 4), and changes of frame for vectors (..., 3). There is no loop
+and no matrix product, so that a row's bytes do not depend on how many rows there are.
+
+Leading axes are kept, and broadcast where there are two arguments.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+
+_DEGENERATE = 1e-9
 
 
 def normalized(quat: np.ndarray) -> np.ndarray:
@@ -81,3 +87,54 @@ def continuous(quat: np.ndarray) -> np.ndarray:
         return quat
     flips = np.where((quat[1:] * quat[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
     return quat * np.concatenate([[1.0], np.cumprod(flips)])[:, None]
+
+
+def into(quat: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Vectors (..., 3) of the outer frame, in the frame of `quat`: rotated by its inverse."""
+    return rotate(conjugate(quat), vectors)
+
+
+def gravity_in(quat: np.ndarray) -> np.ndarray:
+    """The direction of gravity (0, 0, -1) in the frame of `quat`, (..., 3)."""
+    w, x, y, z = np.moveaxis(quat, -1, 0)
+    return np.stack([2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1], axis=-1)
+
+
+def x_axis(quat: np.ndarray) -> np.ndarray:
+    """The first column of the rotation matrix, (..., 3)."""
+    w, x, y, z = np.moveaxis(quat, -1, 0)
+    return np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], axis=-1)
+
+
+def y_axis(quat: np.ndarray) -> np.ndarray:
+    """The second column."""
+    w, x, y, z = np.moveaxis(quat, -1, 0)
+    return np.stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)], axis=-1)
+
+
+def z_axis(quat: np.ndarray) -> np.ndarray:
+    """The third column."""
+    w, x, y, z = np.moveaxis(quat, -1, 0)
+    return np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1)
+
+
+def heading(quat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine of the heading, the direction of the x axis seen from above. 0 where it points straight up or
+    down."""
+    w, x, y, z = np.moveaxis(quat, -1, 0)
+    ahead, aside = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z)
+    length = np.sqrt(ahead * ahead + aside * aside)
+    vertical = length < _DEGENERATE
+    length = np.where(vertical, 1.0, length)
+    return np.where(vertical, 1.0, ahead / length), np.where(vertical, 0.0, aside / length)
+
+
+def unturn(vectors: np.ndarray, turn: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Vectors (..., M, 3) in the frame that is turned about the vertical by `turn`: cosine and sine, (...)."""
+    cos, sin = turn[0][..., None], turn[1][..., None]
+    out = np.empty_like(vectors)
+    x, y = vectors[..., 0], vectors[..., 1]
+    out[..., 0] = cos * x + sin * y
+    out[..., 1] = cos * y - sin * x
+    out[..., 2] = vectors[..., 2]
+    return out
