@@ -7,18 +7,13 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from proctor.config.brought import KEY
+from proctor.config.kinds import part_name
 from proctor.config.models import AgentCfg
-from proctor.config.paths import (
-    Context,
-    existing_file,
-    expand_pattern,
-    import_string,
-    is_pattern,
-    resolve_options,
-)
-from proctor.config.problems import Path, did_you_mean
+from proctor.config.paths import Context, existing_file, expand_pattern, is_pattern, resolve_options
+from proctor.config.problems import Path
 from proctor.config.validate import validate
 from proctor.errors import InputError
+from proctor.registry import LOADERS
 
 
 def resolve_agents(entries: list[Any], context: Context) -> list[AgentCfg]:
@@ -58,7 +53,6 @@ def _resolve_entry(entry: Any, where: Path, context: Context) -> Iterator[tuple[
 def _policy(entry: dict[str, Any], where: Path, context: Context) -> str | None:
     """The agent's loader or import string; None, with a problem noted, where there is none."""
     from proctor.policies import infer_loader
-    from proctor.registry import LOADERS
 
     policy, here = entry.get("policy"), (*where, "policy")
     if policy is None:
@@ -73,16 +67,7 @@ def _policy(entry: dict[str, Any], where: Path, context: Context) -> str | None:
             return None
     if not isinstance(policy, str):
         return None
-    if ":" in policy:
-        return import_string(policy, here, context)
-    if policy not in LOADERS.names():
-        known = ", ".join(LOADERS.names())
-        expected = f"expected one of {known}, or an import string such as my_policies.py:MyPolicy"
-        context.problems.add(
-            here, f'unknown policy loader "{policy}"; {expected}', did_you_mean(policy, LOADERS.names())
-        )
-        return None
-    return policy
+    return part_name(policy, here, LOADERS, "my_policies.py:MyPolicy", context)
 
 
 def _options(entry: dict[str, Any], policy: str | None, where: Path, context: Context) -> Any:

@@ -1,4 +1,4 @@
-"""Entries of a config that name a registered part by its `kind`, with options for it: worker backends, run loggers."""
+"""Entries of a config that name a registered part, and the check that somebody brings it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,28 @@ if TYPE_CHECKING:
     from proctor.registry import Registry
 
 
+def part_name(name: str, where: Path, registry: Registry[Any], example: str, context: Context) -> str | None:
+    """A part's name, or an import string such as `example` with its file made absolute; None, with a problem noted at
+    `where`, for a part that nobody brings."""
+    if ":" in name:
+        return import_string(name, where, context)
+    if name in registry:
+        return name
+    expected = f"expected one of {', '.join(registry.names())}, or an import string such as {example}"
+    hint = did_you_mean(name, registry.names())
+    context.problems.add(where, f'unknown {registry.kind} "{name}"; {expected}', hint)
+    return None
+
+
 def resolve_kind(entry: Any, where: Path, registry: Registry[Any], context: Context) -> Any:
-    """The entry with its kind known and its options checked against those of the part, complete. What is wrong is added
-    to the context's problems."""
-    kind, options = (entry.get("kind"), entry.get("options", {})) if isinstance(entry, dict) else (None, None)
-    if not isinstance(kind, str) or not isinstance(options, dict):
+    """An entry with a `kind` (worker backend, run logger), its options checked against those of the part and complete.
+    What is wrong is added to the context's problems."""
+    given, options = (entry.get("kind"), entry.get("options", {})) if isinstance(entry, dict) else (None, None)
+    if not isinstance(given, str) or not isinstance(options, dict):
         return entry
     here = (*where, "kind")
-    kind = import_string(kind, here, context)
-    if ":" not in kind and kind not in registry:
-        names, word = ", ".join(registry.names()), registry.kind
-        expected = f"expected one of {names}, or an import string such as my_parts.py:MyPart"
-        context.problems.add(here, f'unknown {word} "{kind}"; {expected}', did_you_mean(kind, registry.names()))
+    kind = part_name(given, here, registry, "my_parts.py:MyPart", context)
+    if kind is None:
         return entry
     try:
         model = registry.find(kind, context.base).Options

@@ -43,14 +43,7 @@ _TASK_STANDIN = {"name": "task", "suite": "gymnasium"}
 def load_config(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> EvalConfig:
     """The resolved config of a YAML file, with `key=value` overrides applied (see
     `proctor.config.overrides`). Raises ConfigError with every problem found, each with file, line and key."""
-    file = FilePath(path)
-    problems = Problems(str(path))
-    text = _read(file, problems)
-    problems.raise_any()
-    raw = parse(text, problems)
-    if raw is None:
-        problems.raise_any()
-    return _resolve(raw, overrides, Context(file.absolute().parent, problems))
+    return load_sections(path, overrides, {})[0]
 
 
 def load_sections(
@@ -58,23 +51,19 @@ def load_sections(
 ) -> tuple[EvalConfig, dict[str, Any]]:
     """As `load_config`, for a file that has sections of its own beside those of an examination: the config, and each
     section as its model's instance, None where the file has none. One error for all that is wrong."""
-    file = FilePath(path)
-    problems = Problems(str(path))
+    file, problems = FilePath(path), Problems(str(path))
+    context = Context(file.absolute().parent, problems)
     text = _read(file, problems)
     problems.raise_any()
-    context = Context(file.absolute().parent, problems)
     raw = parse(text, problems)
     if not isinstance(raw, Mapping):
         problems.raise_any()
         return _resolve(raw, overrides, context), {}
     data = override(plain(raw, (), problems), overrides, problems)
-    own = {key: data.pop(key, None) for key in sections}
-    found = {
-        key: None
-        if value is None
-        else validate(sections[key], resolve_options(value, (key,), context), (key,), problems)
-        for key, value in own.items()
-    }
+    found: dict[str, Any] = dict.fromkeys(sections)
+    for key, model in sections.items():
+        if (value := data.pop(key, None)) is not None:
+            found[key] = validate(model, resolve_options(value, (key,), context), (key,), problems)
     return _resolve(data, (), context), found
 
 

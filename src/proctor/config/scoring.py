@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from proctor.config.kinds import part_name
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.problems import Problems, did_you_mean
 from proctor.config.validate import validate
 from proctor.errors import InputError
+from proctor.registry import METRICS, SCORINGS
 
 
 def resolve_scoring(scoring: Any, tasks: Sequence[TaskCfg], context: Context) -> Any:
@@ -21,7 +23,8 @@ def resolve_scoring(scoring: Any, tasks: Sequence[TaskCfg], context: Context) ->
         return scoring
     data = {**scoring, "mode": default_scoring(tasks)} if scoring.get("mode") is None else dict(scoring)
     if isinstance(data["mode"], str):
-        data["mode"] = _mode(data["mode"], context)
+        known = part_name(data["mode"], ("scoring", "mode"), SCORINGS, "my_scoring.py:score", context)
+        data["mode"] = known or data["mode"]
     if isinstance(data.get("metrics"), list):
         data["metrics"] = [_metric(m, i, context) for i, m in enumerate(data["metrics"])]
     if isinstance(data.get("targets"), dict) and not data.get("metrics"):
@@ -52,8 +55,6 @@ def default_scoring(tasks: Sequence[TaskCfg]) -> str:
 
 def _options(scoring: dict[str, Any], context: Context) -> dict[str, Any]:
     """The options with paths absolute and, for a registered scoring, every default written out."""
-    from proctor.registry import SCORINGS
-
     mode, here = scoring["mode"], ("scoring", "options")
     options = resolve_options(scoring.get("options", {}), here, context)
     model = SCORINGS.load(mode).Options if mode in SCORINGS else None
@@ -69,8 +70,6 @@ def _options(scoring: dict[str, Any], context: Context) -> dict[str, Any]:
 def _check_targets(targets: dict[str, Any], context: Context) -> None:
     """Refuse names that no metric has. A config that brings metrics of its own may name those, which are not known
     yet."""
-    from proctor.registry import METRICS
-
     for name in targets:
         if name not in METRICS:
             message = f'there is a target for "{name}", which is no metric; `proctor list` shows them all'
@@ -79,26 +78,13 @@ def _check_targets(targets: dict[str, Any], context: Context) -> None:
 
 def check_scored_tasks(config: EvalConfig, problems: Problems) -> None:
     """What a registered scoring says of the tasks."""
-    from proctor.registry import SCORINGS
     from proctor.scoring import make_scoring
 
     try:
-        if config.scoring.mode in SCORINGS.names():
+        if config.scoring.mode in SCORINGS:
             make_scoring(config.scoring).check_tasks(task.name for task in config.tasks)
     except InputError as error:
         problems.add(("scoring", "options"), str(error))
-
-
-def _mode(mode: str, context: Context) -> str:
-    from proctor.registry import SCORINGS
-
-    if ":" in mode:
-        return import_string(mode, ("scoring", "mode"), context)
-    if mode not in SCORINGS.names():
-        expected = f"expected one of {', '.join(SCORINGS.names())}, or an import string such as my_scoring.py:score"
-        hint = did_you_mean(mode, SCORINGS.names())
-        context.problems.add(("scoring", "mode"), f'unknown scoring "{mode}"; {expected}', hint)
-    return mode
 
 
 def _metric(metric: Any, index: int, context: Context) -> Any:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from proctor.config.kinds import part_name
 from proctor.config.models import TaskCfg
-from proctor.config.paths import Context, import_string, resolve_options
-from proctor.config.problems import Path, did_you_mean
+from proctor.config.paths import Context, resolve_options
+from proctor.config.problems import Path
 from proctor.config.validate import validate
 from proctor.errors import InputError
+from proctor.registry import SUITES
 
 if TYPE_CHECKING:
     from proctor.suites.protocol import Suite
@@ -41,7 +44,7 @@ def resolve_tasks(entries: list[Any], context: Context) -> list[TaskCfg]:
             message = f'two tasks are named "{task.name}" (tasks[{first_owner[task.name]}] and tasks[{i}])'
             context.problems.add((*where, "name"), f"{message}; give each its own name")
         first_owner.setdefault(task.name, i)
-        tasks += [task] if _is_known(task.suite) else []
+        tasks += [task] if ":" in task.suite or task.suite in SUITES else []
     return tasks
 
 
@@ -109,33 +112,13 @@ def _fill_in_trials(data: dict[str, Any], suite: Suite, options: Any, where: Pat
 
 
 def _suite_name(entry: dict[str, Any], where: Path, context: Context) -> str | None:
-    from proctor.registry import SUITES
-
     name, here = entry.get("suite"), (*where, "suite")
-    if not isinstance(name, str):
-        return None
-    if ":" in name:
-        return import_string(name, here, context)
-    if name in SUITES:
-        return name
-    expected = f"expected one of {', '.join(SUITES.names())}, or an import string such as my_suite.py:MySuite"
-    context.problems.add(here, f'unknown suite "{name}"; {expected}', did_you_mean(name, SUITES.names()))
-    return None
-
-
-def _is_known(suite: str) -> bool:
-    from proctor.registry import SUITES
-
-    return ":" in suite or suite in SUITES
+    return part_name(name, here, SUITES, "my_suite.py:MySuite", context) if isinstance(name, str) else None
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    if name not in taken:
-        return name
-    number = 2
-    while f"{name}-{number}" in taken:
-        number += 1
-    return f"{name}-{number}"
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(free for free in names if free not in taken)
 
 
 def _check_name(name: str, where: Path, context: Context) -> None:

@@ -60,13 +60,6 @@ def validate(model: type[M], data: Mapping[str, Any], path: Path, problems: Prob
     return None
 
 
-def add_validation_error(
-    model: type[BaseModel], data: Mapping[str, Any], error: ValidationError, path: Path, problems: Problems
-) -> None:
-    """Add what pydantic found in `data`, which stands at `path` of the config."""
-    _add_errors(model, data, error.errors(include_url=False), (path, problems))
-
-
 def _add_errors(model: type[BaseModel], data: Any, errors: Sequence[Any], where: tuple[Path, Problems]) -> None:
     path, problems = where
     merged: dict[Path, tuple[list[str], Any, str | None]] = {}
