@@ -24,7 +24,7 @@ def data(seed: int, *sizes: int) -> list[np.ndarray]:
 
 
 def run(strata: list[np.ndarray], seed: int = 0, **options: float):
-    return bootstrap_mean(strata, rng=np.random.default_rng(seed), **options)  # type: ignore[arg-type]
+    return bootstrap_mean(strata, resampling=Resampling(seed=seed), **options)
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
@@ -37,7 +37,7 @@ def test_the_interval_shifts_and_scales_with_the_data() -> None:
     strata = data(2, 15, 15)
     base, moved = run(strata), run([3 * values + 10 for values in strata])
     assert base.interval is not None
-    assert moved.mean == pytest.approx(3 * base.mean + 10)  # type: ignore[operator]
+    assert moved.value == pytest.approx(3 * base.value + 10)  # type: ignore[operator]
     assert moved.interval == pytest.approx([3 * end + 10 for end in base.interval])
 
 
@@ -67,18 +67,18 @@ def test_it_agrees_with_the_normal_interval_on_much_data() -> None:
 
 def test_one_value_has_a_mean_but_no_interval() -> None:
     found = run([np.array([3.0])])
-    assert (found.mean, found.n, found.interval, found.degenerate) == (3.0, 1, None, False)
+    assert (found.value, found.n, found.interval, found.reason) == (3.0, 1, None, NoInterval.SINGLE_VALUE)
     assert run([np.array([3.0]), np.arange(5.0)]).interval is None
 
 
 def test_equal_values_are_flagged() -> None:
     found = run([np.full(8, 0.25)])
-    assert found.degenerate
+    assert found.reason is NoInterval.EQUAL
     assert found.interval is None
 
 
 def test_nothing_has_nothing_and_empty_strata_are_left_out() -> None:
-    assert run([]).mean is None
+    assert run([]).value is None
     assert run([np.empty(0)]).n == 0
     strata = data(6, 9)
     assert run([*strata, np.empty(0)]) == run(strata)
@@ -86,7 +86,7 @@ def test_nothing_has_nothing_and_empty_strata_are_left_out() -> None:
 
 def test_nan_is_counted_and_leaves_no_mean() -> None:
     found = run([np.array([1.0, np.nan, 2.0]), np.array([np.nan, 1.0])])
-    assert (found.mean, found.n, found.n_missing, found.interval) == (None, 3, 2, None)
+    assert (found.value, found.n, found.n_missing, found.interval) == (None, 3, 2, None)
 
 
 @pytest.mark.parametrize("aggregate", [MEAN, IQM, MEDIAN, TRIAL_MEDIAN, optimality_gap(1.0)], ids=lambda a: a.name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proctor.stats import Resampling, bootstrap, bootstrap_mean
-from proctor.stats.bootstrap import MANY, mean_expansion
+from proctor.stats import NoInterval, Resampling, bootstrap, bootstrap_mean
+from proctor.stats.bootstrap import EXPANSION, MANY, mean_expansion
 
 
 def strata(n: int) -> list[np.ndarray]:
@@ -35,11 +35,11 @@ def test_it_leans_to_the_long_tail_and_mirrors() -> None:
 
 @pytest.mark.parametrize(("n", "expanded"), [(MANY, False), (MANY + 2, True)])
 def test_many_values_are_not_resampled(n: int, expanded: bool) -> None:
-    assert bootstrap_mean(strata(n)).expanded is expanded
+    assert (bootstrap_mean(strata(n)).method == EXPANSION) is expanded
 
 
 def test_equal_and_missing_values_have_no_interval_however_many_there_are() -> None:
     equal = bootstrap_mean([np.ones(MANY + 1)])
-    assert (equal.interval, equal.degenerate) == (None, True)
+    assert (equal.interval, equal.reason) == (None, NoInterval.EQUAL)
     missing = bootstrap_mean([np.r_[np.nan, np.arange(MANY + 1.0)]])
-    assert (missing.mean, missing.interval, missing.n_missing) == (None, None, 1)
+    assert (missing.value, missing.interval, missing.n_missing) == (None, None, 1)

@@ -2,7 +2,7 @@
 
 from proctor.stats.aggregates import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate, optimality_gap
 from proctor.stats.bootstrap import Estimate, NoInterval, bootstrap, bootstrap_difference, bootstrap_mean
-from proctor.stats.effects import cliffs_delta, cohens_h, paired_d, paired_odds_ratio, rate_effect, wins_and_losses
+from proctor.stats.effects import cliffs_delta, cohens_h, odds_ratio, paired_d, paired_odds_ratio
 from proctor.stats.intervals import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
 from proctor.stats.power import (
     SampleSize,
@@ -48,13 +48,13 @@ __all__ = [
     "letters",
     "mcnemar",
     "newcombe",
+    "odds_ratio",
     "optimality_gap",
     "paired_d",
     "paired_odds_ratio",
     "performance_profile",
     "probability_of_improvement",
     "rate_bounds",
-    "rate_effect",
     "rate_sequence",
     "sequential_power",
     "sign_flip",
@@ -66,5 +66,4 @@ __all__ = [
     "trials_unpaired",
     "welch",
     "wilson",
-    "wins_and_losses",
 ]

@@ -23,6 +23,7 @@ NORMAL = NormalDist()
 MANY = 2_000
 """Values of a mean above which BCa's expansion takes the place of resamples. What it leaves out is then far less than
 2,000 resamples are off by chance."""
+EXPANSION = "BCa expansion"
 
 
 class NoInterval(StrEnum):
@@ -47,21 +48,6 @@ class Estimate:
     reason: NoInterval | None = None
     n_missing: int = 0
     method: str = "BCa bootstrap"
-
-
-@dataclass(frozen=True, slots=True)
-class BootstrapMean:
-    """`interval` is None where it is not available: no value, a stratum with only one, or equal values.
-    `degenerate`: the values within each stratum are equal. `n_missing` counts values that were NaN; with any, there is
-    neither mean nor interval."""
-
-    mean: float | None
-    n: int
-    n_missing: int
-    interval: Interval | None
-    degenerate: bool
-    expanded: bool = False
-    """The interval is BCa's by its expansion, not from resamples."""
 
 
 def bootstrap(
@@ -113,21 +99,13 @@ def bootstrap_difference(
     return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT)
 
 
-def bootstrap_mean(
-    values_by_stratum: Sequence[np.ndarray],
-    level: float = 0.95,
-    n_resamples: int = 2000,
-    rng: np.random.Generator | None = None,
-) -> BootstrapMean:
-    """The pooled mean with its BCa interval, of more than MANY values by expansion. Empty strata are left out. `rng`
-    None: a generator with seed 0."""
-    seed = int((rng or np.random.default_rng(0)).integers(1 << 62))
-    kept = [np.asarray(values, dtype=np.float64) for values in values_by_stratum if len(values)]
+def bootstrap_mean(strata: Sequence[np.ndarray], level: float = 0.95, resampling: Resampling | None = None) -> Estimate:
+    """`bootstrap` of the pooled mean; of more than MANY values by BCa's expansion instead of resamples."""
+    kept = [np.asarray(values, dtype=np.float64) for values in strata if len(values)]
     n = sum(map(len, kept))
-    if n > MANY and obstacle([kept], Resampling()) is None:
-        return BootstrapMean(MEAN.of(kept), n, 0, mean_expansion(kept, level), degenerate=False, expanded=True)
-    found = bootstrap(values_by_stratum, MEAN, level, Resampling(n_resamples, seed))
-    return BootstrapMean(found.value, found.n, found.n_missing, found.interval, found.reason is NoInterval.EQUAL)
+    if n <= MANY or obstacle([kept], Resampling()) is not None:
+        return bootstrap(kept, MEAN, level, resampling)
+    return Estimate(MEAN.of(kept), n, mean_expansion(kept, level), method=EXPANSION)
 
 
 def mean_expansion(strata: Sequence[np.ndarray], level: float) -> Interval:

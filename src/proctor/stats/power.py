@@ -118,18 +118,16 @@ def sequential_power(
 def trials_paired(difference: float, discordant: float, power: float = 0.8, alpha: float = 0.05) -> SampleSize:
     """How many pairs McNemar's test needs."""
     _check(difference, discordant, alpha)
-    n = smallest(lambda n: paired_power(n, difference, discordant, alpha), _target(power))
     names = ("exact McNemar", "McNemar, normal approximation")
-    return _sized(n, lambda n: paired_power(n, difference, discordant, alpha), EXACT_PAIRS, names)
+    return _sized(lambda n: paired_power(n, difference, discordant, alpha), power, EXACT_PAIRS, names)
 
 
 def trials_unpaired(rate_a: float, rate_b: float, power: float = 0.8, alpha: float = 0.05) -> SampleSize:
     """How many trials per agent the test of two rates needs."""
     _check(rate_a - rate_b, 1.0, alpha)
     expected_discordance(rate_a, rate_b)
-    n = smallest(lambda n: unpaired_power(n, rate_a, rate_b, alpha), _target(power))
     names = ("Barnard's exact test", "score test, normal approximation")
-    return _sized(n, lambda n: unpaired_power(n, rate_a, rate_b, alpha), BARNARD_LIMIT, names)
+    return _sized(lambda n: unpaired_power(n, rate_a, rate_b, alpha), power, BARNARD_LIMIT, names)
 
 
 def trials_sequential(difference: float, discordant: float, power: float = 0.8, alpha: float = 0.05) -> SampleSize:
@@ -174,8 +172,9 @@ def smallest(power_of: Callable[[int], float], target: float) -> int | None:
     return n
 
 
-def _sized(n: int | None, power_of: Callable[[int], float], exact_to: int, names: tuple[str, str]) -> SampleSize:
+def _sized(power_of: Callable[[int], float], power: float, exact_to: int, names: tuple[str, str]) -> SampleSize:
     """`names` of the method up to `exact_to` trials, and above."""
+    n = smallest(power_of, _target(power))
     if n is None:
         return SampleSize(None, power_of(MOST_TRIALS), names[1])
     return SampleSize(n, power_of(n), names[0] if n <= exact_to else names[1])

@@ -48,23 +48,15 @@ def performance_profile(
     shares = 1 - places / len(ordered)
     if reason is not None:
         return Profile(thresholds, shares, len(ordered), None, None, reason)
-    samples = _share_samples(pooled, rank, places, resampling)
+    from proctor.stats import kernels
+
+    arguments = (resampling.keys(), pooled.offsets, resampling.tasks_too, rank, places)
+    samples = resampling.fill((len(places),), len(pooled.values), kernels.shares_above, *arguments)
     tail = (1 - level) / 2
     low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
     edge = 1 - tail ** (1 / len(ordered))
     low = np.where(places == 0, 1 - edge, low)
     return Profile(thresholds, shares, len(ordered), low, np.where(places == len(ordered), edge, high))
-
-
-def _share_samples(pooled: Pooled, rank: np.ndarray, places: np.ndarray, resampling: Resampling) -> np.ndarray:
-    from proctor.stats import kernels
-
-    keys = np.ascontiguousarray(resampling.stream_keys()[:2])
-
-    def loop(part: np.ndarray, first: int) -> None:
-        kernels.shares_above(part, first, keys, pooled.offsets, resampling.tasks_too, rank, places)
-
-    return resampling.fill(np.empty((resampling.n_resamples, len(places))), len(pooled.values), loop)
 
 
 def probability_of_improvement(
@@ -89,23 +81,12 @@ def probability_of_improvement(
     reason = obstacle([left, right], resampling)
     if reason is not None:
         return Estimate(value, n, None, reason)
-    samples = _improvement_samples((x, y), levels, resampling)
-    interval = bca_interval(samples, value, level, 0.0, stretch([*left, *right], resampling))
-    return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT, method="BC bootstrap")
-
-
-def _improvement_samples(
-    samples: tuple[Pooled, Pooled], levels: tuple[np.ndarray, np.ndarray], resampling: Resampling
-) -> np.ndarray:
     from proctor.stats import kernels
 
-    (x, y), keys = samples, resampling.stream_keys()
-    keys_x, keys_y = np.ascontiguousarray(keys[:2]), np.ascontiguousarray(keys[::2])
-
-    def loop(part: np.ndarray, first: int) -> None:
-        kernels.improvements(part, first, keys_x, keys_y, x.offsets, y.offsets, resampling.tasks_too, *levels)
-
-    return resampling.fill(np.empty(resampling.n_resamples), len(x.values) + len(y.values), loop)
+    arguments = (resampling.keys(), resampling.keys(second=True), x.offsets, y.offsets, resampling.tasks_too, *levels)
+    samples = resampling.fill((), len(x.values) + len(y.values), kernels.improvements, *arguments)
+    interval = bca_interval(samples, value, level, 0.0, stretch([*left, *right], resampling))
+    return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT, method="BC bootstrap")
 
 
 def _levels(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

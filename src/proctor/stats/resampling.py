@@ -36,20 +36,22 @@ class Resampling:
     def tasks_too(self) -> bool:
         return self.scheme == "hierarchical"
 
-    def stream_keys(self) -> np.ndarray:
-        """Keys of the streams for tasks, for values, and for the values of a second, independent sample."""
-        return np.random.SeedSequence(self.seed).generate_state(3, np.uint64)
+    def keys(self, second: bool = False) -> np.ndarray:
+        """Keys of the streams for tasks and for values; `second`: for the values of another, independent sample."""
+        drawn = np.random.SeedSequence(self.seed).generate_state(3, np.uint64)
+        return np.ascontiguousarray(drawn[::2] if second else drawn[:2])
 
-    def fill(self, out: np.ndarray, draws: int, loop: Callable[[np.ndarray, int], Any]) -> np.ndarray:
-        """`out`, with `loop(part, first)` called for consecutive parts of it, each on a thread. `draws` is the work
-        for one row."""
+    def fill(self, shape: tuple[int, ...], draws: int, kernel: Callable[..., Any], *arguments: Any) -> np.ndarray:
+        """An array with a row of `shape` for each resample: `kernel(part, first, *arguments)` is called for consecutive
+        parts of it, each on a thread. `draws` is the work for one row."""
+        out = np.empty((self.n_resamples, *shape))
         threads = min(self._threads(len(out) * draws), len(out))
         if threads == 1:
-            loop(out, 0)
+            kernel(out, 0, *arguments)
             return out
         ends = [len(out) * i // threads for i in range(threads + 1)]
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda i: loop(out[ends[i] : ends[i + 1]], ends[i]), range(threads)))
+            list(pool.map(lambda i: kernel(out[ends[i] : ends[i + 1]], ends[i], *arguments), range(threads)))
         return out
 
     def _threads(self, draws: int) -> int:
@@ -92,12 +94,6 @@ def replicates(
 
     pooled = Pooled.of([aggregate.prepared(np.asarray(values, dtype=np.float64)) for values in strata])
     rank, ordered = pooled.ranks()
-    keys, code = resampling.stream_keys(), CODES[aggregate.kind]
-    chosen = np.ascontiguousarray(keys[::2] if second else keys[:2])
-
-    def loop(part: np.ndarray, first: int) -> None:
-        arguments = (pooled.offsets, resampling.tasks_too, pooled.values, rank, ordered, code)
-        kernels.statistics(part, first, chosen, *arguments)
-
-    out = resampling.fill(np.empty(resampling.n_resamples), len(pooled.values), loop)
+    arguments = (resampling.keys(second), pooled.offsets, resampling.tasks_too, pooled.values, rank, ordered)
+    out = resampling.fill((), len(pooled.values), kernels.statistics, *arguments, CODES[aggregate.kind])
     return aggregate.finished(out)

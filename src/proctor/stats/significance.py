@@ -174,8 +174,10 @@ def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> 
     if len(values) > DRAWN_FLIPS:
         z = total / math.sqrt(float((values**2).sum()))
         return TestResult(2 * NormalDist().cdf(-abs(z)), "sign-flip permutation, normal limit", False, total)
+    from proctor.stats import kernels
+
     resampling = resampling or Resampling(9_999)
-    drawn = _flipped(values, resampling)
+    drawn = resampling.fill((), len(values), kernels.flipped_sums, resampling.keys(), values)
     p_value = (1 + int(np.count_nonzero(np.abs(drawn) >= reached))) / (1 + len(drawn))
     return TestResult(p_value, f"sign-flip permutation, {len(drawn):,} drawn", False, total)
 
@@ -201,11 +203,3 @@ def welch(a: Sequence[np.ndarray], b: Sequence[np.ndarray], level: float = 0.95)
     half = error * float(stdtrit(freedom, 0.5 + level / 2))
     test = TestResult(2 * float(stdtr(freedom, -abs(gap) / error)), "Welch's test within tasks", False, gap / error)
     return test, Interval(gap - half, gap + half)
-
-
-def _flipped(values: np.ndarray, resampling: Resampling) -> np.ndarray:
-    from proctor.stats import kernels
-
-    keys = np.ascontiguousarray(resampling.stream_keys()[:2])
-    out = np.empty(resampling.n_resamples)
-    return resampling.fill(out, len(values), lambda part, first: kernels.flipped_sums(part, first, keys, values))

@@ -57,41 +57,34 @@ def _examined(run: RunDir, label: str) -> Examined:
     return Examined(label, run, run.config(), environment.get("current", {}).get("versions", {}))
 
 
-@dataclass(frozen=True, slots=True)
-class Unlike:
+def against(what: str, first: object, second: object) -> str:
     """One thing in which two runs differ."""
-
-    what: str
-    first: str
-    second: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.first} against {self.second}"
+    return f"{what}: {first} against {second}"
 
 
-def unlike_tasks(first: Examined, second: Examined) -> list[Unlike]:
+def unlike_tasks(first: Examined, second: Examined) -> list[str]:
     """What differs in how trials of the tasks of both went: options, step limits, success rule, and so on."""
     found = []
     for name in common_tasks([first, second]):
         a, b = (_task(run.cfg, name) for run in (first, second))
-        found += [Unlike(f"task {name}, {key}", _short(x), _short(y)) for key, x, y in differences(a, b)]
+        found += [against(f"task {name}, {key}", _short(x), _short(y)) for key, x, y in differences(a, b)]
     return found
 
 
-def unlike_scoring(first: Examined, second: Examined) -> list[Unlike]:
+def unlike_scoring(first: Examined, second: Examined) -> list[str]:
     """What differs in the numbers that scores depend on; an option that says what holds anyway is no difference."""
     a, b = (_settings(run.cfg.scoring) for run in (first, second))
-    return [Unlike(f"scoring.{key}", _short(x), _short(y)) for key, x, y in differences(a, b)]
+    return [against(f"scoring.{key}", _short(x), _short(y)) for key, x, y in differences(a, b)]
 
 
-def unlike_versions(first: Examined, second: Examined) -> list[Unlike]:
+def unlike_versions(first: Examined, second: Examined) -> list[str]:
     """Packages that both runs name, in versions that are not equal."""
     known = [name for name in DECISIVE if name in first.versions and name in second.versions]
     pairs = [(name, first.versions[name], second.versions[name]) for name in known]
-    return [Unlike(*pair) for pair in pairs if pair[1] != pair[2]]
+    return [against(*pair) for pair in pairs if pair[1] != pair[2]]
 
 
-Differ = Callable[[Examined, Examined], Sequence[Unlike]]
+Differ = Callable[[Examined, Examined], Sequence[str]]
 
 
 def differences_among(runs: Sequence[Examined], *differ: Differ) -> list[str]:

@@ -15,7 +15,8 @@ from proctor.metrics import MetricInfo
 from proctor.report import model
 from proctor.report.build.accumulate import CellColumns
 from proctor.scoring import Scoring
-from proctor.stats import Interval, bootstrap_mean, rate_bounds, student_t, wilson
+from proctor.stats import Interval, NoInterval, Resampling, bootstrap_mean, rate_bounds, student_t, wilson
+from proctor.stats.bootstrap import EXPANSION
 
 BOOTSTRAP_STREAM = 2
 
@@ -68,18 +69,19 @@ class Estimator:
         bootstrap knows nothing. One scored trial without a score leaves no mean: a mean of the others would be of
         another sample."""
         strata = [np.asarray(cell.score) for cell in cells]
-        rng = self._rng([cell.task for cell in cells])
-        found = bootstrap_mean(strata, self.context.level, self.context.n_resamples, rng)
-        if found.degenerate and found.mean in (0.0, 1.0):
+        seed = int(self._rng([cell.task for cell in cells]).integers(1 << 62))
+        found = bootstrap_mean(strata, self.context.level, Resampling(self.context.n_resamples, seed))
+        degenerate = found.reason is NoInterval.EQUAL
+        if degenerate and found.value in (0.0, 1.0):
             return self._mean(np.concatenate(strata))
         return model.MeanEstimate(
-            mean=found.mean,
+            mean=found.value,
             n=found.n,
-            std=_std(np.concatenate(strata)) if found.mean is not None else None,
+            std=_std(np.concatenate(strata)) if found.value is not None else None,
             interval=found.interval,
             n_missing=found.n_missing,
-            degenerate=found.degenerate,
-            method="bca_expansion" if found.expanded else "bootstrap",
+            degenerate=degenerate,
+            method="bca_expansion" if found.method == EXPANSION else "bootstrap",
         )
 
     def _components(self, cells: Sequence[CellColumns]) -> list[str]:

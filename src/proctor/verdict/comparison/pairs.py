@@ -20,16 +20,15 @@ from proctor.stats import (
     discordance,
     mcnemar,
     newcombe,
+    odds_ratio,
     paired_d,
     paired_odds_ratio,
     probability_of_improvement,
     rate_bounds,
-    rate_effect,
     sign_flip,
     student_t,
     tango,
     welch,
-    wins_and_losses,
 )
 from proctor.verdict.comparison.meeting import Meeting, Side, distinct, meet, unpairable
 from proctor.verdict.comparison.model import Difference, Measure, Pair, TaskDifference
@@ -143,11 +142,7 @@ def _paired_rates(
     if not pairs.n:
         return _nothing(measure)
     rate_a, rate_b = (pairs.both + pairs.only_a) / pairs.n, (pairs.both + pairs.only_b) / pairs.n
-    effects = {
-        "risk_difference": rate_a - rate_b,
-        "paired_odds_ratio": paired_odds_ratio(pairs.only_a, pairs.only_b),
-        "cohens_h": cohens_h(rate_a, rate_b),
-    }
+    effects = _rate_effects(rate_a, rate_b, paired_odds_ratio=paired_odds_ratio(pairs.only_a, pairs.only_b))
     return Difference(
         measure, rate_a, rate_b, (pairs.only_a - pairs.only_b) / pairs.n, tango(pairs, settings.level),
         "Tango's score interval", None, mcnemar(pairs.only_a, pairs.only_b), None, effects, bounds,
@@ -156,18 +151,17 @@ def _paired_rates(
 
 def _unpaired_rates(left: np.ndarray, right: np.ndarray, settings: Settings, measure: Measure) -> Difference:
     counts = int(left.sum()), len(left), int(right.sum()), len(right)
-    effect = rate_effect(*counts)
-    if effect is None:
+    if not len(left) or not len(right):
         return _nothing(measure)
-    effects = {
-        "risk_difference": effect.risk_difference,
-        "odds_ratio": effect.odds_ratio,
-        "cohens_h": effect.cohens_h,
-    }
+    rate_a, rate_b = counts[0] / counts[1], counts[2] / counts[3]
     return Difference(
-        measure, counts[0] / counts[1], counts[2] / counts[3], effect.risk_difference,
-        newcombe(*counts, settings.level), "Newcombe's interval", None, compare_rates(*counts), None, effects,
+        measure, rate_a, rate_b, rate_a - rate_b, newcombe(*counts, settings.level), "Newcombe's interval", None,
+        compare_rates(*counts), None, _rate_effects(rate_a, rate_b, odds_ratio=odds_ratio(*counts)),
     )  # fmt: skip
+
+
+def _rate_effects(rate_a: float, rate_b: float, **ratio: float) -> dict[str, float]:
+    return {"risk_difference": rate_a - rate_b, **ratio, "cohens_h": cohens_h(rate_a, rate_b)}
 
 
 def _unpaired_bounds(a: AgentTrials, b: AgentTrials, tasks: Sequence[str]) -> Interval | None:
@@ -221,11 +215,11 @@ def _task(meeting: Meeting) -> TaskDifference:
     if not len(x.score):
         return TaskDifference(meeting.task, 0, None, None)
     whole = not (np.isnan(x.score).any() or np.isnan(y.score).any())
-    compared = (x.score, y.score) if whole else (x.success, y.success)
-    told = wins_and_losses([compared[0]], [compared[1]])[0]
+    signs = np.sign(x.score - y.score) if whole else x.success.astype(int) - y.success.astype(int)
+    wins, losses = int((signs > 0).sum()), int((signs < 0).sum())
     success = float(x.success.mean() - y.success.mean())
-    score = told.difference if whole else None
-    return TaskDifference(meeting.task, len(x.score), success, score, told.wins, told.losses, told.ties)
+    score = float((x.score - y.score).mean()) if whole else None
+    return TaskDifference(meeting.task, len(x.score), success, score, wins, losses, len(signs) - wins - losses)
 
 
 def _unpaired_task(task: str, x: Side, y: Side) -> TaskDifference:

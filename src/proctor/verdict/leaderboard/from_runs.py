@@ -14,8 +14,8 @@ from proctor.verdict.leaderboard.build import Contest, LeaderboardOptions, build
 from proctor.verdict.leaderboard.model import Leaderboard
 from proctor.verdict.protocol import (
     Examined,
-    Unlike,
     about_stopping,
+    against,
     differences_among,
     examine,
     names_apart,
@@ -56,24 +56,24 @@ def leaderboard(paths: Sequence[str | Path], options: LeaderboardOptions = Leade
     )
 
 
-def _unlike_names(first: Examined, second: Examined) -> list[Unlike]:
+def _unlike_names(first: Examined, second: Examined) -> list[str]:
     names = [sorted(task.name for task in run.cfg.tasks) for run in (first, second)]
-    return [Unlike("tasks", *(", ".join(some) for some in names))] if names[0] != names[1] else []
+    return [against("tasks", *(", ".join(some) for some in names))] if names[0] != names[1] else []
 
 
-def _unlike_seeds(first: Examined, second: Examined) -> list[Unlike]:
+def _unlike_seeds(first: Examined, second: Examined) -> list[str]:
     """Seeds are the first one and their number."""
     a, b = first.cfg, second.cfg
-    found = [Unlike("seeds from", str(a.base_seed), str(b.base_seed))] if a.base_seed != b.base_seed else []
+    found = [against("seeds from", a.base_seed, b.base_seed)] if a.base_seed != b.base_seed else []
     others = {task.name: b.trials_of(task) for task in b.tasks}
     for task in a.tasks:
         if task.name in others and a.trials_of(task) != others[task.name]:
-            found.append(Unlike(f"task {task.name}, number of seeds", str(a.trials_of(task)), str(others[task.name])))
+            found.append(against(f"task {task.name}, number of seeds", a.trials_of(task), others[task.name]))
     return found
 
 
-def _unlike_packages(first: Examined, second: Examined) -> list[Unlike]:
-    return [replace(found, what=f"version of {found.what}") for found in unlike_versions(first, second)]
+def _unlike_packages(first: Examined, second: Examined) -> list[str]:
+    return [f"version of {found}" for found in unlike_versions(first, second)]
 
 
 def _read(run: Examined) -> Trials:
