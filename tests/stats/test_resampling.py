@@ -30,7 +30,7 @@ def start(key: int, replicate: int) -> int:
 
 def resample(strata: list[np.ndarray], resampling: Resampling, replicate: int) -> list[np.ndarray]:
     """As the kernel draws, in plain integers."""
-    keys = [int(key) for key in resampling.keys()]
+    keys = [int(key) for key in resampling.stream_keys()]
     of_tasks, of_values = start(keys[0], replicate), start(keys[1], replicate)
     drawn = []
     for j in range(len(strata)):

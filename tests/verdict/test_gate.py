@@ -13,7 +13,7 @@ from made_up_runs import below, run_of
 
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
-from proctor.verdict.comparison import AgentTrials, Settings, TaskTrials
+from proctor.verdict.comparison import AgentTrials, JudgeCfg, TaskTrials
 from proctor.verdict.comparison.compare import compare
 from proctor.verdict.comparison.pairs import compare_pair
 from proctor.verdict.gate import Gate, Ruling, gates, rule_on
@@ -26,7 +26,7 @@ def agent(name: str, success: list[int], unscored: Any = ()) -> AgentTrials:
 
 
 def gate(new: list[int], base: list[int], margin: float = 0.02, **rest: Any) -> Gate:
-    pair = compare_pair(agent("new", new, **rest), agent("base", base), Settings())
+    pair = compare_pair(agent("new", new, **rest), agent("base", base), JudgeCfg())
     return rule_on(pair, "success", margin, 0.95)
 
 

@@ -54,14 +54,14 @@ def compare_command(
     compared, 2 bad input or different protocols, 3 worse (with --fail-if-worse).
     """
     from proctor.errors import InputError
-    from proctor.verdict.comparison.compare import CompareOptions, compare
+    from proctor.verdict.comparison.compare import compare
     from proctor.verdict.gate import gates
 
     if on not in ("success", "score"):
         raise InputError(f'--on {on}: expected "success" or "score"')
     if fail_if_worse is None and (require_proof or baseline is not None):
         raise InputError("--require-proof and --baseline go with --fail-if-worse MARGIN")
-    found = compare(runs, CompareOptions(level=level, across=across_protocols))
+    found = compare(runs, level, across=across_protocols)
     rulings = [] if fail_if_worse is None else gates(found, on, fail_if_worse, baseline)
     failed = None if fail_if_worse is None else any(gate.failed(require_proof) for gate in rulings)
     report = _report(found, rulings, failed)

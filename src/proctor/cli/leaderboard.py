@@ -37,10 +37,11 @@ def leaderboard_command(
     contributed. Takes one run, or several whose protocol, seeds and versions are the same. Writes leaderboard.json,
     .csv, .md and .html. Exit codes: 0 ranked, 2 bad input or runs that differ.
     """
-    from proctor.verdict.leaderboard import LeaderboardOptions, leaderboard
+    from proctor.verdict.comparison import JudgeCfg
+    from proctor.verdict.leaderboard import leaderboard
 
     weights = numbers_by_name("--weight", "TASK", weight or [])
-    board = leaderboard(runs, LeaderboardOptions(weights=weights, level=level))
+    board = leaderboard(runs, JudgeCfg(level), weights)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     folder = _write(board, out or Path(runs[-1]), now)
     if as_json:

@@ -50,7 +50,7 @@ def performance_profile(
         return Profile(thresholds, shares, len(ordered), None, None, reason)
     from proctor.stats import kernels
 
-    arguments = (resampling.keys(), pooled.offsets, resampling.tasks_too, rank, places)
+    arguments = (resampling.stream_keys(), pooled.offsets, resampling.tasks_too, rank, places)
     samples = resampling.fill((len(places),), len(pooled.values), kernels.shares_above, *arguments)
     tail = (1 - level) / 2
     low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
@@ -83,7 +83,8 @@ def probability_of_improvement(
         return Estimate(value, n, None, reason)
     from proctor.stats import kernels
 
-    arguments = (resampling.keys(), resampling.keys(second=True), x.offsets, y.offsets, resampling.tasks_too, *levels)
+    keys = (resampling.stream_keys(), resampling.stream_keys(second=True))
+    arguments = (*keys, x.offsets, y.offsets, resampling.tasks_too, *levels)
     samples = resampling.fill((), len(x.values) + len(y.values), kernels.improvements, *arguments)
     interval = bca_interval(samples, value, level, 0.0, stretch([*left, *right], resampling))
     return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT, method="BC bootstrap")

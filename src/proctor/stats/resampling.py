@@ -36,7 +36,7 @@ class Resampling:
     def tasks_too(self) -> bool:
         return self.scheme == "hierarchical"
 
-    def keys(self, second: bool = False) -> np.ndarray:
+    def stream_keys(self, second: bool = False) -> np.ndarray:
         """Keys of the streams for tasks and for values; `second`: for the values of another, independent sample."""
         drawn = np.random.SeedSequence(self.seed).generate_state(3, np.uint64)
         return np.ascontiguousarray(drawn[::2] if second else drawn[:2])
@@ -94,6 +94,6 @@ def replicates(
 
     pooled = Pooled.of([aggregate.prepared(np.asarray(values, dtype=np.float64)) for values in strata])
     rank, ordered = pooled.ranks()
-    arguments = (resampling.keys(second), pooled.offsets, resampling.tasks_too, pooled.values, rank, ordered)
+    arguments = (resampling.stream_keys(second), pooled.offsets, resampling.tasks_too, pooled.values, rank, ordered)
     out = resampling.fill((), len(pooled.values), kernels.statistics, *arguments, CODES[aggregate.kind])
     return aggregate.finished(out)

@@ -177,7 +177,7 @@ def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> 
     from proctor.stats import kernels
 
     resampling = resampling or Resampling(9_999)
-    drawn = resampling.fill((), len(values), kernels.flipped_sums, resampling.keys(), values)
+    drawn = resampling.fill((), len(values), kernels.flipped_sums, resampling.stream_keys(), values)
     p_value = (1 + int(np.count_nonzero(np.abs(drawn) >= reached))) / (1 + len(drawn))
     return TestResult(p_value, f"sign-flip permutation, {len(drawn):,} drawn", False, total)
 

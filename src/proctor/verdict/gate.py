@@ -85,15 +85,15 @@ def gates(found: Compared, measure: Measure, margin: float, baseline: str | None
     if not margin >= 0:
         raise InputError(f"--fail-if-worse {margin:g}: expected how much worse is tolerated, 0 or more")
     matches = _matches(found, baseline)
-    settings = replace(found.settings, level=1 - (1 - found.settings.level) / len(matches))
+    judging = replace(found.judging, level=1 - (1 - found.judging.level) / len(matches))
     by_name = {agent.name: agent for agent in found.agents}
     rulings = []
     for base, new in matches:
         empty = [name for name in (base, new) if not by_name[name].n]
         if empty:
             raise InputError(f"{empty[0]} has no scored trial; there is nothing to decide by")
-        pair = compare_pair(by_name[new], by_name[base], settings)
-        rulings.append(rule_on(pair, measure, margin, settings.level))
+        pair = compare_pair(by_name[new], by_name[base], judging)
+        rulings.append(rule_on(pair, measure, margin, judging.level))
     return rulings
 
 

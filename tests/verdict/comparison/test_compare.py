@@ -12,7 +12,7 @@ from telling import Balanced
 from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.record.episode import Outcome
-from proctor.verdict.comparison.compare import CompareOptions, compare
+from proctor.verdict.comparison.compare import compare
 
 # Names and pairs ------------------------------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ def test_different_protocols_are_refused_and_named(tmp_path: Path) -> None:
         "--across-protocols",
     ):
         assert words in str(refused.value)
-    found = compare([base, new], CompareOptions(across=True))
+    found = compare([base, new], across=True)
     (pair,) = found.comparison.pairs
     assert not pair.paired
     assert pair.score.value is None

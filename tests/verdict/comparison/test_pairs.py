@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.stats import mcnemar, newcombe, tango, wilson
-from proctor.verdict.comparison import AgentTrials, Settings, TaskTrials, judge, needed_trials
+from proctor.verdict.comparison import AgentTrials, JudgeCfg, TaskTrials, judge, needed_trials
 from proctor.verdict.comparison.pairs import LARGE, compare_pair
 
-QUICK = Settings(n_resamples=200)
+QUICK = JudgeCfg(n_resamples=200)
 
 
 def trials(success, score=None, *, index=None, prints=None, unscored=(), seed=None) -> TaskTrials:

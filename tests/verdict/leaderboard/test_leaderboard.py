@@ -17,12 +17,13 @@ from proctor.errors import InputError
 from proctor.record.episode import Outcome
 from proctor.scoring import make_scoring
 from proctor.stats import Resampling, bootstrap
-from proctor.verdict.leaderboard import Entry, Leaderboard, LeaderboardOptions, build, leaderboard
+from proctor.verdict.comparison import JudgeCfg
+from proctor.verdict.leaderboard import Entry, Leaderboard, build, leaderboard
 from proctor.verdict.leaderboard.build import BROKEN, Contest, task_shares
 from proctor.verdict.leaderboard.gaps import EXACT, ONCE
 from proctor.verdict.trials import TaskTrials
 
-FEW = LeaderboardOptions(n_resamples=200)
+FEW = JudgeCfg(n_resamples=200)
 
 
 def trials(scores: Any, prints: Any = None) -> TaskTrials:
@@ -33,10 +34,12 @@ def trials(scores: Any, prints: Any = None) -> TaskTrials:
     return TaskTrials(n, values > 0, values, marks.astype(np.uint64), seed=n, terms={"x": values})
 
 
-def made(agents: dict[str, dict[str, TaskTrials]], options: LeaderboardOptions = FEW, **weights: float) -> Leaderboard:
+def made(
+    agents: dict[str, dict[str, TaskTrials]], task_weights: dict[str, float] | None = None, **weights: float
+) -> Leaderboard:
     tasks = tuple(next(iter(agents.values())))
     scoring = make_scoring(ScoringCfg(mode="terminal", options={"weights": weights or {"x": 1.0}}))
-    return build(Contest("made up", tasks, agents, scoring), options)
+    return build(Contest("made up", tasks, agents, scoring), FEW, task_weights or {})
 
 
 def entry(board: Leaderboard, agent: str) -> Entry:
@@ -53,10 +56,10 @@ def drawn(seed: int, n: int = 15, shift: float = 0.0) -> np.ndarray:
 def test_the_score_is_the_weighted_mean_of_the_tasks_means() -> None:
     cells = {"a": trials([1.0, 3.0]), "b": trials([5.0, 5.5, 6.0])}
     assert made({"one": cells}).entries[0].score == pytest.approx((2.0 + 5.5) / 2)
-    weighted = made({"one": cells}, LeaderboardOptions(weights={"b": 3.0}))
+    weighted = made({"one": cells}, {"b": 3.0})
     assert weighted.entries[0].score == pytest.approx((2.0 + 3 * 5.5) / 4)
     assert weighted.weights == {"a": 0.25, "b": 0.75}
-    assert made({"one": cells}, LeaderboardOptions(weights={"a": 0.0})).entries[0].score == pytest.approx(5.5)
+    assert made({"one": cells}, {"a": 0.0}).entries[0].score == pytest.approx(5.5)
 
 
 @given(scale=st.floats(1e-3, 1e3), a=st.floats(0, 5), b=st.floats(0.1, 5))
@@ -85,7 +88,7 @@ def test_tasks_that_count_alike_have_the_interval_of_the_pooled_mean() -> None:
 def test_the_order_of_agents_and_tasks_changes_nothing_but_columns(order: list[str], tasks: list[str]) -> None:
     def board(agents: list[str], tasks: list[str]) -> Leaderboard:
         cells = {a: {t: trials(drawn(ord(a) * ord(t), 9, ord(a) - 97)) for t in tasks} for a in agents}
-        return made(cells, LeaderboardOptions(weights={"u": 2.0}, n_resamples=200))
+        return made(cells, {"u": 2.0})
 
     first, other = board(["a", "b", "c"], ["t", "u", "v"]), board(order, tasks)
     by_task = [
@@ -163,7 +166,7 @@ def test_where_no_seed_changes_an_episode_differences_are_exact() -> None:
 
 
 def test_terms_add_up_to_the_score(tmp_path: Path) -> None:
-    board = leaderboard([contest(tmp_path)], LeaderboardOptions(weights={TARGET: 2.0}, n_resamples=100))
+    board = leaderboard([contest(tmp_path)], JudgeCfg(n_resamples=100), {TARGET: 2.0})
     for one in board.entries:
         assert sum(one.terms.values()) == pytest.approx(one.score)
         for task in one.tasks:
@@ -284,7 +287,7 @@ def test_nothing_to_rank(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run folder; name one or more"):
         leaderboard([])
     with pytest.raises(InputError, match="a level of 95; it lies between 0 and 1"):
-        leaderboard([lost], LeaderboardOptions(level=95))
+        leaderboard([lost], JudgeCfg(level=95))
 
 
 def test_unscored_trials_and_trials_after_a_stop_stay_out(tmp_path: Path) -> None:

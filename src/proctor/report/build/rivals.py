@@ -12,7 +12,7 @@ from proctor.report.build.accumulate import RunColumns
 from proctor.report.draw.svg import axis_for
 from proctor.report.model import AgentProfile, ReportContext, Training
 from proctor.stats import Profile, Resampling, performance_profile
-from proctor.verdict.comparison import Comparison, Settings, judge
+from proctor.verdict.comparison import Comparison, JudgeCfg, judge
 from proctor.verdict.comparison.pairs import LARGE
 from proctor.verdict.trials import agents_of
 
@@ -26,7 +26,7 @@ def compare_agents(columns: RunColumns, cfg: EvalConfig, context: ReportContext)
     agents = agents_of(columns.trials, cfg, [task.name for task in cfg.tasks])
     if sum(agent.n > 0 for agent in agents) < 2:
         return None
-    return judge(agents, Settings(context.level, context.n_resamples, cfg.base_seed))
+    return judge(agents, JudgeCfg(context.level, context.n_resamples, cfg.base_seed))
 
 
 def score_profiles(

@@ -13,7 +13,7 @@ from proctor.suites.goals.config import VISUAL, AblationCfg, GoalsCfg
 from proctor.suites.goals.dimensions import band_of
 from proctor.suites.goals.report.model import Dimension, Rate, Reading, absent
 from proctor.suites.goals.visuals import Visuals
-from proctor.verdict.comparison import AgentTrials, Settings
+from proctor.verdict.comparison import AgentTrials, JudgeCfg
 from proctor.verdict.comparison.pairs import compare_pair
 from proctor.verdict.trials import read_agents
 
@@ -68,17 +68,17 @@ def read_ablation(run: RunDir, goals: GoalsCfg, tasks: Sequence[str]) -> Ablatio
     ran = [task.name for task in cfg.tasks]
     with run.ledger() as ledger:
         agents = {agent.name: agent for agent in read_agents(ledger, cfg, ran)}
-    settings = Settings(goals.level, seed=goals.seed)
-    gaps = {prior.name: _gap(agents[VISUAL], agents[prior.name], (goals, settings), tasks) for prior in goals.evaluated}
+    judging = JudgeCfg(goals.level, seed=goals.seed)
+    gaps = {prior.name: _gap(agents[VISUAL], agents[prior.name], (goals, judging), tasks) for prior in goals.evaluated}
     return Ablation(gaps, {name: _rates(agent, goals.level) for name, agent in agents.items()})
 
 
-def _gap(visual: AgentTrials, prior: AgentTrials, how: tuple[GoalsCfg, Settings], tasks: Sequence[str]) -> Dimension:
+def _gap(visual: AgentTrials, prior: AgentTrials, how: tuple[GoalsCfg, JudgeCfg], tasks: Sequence[str]) -> Dimension:
     """Success with visual goals minus success with the prior's. n counts pairs of trials with one seed."""
-    goals, settings = how
+    goals, judging = how
     if not visual.n or not prior.n:
         return Dimension("quality_gap", absent("no trial of the ablation was scored"), "pairs", "")
-    pair = compare_pair(visual, prior, settings)
+    pair = compare_pair(visual, prior, judging)
     found = pair.success
     by_task: dict[str, Reading] = {
         task: absent("the task has no success visuals, so there is no goal to compare with") for task in tasks

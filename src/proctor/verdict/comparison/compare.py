@@ -11,7 +11,7 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.verdict.comparison.judge import judge
 from proctor.verdict.comparison.model import Comparison
-from proctor.verdict.comparison.pairs import Settings
+from proctor.verdict.comparison.pairs import JudgeCfg
 from proctor.verdict.protocol import (
     Examined,
     about_stopping,
@@ -27,15 +27,6 @@ from proctor.verdict.protocol import (
 from proctor.verdict.trials import AgentTrials, read_agents
 
 
-@dataclass(frozen=True)
-class CompareOptions:
-    """`across`: compare runs whose protocols differ, without pairing them. `level` is that of every interval."""
-
-    level: float = 0.95
-    n_resamples: int = 2000
-    across: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Compared:
     """What came of comparing runs. `origin`: name of an agent here -> (number of its run, its name there), in the order
@@ -46,18 +37,18 @@ class Compared:
     agents: tuple[AgentTrials, ...]
     comparison: Comparison
     cautions: tuple[str, ...]
-    settings: Settings
+    judging: JudgeCfg
 
 
-def compare(paths: Sequence[str | Path], options: CompareOptions = CompareOptions()) -> Compared:  # noqa: B008 - frozen
+def compare(paths: Sequence[str | Path], level: float = 0.95, *, across: bool = False) -> Compared:
     """Compare the agents of one run, or of several. Raises InputError where there is nothing to compare, and for runs
-    with different protocols, saying what differs."""
-    runs = examine(paths, options.level)
+    with different protocols, saying what differs, unless `across`: they are then compared without pairing them."""
+    runs = examine(paths, level)
     tasks = common_tasks(runs)
     if not tasks:
         raise InputError("the runs have no task in common: " + "; ".join(f"{run.label}: {_tasks(run)}" for run in runs))
     rules, scoring = differences_among(runs, unlike_tasks), differences_among(runs, unlike_scoring)
-    if (rules or scoring) and not options.across:
+    if (rules or scoring) and not across:
         raise refused(
             "these runs examined their agents by different protocols",
             [*rules, *scoring],
@@ -68,10 +59,10 @@ def compare(paths: Sequence[str | Path], options: CompareOptions = CompareOption
     if sum(agent.n > 0 for agent in agents) < 2:
         counts = ", ".join(f"{agent.name} {agent.n}" for agent in agents)
         raise InputError(f"a comparison needs two agents with scored trials on the same tasks; found {counts}")
-    settings = Settings(options.level, options.n_resamples, runs[0].cfg.base_seed)
-    found = judge(agents, settings)
+    judging = JudgeCfg(level, seed=runs[0].cfg.base_seed)
+    found = judge(agents, judging)
     cautions = (*_about_protocols(runs, rules, scoring), *_about_tasks(runs, tasks), *_about_pairs(found))
-    return Compared(tuple(runs), origin, tuple(agents), found, cautions, settings)
+    return Compared(tuple(runs), origin, tuple(agents), found, cautions, judging)
 
 
 def _agents(run: Examined, tasks: Sequence[str]) -> list[AgentTrials]:

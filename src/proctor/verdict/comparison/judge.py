@@ -9,16 +9,14 @@ import numpy as np
 
 from proctor.stats import holm, letters, wilson
 from proctor.verdict.comparison.model import MEASURES, Comparison, Measure, Pair, Standing
-from proctor.verdict.comparison.pairs import Settings, compare_pair
+from proctor.verdict.comparison.pairs import JudgeCfg, compare_pair
 from proctor.verdict.trials import AgentTrials
 
 MOST_IN_FULL = 20
 """Agents up to which all pairs are tested; above, each with the first-ranked one."""
 
-__all__ = ["MOST_IN_FULL", "Settings", "judge"]
 
-
-def judge(agents: Sequence[AgentTrials], settings: Settings = Settings()) -> Comparison:  # noqa: B008 - frozen
+def judge(agents: Sequence[AgentTrials], judging: JudgeCfg = JudgeCfg()) -> Comparison:  # noqa: B008 - frozen
     """Compare at least two agents on the tasks that all of them have. Agents without a scored trial there are ranked
     last and enter no pair. Raises ValueError where no task is common to all."""
     tasks = [task for task in agents[0].tasks if all(task in agent.tasks for agent in agents)]
@@ -30,10 +28,10 @@ def judge(agents: Sequence[AgentTrials], settings: Settings = Settings()) -> Com
     present = [agent for agent in ranked if agent.n]
     in_full = len(present) <= MOST_IN_FULL
     chosen = [(i, j) for i in range(len(present)) for j in range(i + 1, len(present)) if in_full or i == 0]
-    pairs = _adjusted([compare_pair(present[i], present[j], settings) for i, j in chosen])
-    draft = Comparison((), tuple(pairs), tuple(tasks), by, settings.level, in_full)
+    pairs = _adjusted([compare_pair(present[i], present[j], judging) for i, j in chosen])
+    draft = Comparison((), tuple(pairs), tuple(tasks), by, judging.level, in_full)
     groups: dict[Measure, dict[str, str] | None] = {measure: _letters(draft, present, measure) for measure in MEASURES}
-    standings = tuple(_standing(agent, ranked, by, groups, settings.level) for agent in ranked)
+    standings = tuple(_standing(agent, ranked, by, groups, judging.level) for agent in ranked)
     return replace(draft, agents=standings)
 
 

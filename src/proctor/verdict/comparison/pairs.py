@@ -39,8 +39,8 @@ LARGE = 20_000
 
 
 @dataclass(frozen=True)
-class Settings:
-    """`seed` decides resamples and sign flips."""
+class JudgeCfg:
+    """How agents are judged: `level` is that of every interval, `seed` decides resamples and sign flips."""
 
     level: float = 0.95
     n_resamples: int = 2000
@@ -55,18 +55,18 @@ class Settings:
         return Resampling(9_999, self.seed)
 
 
-def compare_pair(a: AgentTrials, b: AgentTrials, settings: Settings) -> Pair:
+def compare_pair(a: AgentTrials, b: AgentTrials, judging: JudgeCfg) -> Pair:
     """a minus b on the tasks that both have. Raises ValueError where they have none."""
     tasks = [task for task in a.tasks if task in b.tasks]
     if not tasks:
         raise ValueError(f"{a.name} and {b.name} have no task in common")
     because = unpairable(a, b)
     if because is None:
-        return _paired(a, b, [meet(a.tasks[task], b.tasks[task], task) for task in tasks], settings)
-    return _unpaired(a, b, because, settings)
+        return _paired(a, b, [meet(a.tasks[task], b.tasks[task], task) for task in tasks], judging)
+    return _unpaired(a, b, because, judging)
 
 
-def _paired(a: AgentTrials, b: AgentTrials, meetings: Sequence[Meeting], settings: Settings) -> Pair:
+def _paired(a: AgentTrials, b: AgentTrials, meetings: Sequence[Meeting], judging: JudgeCfg) -> Pair:
     used = [m for m in meetings if len(m.a.score)]
     left, right = _Pooled([m.a for m in used]), _Pooled([m.b for m in used])
     pairs = discordance(left.success, right.success)
@@ -74,9 +74,9 @@ def _paired(a: AgentTrials, b: AgentTrials, meetings: Sequence[Meeting], setting
     low, high = (sum(m.bounds[end] for m in meetings) for end in (0, 1))
     bounds = Interval(low / n_bounds, high / n_bounds) if open_ else None
     if left.binary and right.binary:
-        score = _paired_rates(discordance(left.score != 0, right.score != 0), settings, "score")
+        score = _paired_rates(discordance(left.score != 0, right.score != 0), judging, "score")
     else:
-        score = _scores(left, right, settings, paired=True)
+        score = _scores(left, right, judging, paired=True)
     return Pair(
         a=a.name,
         b=b.name,
@@ -86,21 +86,21 @@ def _paired(a: AgentTrials, b: AgentTrials, meetings: Sequence[Meeting], setting
         n_copies=sum(m.n_copies for m in meetings),
         n_unscored=open_,
         n_single=sum(m.n_single for m in meetings),
-        differences={"success": _paired_rates(pairs, settings, "success", bounds), "score": score},
+        differences={"success": _paired_rates(pairs, judging, "success", bounds), "score": score},
         tasks=tuple(_task(m) for m in meetings),
         discordance=pairs,
-        improvement=_improvement(left, right, settings),
+        improvement=_improvement(left, right, judging),
     )
 
 
-def _unpaired(a: AgentTrials, b: AgentTrials, because: str, settings: Settings) -> Pair:
+def _unpaired(a: AgentTrials, b: AgentTrials, because: str, judging: JudgeCfg) -> Pair:
     tasks = [t for t in a.tasks if t in b.tasks and a.tasks[t].n and b.tasks[t].n]
     left, right = (_Pooled([distinct(agent.tasks[t]) for t in tasks]) for agent in (a, b))
-    rates = _unpaired_rates(left.success, right.success, settings, "success")
+    rates = _unpaired_rates(left.success, right.success, judging, "success")
     if left.binary and right.binary:
-        score = _unpaired_rates(left.score, right.score, settings, "score")
+        score = _unpaired_rates(left.score, right.score, judging, "score")
     else:
-        score = _scores(left, right, settings, paired=False)
+        score = _scores(left, right, judging, paired=False)
     n_a, n_b = len(left.success), len(right.success)
     return Pair(
         a=a.name,
@@ -113,7 +113,7 @@ def _unpaired(a: AgentTrials, b: AgentTrials, because: str, settings: Settings) 
         n_single=0,
         differences={"success": replace(rates, bounds=_unpaired_bounds(a, b, tasks)), "score": score},
         tasks=tuple(_unpaired_task(t, x, y) for t, x, y in zip(tasks, left.sides, right.sides, strict=True)),
-        improvement=_improvement(left, right, settings),
+        improvement=_improvement(left, right, judging),
     )
 
 
@@ -137,25 +137,25 @@ def _nothing(measure: Measure, reason: str = NoInterval.NO_VALUES.value) -> Diff
 
 
 def _paired_rates(
-    pairs: Discordance, settings: Settings, measure: Measure, bounds: Interval | None = None
+    pairs: Discordance, judging: JudgeCfg, measure: Measure, bounds: Interval | None = None
 ) -> Difference:
     if not pairs.n:
         return _nothing(measure)
     rate_a, rate_b = (pairs.both + pairs.only_a) / pairs.n, (pairs.both + pairs.only_b) / pairs.n
     effects = _rate_effects(rate_a, rate_b, paired_odds_ratio=paired_odds_ratio(pairs.only_a, pairs.only_b))
     return Difference(
-        measure, rate_a, rate_b, (pairs.only_a - pairs.only_b) / pairs.n, tango(pairs, settings.level),
+        measure, rate_a, rate_b, (pairs.only_a - pairs.only_b) / pairs.n, tango(pairs, judging.level),
         "Tango's score interval", None, mcnemar(pairs.only_a, pairs.only_b), None, effects, bounds,
     )  # fmt: skip
 
 
-def _unpaired_rates(left: np.ndarray, right: np.ndarray, settings: Settings, measure: Measure) -> Difference:
+def _unpaired_rates(left: np.ndarray, right: np.ndarray, judging: JudgeCfg, measure: Measure) -> Difference:
     counts = int(left.sum()), len(left), int(right.sum()), len(right)
     if not len(left) or not len(right):
         return _nothing(measure)
     rate_a, rate_b = counts[0] / counts[1], counts[2] / counts[3]
     return Difference(
-        measure, rate_a, rate_b, rate_a - rate_b, newcombe(*counts, settings.level), "Newcombe's interval", None,
+        measure, rate_a, rate_b, rate_a - rate_b, newcombe(*counts, judging.level), "Newcombe's interval", None,
         compare_rates(*counts), None, _rate_effects(rate_a, rate_b, odds_ratio=odds_ratio(*counts)),
     )  # fmt: skip
 
@@ -172,15 +172,15 @@ def _unpaired_bounds(a: AgentTrials, b: AgentTrials, tasks: Sequence[str]) -> In
     return None if left is None or right is None else Interval(left.low - right.high, left.high - right.low)
 
 
-def _scores(left: _Pooled, right: _Pooled, settings: Settings, *, paired: bool) -> Difference:
+def _scores(left: _Pooled, right: _Pooled, judging: JudgeCfg, *, paired: bool) -> Difference:
     x, y = left.score, right.score
     if reason := _unusable(x, y):
         return _nothing("score", reason)
     if paired:
-        test, spread = sign_flip(x - y, settings.flips), student_t(x - y, settings.level)
+        test, spread = sign_flip(x - y, judging.flips), student_t(x - y, judging.level)
         name, effect = "paired_d", paired_d(x - y)
     else:
-        test, spread = welch(left.scores, right.scores, level=settings.level)
+        test, spread = welch(left.scores, right.scores, level=judging.level)
         name, effect = "cliffs_delta", cliffs_delta(x, y)
     if (len(x) if paired else len(x) + len(y)) > LARGE:
         method = "Student's interval of differences" if paired else "Welch's interval"
@@ -188,7 +188,7 @@ def _scores(left: _Pooled, right: _Pooled, settings: Settings, *, paired: bool) 
     else:
         method = "BCa bootstrap of pairs" if paired else "BCa bootstrap"
         made = bootstrap_difference(
-            left.scores, right.scores, level=settings.level, resampling=settings.resampling, paired=paired
+            left.scores, right.scores, level=judging.level, resampling=judging.resampling, paired=paired
         )
         interval, why = made.interval, made.reason
     return Difference(
@@ -204,10 +204,10 @@ def _unusable(x: np.ndarray, y: np.ndarray) -> str | None:
     return NoInterval.MISSING.value if np.isnan(x).any() or np.isnan(y).any() else None
 
 
-def _improvement(left: _Pooled, right: _Pooled, settings: Settings) -> Estimate | None:
+def _improvement(left: _Pooled, right: _Pooled, judging: JudgeCfg) -> Estimate | None:
     if len(left.score) + len(right.score) > LARGE or _unusable(left.score, right.score):
         return None
-    return probability_of_improvement(left.scores, right.scores, settings.level, settings.resampling)
+    return probability_of_improvement(left.scores, right.scores, judging.level, judging.resampling)
 
 
 def _task(meeting: Meeting) -> TaskDifference:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,30 +11,15 @@ from proctor.errors import InputError
 from proctor.registry import did_you_mean
 from proctor.scoring import Scoring
 from proctor.stats import NoInterval, bootstrap
-from proctor.verdict.comparison import AgentTrials, Settings, TaskTrials
+from proctor.verdict.comparison import AgentTrials, JudgeCfg, TaskTrials
 from proctor.verdict.comparison.meeting import distinct
 from proctor.verdict.leaderboard.advice import Rivals, advise
-from proctor.verdict.leaderboard.gaps import Standings, stand
+from proctor.verdict.leaderboard.gaps import stand
 from proctor.verdict.leaderboard.means import weigh
 from proctor.verdict.leaderboard.model import BROKEN, Entry, Leaderboard, TaskResult
 
 SINGLE = "a single different episode, which tells nothing of the spread"
 FIXED = "every task has a single different episode, which tells nothing of the spread"
-
-
-@dataclass(frozen=True)
-class LeaderboardOptions:
-    """`weights`: task -> how much it counts against the others, 1 where nothing is said. `level` is that of every
-    interval."""
-
-    weights: Mapping[str, float] = field(default_factory=dict)
-    level: float = 0.95
-    n_resamples: int = 2000
-    seed: int = 0
-
-    @property
-    def settings(self) -> Settings:
-        return Settings(self.level, self.n_resamples, self.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,24 +34,28 @@ class Contest:
     pairs: bool = True
 
 
-def build(contest: Contest, options: LeaderboardOptions = LeaderboardOptions()) -> Leaderboard:  # noqa: B008 - frozen
+def build(contest: Contest, judging: JudgeCfg, weights: Mapping[str, float]) -> Leaderboard:
     """The leaderboard of a contest. Its order is by score, then by name: that of agents and tasks changes nothing but
-    the order of columns."""
-    shares = task_shares(contest.tasks, options.weights)
+    the order of columns. `weights`: task -> how much it counts against the others, 1 where nothing is said."""
+    shares = task_shares(contest.tasks, weights)
     cells = {(agent, task): of[task] for agent, of in contest.agents.items() for task in contest.tasks}
     rivals = Rivals(cells, shares, contest.scoring)
-    entries = [_entry(agent, of, rivals, options) for agent, of in contest.agents.items()]
+    entries = [_entry(agent, of, rivals, judging) for agent, of in contest.agents.items()]
     entries.sort(key=lambda entry: (entry.score is None, -(entry.score or 0.0), entry.agent))
-    ranked = [_as_rival(entry.agent, contest) for entry in entries if entry.score is not None]
-    standings = stand(ranked, shares, options.settings)
-    placed = tuple(_placed(entry, standings) for entry in entries)
+    scored = [entry.agent for entry in entries if entry.score is not None]
+    ranked = [AgentTrials(agent, contest.agents[agent], contest.pairs) for agent in scored]
+    standings = stand(ranked, shares, judging)
+    placed = tuple(
+        replace(entry, rank=standings.ranks.get(entry.agent), letters=standings.letters.get(entry.agent))
+        for entry in entries
+    )
     board = Leaderboard(
         name=contest.name,
         tasks=contest.tasks,
         weights={task: shares[task] for task in contest.tasks},
         scoring=contest.scoring.name,
         unit=contest.scoring.unit,
-        level=options.level,
+        level=judging.level,
         entries=placed,
         gaps=standings.gaps,
     )
@@ -88,11 +77,11 @@ def task_shares(tasks: Sequence[str], weights: Mapping[str, float]) -> dict[str,
     return {task: weight / total for task, weight in given.items()}
 
 
-def _entry(agent: str, tasks: Mapping[str, TaskTrials], rivals: Rivals, options: LeaderboardOptions) -> Entry:
-    results = tuple(_task_result(task, tasks[task], options) for task in rivals.shares)
+def _entry(agent: str, tasks: Mapping[str, TaskTrials], rivals: Rivals, judging: JudgeCfg) -> Entry:
+    results = tuple(_task_result(task, tasks[task], judging) for task in rivals.shares)
     means = {r.task: r.score for r in results if rivals.shares[r.task] > 0}
     whole = weigh({task: distinct(tasks[task]).score for task in rivals.shares}, rivals.shares)
-    spread = bootstrap(whole.strata, level=options.level, resampling=options.settings.resampling)
+    spread = bootstrap(whole.strata, level=judging.level, resampling=judging.resampling)
     reason = _reason(whole.missing, spread.reason, not whole.strata)
     score = None
     if all(mean is not None for mean in means.values()):
@@ -119,10 +108,10 @@ def _reason(missing: Sequence[str], found: NoInterval | None, nothing_varies: bo
     return None if found is None else found.value
 
 
-def _task_result(task: str, cell: TaskTrials, options: LeaderboardOptions) -> TaskResult:
+def _task_result(task: str, cell: TaskTrials, judging: JudgeCfg) -> TaskResult:
     scores, different = cell.score, distinct(cell).score
     whole = len(scores) > 0 and not np.isnan(scores).any()
-    spread = bootstrap([different], level=options.level, resampling=options.settings.resampling)
+    spread = bootstrap([different], level=judging.level, resampling=judging.resampling)
     reason = SINGLE if whole and len(different) == 1 else None if spread.reason is None else spread.reason.value
     return TaskResult(
         task=task,
@@ -155,14 +144,6 @@ def _weighed_terms(results: Sequence[TaskResult], rivals: Rivals) -> dict[str, f
             found[term] = found.get(term, 0.0) + rivals.shares[result.task] * value
     last = (rivals.scoring.step_term, BROKEN)
     return {term: found[term] for term in sorted(found, key=lambda term: term in last)}
-
-
-def _as_rival(agent: str, contest: Contest) -> AgentTrials:
-    return AgentTrials(agent, contest.agents[agent], contest.pairs)
-
-
-def _placed(entry: Entry, standings: Standings) -> Entry:
-    return replace(entry, rank=standings.ranks.get(entry.agent), letters=standings.letters.get(entry.agent))
 
 
 # Cautions -------------------------------------------------------------------------------------------------------------

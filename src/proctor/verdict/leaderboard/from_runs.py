@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from proctor.errors import InputError
 from proctor.record.columns import Trials
 from proctor.scoring import make_scoring
 from proctor.scoring.trials import scored_trials
-from proctor.verdict.leaderboard.build import Contest, LeaderboardOptions, build
+from proctor.verdict.comparison import JudgeCfg
+from proctor.verdict.leaderboard.build import Contest, build
 from proctor.verdict.leaderboard.model import Leaderboard
 from proctor.verdict.protocol import (
     Examined,
@@ -27,10 +28,12 @@ from proctor.verdict.protocol import (
 from proctor.verdict.trials import pairs_of, task_trials
 
 
-def leaderboard(paths: Sequence[str | Path], options: LeaderboardOptions = LeaderboardOptions()) -> Leaderboard:  # noqa: B008 - frozen
-    """The agents of one run, or of several. Raises InputError, saying what differs, unless protocol, seeds and versions
-    are the same."""
-    runs = examine(paths, options.level)
+def leaderboard(
+    paths: Sequence[str | Path], judging: JudgeCfg = JudgeCfg(), weights: Mapping[str, float] | None = None  # noqa: B008
+) -> Leaderboard:  # fmt: skip
+    """The agents of one run, or of several, with resamples by the first run's seed. Raises InputError, saying what
+    differs, unless protocol, seeds and versions are the same. `weights`: task -> how much it counts, 1 by default."""
+    runs = examine(paths, judging.level)
     if not runs:
         raise InputError("no run folder; name one or more")
     if differing := differences_among(
@@ -42,7 +45,7 @@ def leaderboard(paths: Sequence[str | Path], options: LeaderboardOptions = Leade
     contest = _contest(runs, found)
     if not any(cell.n for tasks in contest.agents.values() for cell in tasks.values()):
         raise InputError("no run has a scored trial; there is nothing to rank")
-    board = build(contest, replace(options, seed=runs[0].cfg.base_seed))
+    board = build(contest, replace(judging, seed=runs[0].cfg.base_seed), weights or {})
     remarks = contest.scoring.remarks(_metrics(found, contest.tasks))
     return replace(
         board,
