@@ -9,11 +9,11 @@ from pathlib import Path
 from proctor.config.models import EvalConfig
 from proctor.record.batch import TrialBatch, batched
 from proctor.record.result import TrialResult
-from proctor.report.build.accumulate import RunColumns
 from proctor.report.build.aggregate import report_of
 from proctor.report.formats.base import formats_of, write_formats
 from proctor.report.model import Report, ReportContext
 from proctor.scoring import make_scoring
+from proctor.scoring.trials import scored_trials
 
 
 def write_reports(
@@ -30,8 +30,8 @@ def write_reports(
 def write_batches(folder: Path, cfg: EvalConfig, batches: Iterable[TrialBatch], context: ReportContext) -> Report:
     """As `write_reports`, of trials that come in batches."""
     formats = formats_of(cfg.report)
-    columns = RunColumns(cfg, batches, make_scoring(cfg.scoring, context.base))
-    report = report_of(cfg, columns, context)
+    trials = scored_trials(cfg, batches, make_scoring(cfg.scoring, context.base))
+    report = report_of(cfg, trials, context)
     report = replace(report, sections=tuple(shown.filled(folder, report) for shown in report.sections))
-    write_formats(folder, report, columns.trials, formats)
+    write_formats(folder, report, trials, formats)
     return report

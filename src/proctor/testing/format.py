@@ -9,11 +9,11 @@ from pathlib import Path
 
 from proctor.record.batch import batched
 from proctor.record.columns import Trials
-from proctor.report.build.accumulate import RunColumns
 from proctor.report.build.aggregate import report_of
 from proctor.report.formats.base import Format
 from proctor.report.model import Report
 from proctor.scoring import make_scoring
+from proctor.scoring.trials import scored_trials
 from proctor.testing.common import Conformance, check_part
 from proctor.testing.reports import AGENTS, CONTEXT, HOSTILE, made_up_config, made_up_results
 
@@ -68,10 +68,10 @@ class FormatConformance(Conformance[Format]):
         cfg = made_up_config(SUITE, agents)
         with tempfile.TemporaryDirectory() as name:
             results = [] if empty else made_up_results(cfg, Path(name), {"seed": 0.5, "made_up": 2.0}, lambda _: None)
-            columns = RunColumns(cfg, batched(iter(results)), make_scoring(cfg.scoring))
-            report = report_of(cfg, columns, CONTEXT)
+            trials = scored_trials(cfg, batched(iter(results)), make_scoring(cfg.scoring))
+            report = report_of(cfg, trials, CONTEXT)
             report = replace(report, sections=tuple(shown.filled(Path(name), report) for shown in report.sections))
-        return report, columns.trials
+        return report, trials
 
 
 def _files(folder: Path) -> dict[str, bytes]:

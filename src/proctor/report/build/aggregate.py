@@ -10,34 +10,37 @@ from proctor.errors import InputError
 from proctor.metrics import MetricInfo, describe
 from proctor.metrics.registry import describe_of_family
 from proctor.record.batch import batched
+from proctor.record.columns import Trials
 from proctor.record.result import TrialResult
 from proctor.report import model
-from proctor.report.build.accumulate import RunColumns
-from proctor.report.build.cases import case_tables
+from proctor.report.build.cases import case_tables, target_results
 from proctor.report.build.estimates import Estimator
-from proctor.report.build.extremes import extreme_trials
 from proctor.report.build.findings import find, verdict
 from proctor.report.build.rivals import compare_agents, score_profiles, trainings
+from proctor.report.build.sample import causes, extreme_trials, facts, sample_of
 from proctor.report.build.stops import stop_findings
-from proctor.report.build.targets import target_results
 from proctor.report.section import Section, Shown, attempt, sections_of
 from proctor.scoring import Scoring, make_scoring
+from proctor.scoring.trials import scored_trials
+
+MARKS_IN_ALL, MARKS_PER_CELL, MARKS_AT_LEAST = 6000, 200, 20
 
 
 def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model.ReportContext) -> model.Report:
     """The report of these results, read once. Agents and tasks are those of the config; a cell without
     results has n = 0."""
-    return report_of(cfg, RunColumns(cfg, batched(results), make_scoring(cfg.scoring, context.base)), context)
+    return report_of(cfg, scored_trials(cfg, batched(results), make_scoring(cfg.scoring, context.base)), context)
 
 
-def report_of(cfg: EvalConfig, columns: RunColumns, context: model.ReportContext) -> model.Report:
-    """The report of these columns."""
+def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> model.Report:
+    """The report of these trials."""
     scoring = make_scoring(cfg.scoring, context.base)
     infos, trouble = _metric_infos(cfg, context)
-    sections, unloaded = sections_of({task.suite for task in cfg.tasks}, columns.trials.measured())
+    sections, unloaded = sections_of({task.suite for task in cfg.tasks}, trials.measured())
     estimator = Estimator(cfg, context, scoring, infos)
-    agents = _ranked([_agent(estimator, columns, agent, sections) for agent in cfg.agents])
-    cells = [columns.cells[agent.agent, task.name] for agent in agents for task in cfg.tasks]
+    agents = _ranked([_agent(estimator, trials, agent, sections) for agent in cfg.agents])
+    cells = [sample_of(trials, [(agent.agent, task.name)]) for agent in agents for task in cfg.tasks]
+    ranked = [agent.agent for agent in agents]
     seen = {name for agent in agents for name, m in agent.overall.metrics.items() if m.n}
     draft = model.Report(
         name=cfg.name,
@@ -49,17 +52,17 @@ def report_of(cfg: EvalConfig, columns: RunColumns, context: model.ReportContext
         findings=(),
         scoring=_scoring_info(scoring),
         agents=agents,
-        tasks=tuple(_task(estimator, columns, task) for task in cfg.tasks),
+        tasks=tuple(_task(estimator, trials, task) for task in cfg.tasks),
         metrics=tuple(infos.get(name) or _unlisted(name) for name in sorted(seen)),
-        causes=columns.causes(),
+        causes=causes(trials),
         config=cfg.model_dump(mode="json"),
         context=context,
         targets=target_results(cfg.scoring.targets, agents, infos),
         cases=case_tables(cells, estimator, [s.case_layout for s in sections if s.case_layout is not None]),
-        comparison=compare_agents(columns, cfg, context),
-        profiles=score_profiles(columns, cfg, [agent.agent for agent in agents], context),
+        comparison=compare_agents(trials, cfg, context),
+        profiles=score_profiles(trials, cfg, ranked, context),
         trainings=trainings([agent.name for agent in cfg.agents]),
-        extremes=extreme_trials(columns, [agent.agent for agent in agents]),
+        extremes=extreme_trials(trials, ranked),
         sections=tuple(Shown(s) for s in sections if cfg.report.sections is None or s.key in cfg.report.sections),
         columns=tuple(column for section in sections for column in section.columns),
         agent_columns=tuple(column for section in sections for column in section.agent_columns),
@@ -100,17 +103,15 @@ def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:
     return whole if context.planned is None else context.planned
 
 
-def _agent(
-    estimator: Estimator, columns: RunColumns, agent: AgentCfg, sections: Sequence[Section]
-) -> model.AgentReport:
-    own = [columns.cells[agent.name, task.name] for task in estimator.cfg.tasks]
-    cells = tuple(model.Cell(c.agent, c.task, estimator.summary([c]), tuple(c.marks)) for c in own)
+def _agent(estimator: Estimator, trials: Trials, agent: AgentCfg, sections: Sequence[Section]) -> model.AgentReport:
+    pairs = [(agent.name, task.name) for task in estimator.cfg.tasks]
+    cells = tuple(_cell(estimator, trials, pair) for pair in pairs)
     return model.AgentReport(
         agent=agent.name,
         policy=agent.policy,
         checkpoint=agent.checkpoint,
         rank=None,
-        overall=cells[0].summary if len(cells) == 1 else estimator.summary(own),
+        overall=cells[0].summary if len(cells) == 1 else estimator.summary(sample_of(trials, pairs)),
         cells=cells,
         texts={
             column.name: attempt(section, lambda of=column.of_agent: of(estimator.cfg, agent))[0]
@@ -119,6 +120,13 @@ def _agent(
             if column.of_agent is not None
         },
     )
+
+
+def _cell(estimator: Estimator, trials: Trials, pair: tuple[str, str]) -> model.Cell:
+    own = sample_of(trials, [pair])
+    most = min(MARKS_PER_CELL, max(MARKS_AT_LEAST, MARKS_IN_ALL // len(trials.pairs)))
+    marks = tuple(model.Mark(**facts(trials, row)) for row in own.kept[:most].tolist())
+    return model.Cell(*pair, estimator.summary(own), marks)
 
 
 def _ranked(agents: Sequence[model.AgentReport]) -> tuple[model.AgentReport, ...]:
@@ -135,16 +143,16 @@ def _ranked(agents: Sequence[model.AgentReport]) -> tuple[model.AgentReport, ...
     return tuple(ranked)
 
 
-def _task(estimator: Estimator, columns: RunColumns, task: TaskCfg) -> model.TaskReport:
-    cells = [columns.cells[agent.name, task.name] for agent in estimator.cfg.agents]
+def _task(estimator: Estimator, trials: Trials, task: TaskCfg) -> model.TaskReport:
+    own = sample_of(trials, [(agent.name, task.name) for agent in estimator.cfg.agents])
     return model.TaskReport(
         task=task.name,
         suite=task.suite,
         success_rule=task.success_rule,
-        max_steps=max((c.max_steps for c in cells if c.max_steps is not None), default=None),
-        n_trials=sum(cell.n_trials for cell in cells),
-        n=sum(cell.n for cell in cells),
-        success=estimator.success(cells),
+        max_steps=int(trials["max_steps"][own.kept].max()) if len(own.kept) else None,
+        n_trials=len(own.kept),
+        n=len(own.scored),
+        success=estimator.success(own),
     )
 
 

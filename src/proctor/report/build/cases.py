@@ -1,60 +1,83 @@
-"""Case by case: the trials of a task that name what they are about (a motion, an instruction), grouped by it, worst
-first."""
+"""Targets of the config against what agents came to, and the trials of a task that name what they are about (a motion,
+an instruction) case by case, worst first."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from proctor.report.build.accumulate import CaseTrial, CellColumns
+from proctor.metrics import MetricInfo
+from proctor.record.columns import Trials
 from proctor.report.build.estimates import Estimator
-from proctor.report.model import Case, CaseTable
+from proctor.report.build.sample import Sample
+from proctor.report.model import AgentReport, Case, CaseTable, TargetResult
 from proctor.report.section import CaseLayout
 
 BY_SCORE = CaseLayout("score", ())
 
 
-def case_tables(
-    cells: Sequence[CellColumns], estimate: Estimator, layouts: Sequence[CaseLayout]
-) -> tuple[CaseTable, ...]:
-    """A table for every cell whose trials name their cases, in the first layout whose metric they have."""
-    return tuple(_table(cell, estimate, _layout(cell, layouts)) for cell in cells if cell.cases)
+def case_tables(samples: Sequence[Sample], estimate: Estimator, layouts: Sequence[CaseLayout]) -> tuple[CaseTable, ...]:
+    """A table for each of these (agent, task) whose trials name their cases, in the first layout whose metric they
+    have."""
+    return tuple(table for own in samples if (table := _table(own, estimate, layouts)).cases)
 
 
-def _layout(cell: CellColumns, layouts: Sequence[CaseLayout]) -> CaseLayout:
-    return next((layout for layout in layouts if layout.order in cell.metrics), BY_SCORE)
-
-
-def _table(cell: CellColumns, estimate: Estimator, layout: CaseLayout) -> CaseTable:
-    order = layout.order
-    shown = dict.fromkeys((layout.order, *layout.shown))
-    columns = {name: np.asarray(cell.metrics[name]) for name in shown if name in cell.metrics}
-    badness = -np.asarray(cell.score) if order == "score" else np.asarray(cell.metrics[order])
-    badness = np.where(np.isnan(badness), math.inf, badness)
-    score = np.asarray(cell.score)
+def _table(own: Sample, estimate: Estimator, layouts: Sequence[CaseLayout]) -> CaseTable:
+    (pair,), trials, recorded = own.pairs, own.trials, own.names(own.trials.cell_metrics)
+    layout = next((layout for layout in layouts if layout.order in recorded), BY_SCORE)
+    shown = [name for name in dict.fromkeys((layout.order, *layout.shown)) if name in recorded]
+    badness = -trials["score"] if layout.order == "score" else trials.metrics[layout.order]
+    badness = np.where(np.isnan(badness), math.inf, badness)  # a trial without a value is worse than any number
+    groups: dict[str, list[int]] = {}
+    for row, case in zip(own.scored.tolist(), trials["case"][own.scored].tolist(), strict=True):
+        if case is not None:
+            groups.setdefault(case, []).append(row)
     cases = [
         Case(
             case=name,
-            n=len(trials),
-            successes=sum(trial.success for trial in trials),
-            score=estimate.metric("", score[rows]),
-            metrics={metric: estimate.metric(metric, column[rows]) for metric, column in columns.items()},
-            npz=_worst(trials, badness).npz,
+            n=len(rows),
+            successes=int(trials["success"][rows].sum()),
+            score=estimate.metric("", trials["score"][rows]),
+            metrics={metric: estimate.metric(metric, trials.metrics[metric][rows]) for metric in shown},
+            npz=_worst_record(trials, rows, badness),
         )
-        for name, trials in cell.cases.items()
-        for rows in [[trial.row for trial in trials]]
+        for name, rows in groups.items()
     ]
-    worst_first = sorted(cases, key=lambda case: (-_mean_badness(cell.cases[case.case], badness), case.case))
-    return CaseTable(cell.agent, cell.task, order, tuple(worst_first), layout.shares)
+    worst_first = sorted(cases, key=lambda case: (-float(np.mean(badness[groups[case.case]])), case.case))
+    return CaseTable(*pair, layout.order, tuple(worst_first), layout.shares)
 
 
-def _worst(trials: Sequence[CaseTrial], badness: np.ndarray) -> CaseTrial:
-    """The worst of the trials that have a record, or of all; the first among equals."""
-    return max([t for t in trials if t.npz is not None] or trials, key=lambda trial: badness[trial.row])
+def _worst_record(trials: Trials, rows: Sequence[int], badness: np.ndarray) -> str | None:
+    """The record of the worst of the trials that have one; the first among equals."""
+    return trials["npz"][max([r for r in rows if trials["npz"][r] is not None] or rows, key=lambda row: badness[row])]
 
 
-def _mean_badness(trials: Sequence[CaseTrial], badness: np.ndarray) -> float:
-    """A trial without a value is worse than any number."""
-    return float(np.mean([badness[trial.row] for trial in trials]))
+def target_results(
+    targets: Mapping[str, float], agents: Sequence[AgentReport], infos: Mapping[str, MetricInfo]
+) -> tuple[TargetResult, ...]:
+    """A result for every target and agent, agents in their order. A metric that nobody knows counts as one where lower
+    is better."""
+    return tuple(_result(agent, name, target, infos.get(name)) for name, target in targets.items() for agent in agents)
+
+
+def _result(agent: AgentReport, name: str, target: float, info: MetricInfo | None) -> TargetResult:
+    estimate = agent.overall.metrics.get(name)
+    value, interval, n = (None, None, 0) if estimate is None else (estimate.value, estimate.interval, estimate.n)
+    n_scored = sum(cell.summary.n for cell in agent.cells if name in cell.summary.metrics)
+    up = info is not None and info.direction == "up"
+    sides = [x >= target if up else x <= target for x in (() if value is None else (value, *(interval or ())))]
+    return TargetResult(
+        agent=agent.agent,
+        metric=name,
+        unit="?" if info is None else info.unit,
+        direction="up" if up else "down",
+        target=target,
+        value=value,
+        interval=interval,
+        n=n,
+        n_scored=n_scored,
+        met=bool(sides) and sides[0] and n == n_scored,
+        clear=interval is not None and len(set(sides)) == 1,
+    )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from proctor.config.models import EvalConfig
 from proctor.metrics import MetricInfo
+from proctor.record.columns import BROKEN, OUTCOMES
 from proctor.report import model
-from proctor.report.build.accumulate import CellColumns
+from proctor.report.build.sample import Sample
 from proctor.scoring import Scoring
 from proctor.stats import Interval, NoInterval, Resampling, bootstrap_mean, rate_bounds, student_t, wilson
 from proctor.stats.bootstrap import EXPANSION
@@ -31,31 +31,38 @@ class Estimator:
     scoring: Scoring
     metrics: dict[str, MetricInfo]
 
-    def summary(self, cells: Sequence[CellColumns]) -> model.Summary:
-        names = list(dict.fromkeys(name for cell in cells for name in sorted(cell.metrics)))
+    def summary(self, own: Sample) -> model.Summary:
+        trials, rows = own.trials, own.scored
+        clipped, outcomes = trials["clipped_steps"][rows], trials["outcome"][own.kept]
+        counts = np.bincount(outcomes, minlength=len(OUTCOMES)).tolist()
+        prints = [trials["print"][s][trials["traced"][s] & ~BROKEN[trials["outcome"][s]]] for s in own.strata]
+        components = dict.fromkeys([*self.scoring.components, *own.names(trials.cell_components)])
+        nothing = np.full(trials.n, math.nan)
         return model.Summary(
-            planned=sum(self.cfg.trials_of(self.cfg.task(cell.task)) for cell in cells),
-            n_trials=sum(cell.n_trials for cell in cells),
-            n=sum(cell.n for cell in cells),
-            success=self.success(cells),
-            score=self.score(cells),
-            components={name: self._mean(_pool(cells, "components", name)) for name in self._components(cells)},
-            steps_total=_not_below_zero(self._mean(_pool(cells, "steps_total"))),
-            steps_to_success=_not_below_zero(self._mean(_pool(cells, "steps_to_success"))),
-            wall_time_s=_not_below_zero(self._mean(_pool(cells, "wall_time_s"))),
-            metrics={name: self.metric(name, _pool(cells, "metrics", name)) for name in names},
-            outcomes=dict(sorted(sum((cell.outcomes for cell in cells), Counter()).items())),
-            clipped_steps=sum(cell.clipped_steps for cell in cells),
-            clipped_trials=sum(cell.clipped_trials for cell in cells),
-            retried_trials=sum(cell.retried_trials for cell in cells),
-            n_recorded=sum(len(cell.traces) for cell in cells),
-            n_distinct=sum(len(np.unique(np.asarray(cell.traces))) for cell in cells),
-            n_after_stop=sum(cell.after_stop for cell in cells),
+            planned=sum(self.cfg.trials_of(self.cfg.task(task)) for _, task in own.pairs),
+            n_trials=len(own.kept),
+            n=len(rows),
+            success=self.success(own),
+            score=self.score(own),
+            components={name: self._mean(trials.components.get(name, nothing)[rows]) for name in components},
+            steps_total=self._mean(trials["steps_total"][rows].astype(np.float64), lowest=0.0),
+            steps_to_success=self._mean(
+                np.where(trials["success"][rows], trials["steps_to_success"][rows], math.nan), lowest=0.0
+            ),
+            wall_time_s=self._mean(trials["wall_time_s"][rows], lowest=0.0),
+            metrics={name: self.metric(name, trials.metrics[name][rows]) for name in own.names(trials.cell_metrics)},
+            outcomes=dict(sorted((outcome.value, n) for outcome, n in zip(OUTCOMES, counts, strict=True) if n)),
+            clipped_steps=int(clipped.sum()),
+            clipped_trials=int((clipped > 0).sum()),
+            retried_trials=int((trials["attempts"][own.kept] > 1).sum()),
+            n_recorded=sum(map(len, prints)),
+            n_distinct=sum(len(np.unique(found)) for found in prints),
+            n_after_stop=own.n_after_stop,
         )
 
-    def success(self, cells: Sequence[CellColumns]) -> model.RateEstimate:
-        successes, n = sum(cell.successes for cell in cells), sum(cell.n for cell in cells)
-        unscored = sum(cell.n_trials for cell in cells) - n
+    def success(self, own: Sample) -> model.RateEstimate:
+        successes, n = int(own.trials["success"][own.scored].sum()), len(own.scored)
+        unscored = len(own.kept) - n
         return model.RateEstimate(
             successes=successes,
             n=n,
@@ -64,12 +71,12 @@ class Estimator:
             bounds=rate_bounds(successes, n, unscored) if unscored else None,
         )
 
-    def score(self, cells: Sequence[CellColumns]) -> model.MeanEstimate:
+    def score(self, own: Sample) -> model.MeanEstimate:
         """Bootstrap, stratified by task; Wilson's interval where every score is 0 or every score is 1, of which a
         bootstrap knows nothing. One scored trial without a score leaves no mean: a mean of the others would be of
         another sample."""
-        strata = [np.asarray(cell.score) for cell in cells]
-        seed = int(self._rng([cell.task for cell in cells]).integers(1 << 62))
+        strata = [own.trials["score"][rows] for rows in own.strata]
+        seed = int(self._rng([task for _, task in own.pairs]).integers(1 << 62))
         found = bootstrap_mean(strata, self.context.level, Resampling(self.context.n_resamples, seed))
         degenerate = found.reason is NoInterval.EQUAL
         if degenerate and found.value in (0.0, 1.0):
@@ -84,25 +91,24 @@ class Estimator:
             method="bca_expansion" if found.method == EXPANSION else "bootstrap",
         )
 
-    def _components(self, cells: Sequence[CellColumns]) -> list[str]:
-        return list(dict.fromkeys([*self.scoring.components, *(n for c in cells for n in sorted(c.components))]))
-
     def _rng(self, tasks: Sequence[str]) -> np.random.Generator:
         words = hashlib.blake2b("\0".join(tasks).encode(), digest_size=8).digest()
         key = (BOOTSTRAP_STREAM, int.from_bytes(words[:4], "big"), int.from_bytes(words[4:], "big"))
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.cfg.base_seed, spawn_key=key)))
 
-    def _mean(self, values: np.ndarray) -> model.MeanEstimate:
-        """Mean of the values there are, with Student's interval; with Wilson's where all are 0 or 1."""
+    def _mean(self, values: np.ndarray, lowest: float = -math.inf) -> model.MeanEstimate:
+        """Mean of the values there are, with Student's interval; with Wilson's where all are 0 or 1. No value is below
+        `lowest`, and no end of the interval."""
         known = values[np.isfinite(values)]
         if not known.size:
             return model.MeanEstimate(None, 0, n_missing=values.size)
         binary = bool(np.isin(known, (0.0, 1.0)).all())
+        interval = self._rate_interval(known) if binary else student_t(known, self.context.level)
         return model.MeanEstimate(
             mean=float(known.mean()),
             n=known.size,
             std=_std(known),
-            interval=self._rate_interval(known) if binary else student_t(known, self.context.level),
+            interval=interval and Interval(max(interval.low, lowest), interval.high),
             n_missing=values.size - known.size,
             degenerate=bool(not binary and known.size > 1 and np.ptp(known) == 0),
             method="wilson" if binary else "student_t",
@@ -122,22 +128,6 @@ class Estimator:
             return model.MetricEstimate(float(known.mean()), known.size, interval)
         reduce = {"max": np.max, "min": np.min, "median": np.median}[reducer]
         return model.MetricEstimate(float(reduce(known)), known.size)
-
-
-def _not_below_zero(estimate: model.MeanEstimate) -> model.MeanEstimate:
-    """For what is counted or timed: Student's interval of a few values may reach below zero, the mean cannot."""
-    if estimate.interval is None or estimate.interval.low >= 0:
-        return estimate
-    return replace(estimate, interval=Interval(0.0, estimate.interval.high))
-
-
-def _pool(cells: Sequence[CellColumns], group: str, name: str | None = None) -> np.ndarray:
-    """One column over cells, NaN where a cell does not have it."""
-    parts = []
-    for cell in cells:
-        column = getattr(cell, group) if name is None else getattr(cell, group).get(name)
-        parts.append(np.full(cell.n, math.nan) if column is None else np.asarray(column))
-    return np.concatenate(parts)
 
 
 def _std(values: np.ndarray) -> float | None:

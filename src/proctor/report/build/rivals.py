@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from proctor.config.models import EvalConfig
-from proctor.report.build.accumulate import RunColumns
+from proctor.record.columns import Trials
+from proctor.report.build.sample import sample_of
 from proctor.report.draw.svg import axis_for
 from proctor.report.model import AgentProfile, ReportContext, Training
 from proctor.stats import Profile, Resampling, performance_profile
@@ -21,23 +22,22 @@ CHECKPOINTS = 3
 """Agents that differ in a number only, from which on they are taken for checkpoints of one training."""
 
 
-def compare_agents(columns: RunColumns, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
+def compare_agents(trials: Trials, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
     """The agents of a run, paired by seed; None with fewer than two that have scored trials."""
-    agents = agents_of(columns.trials, cfg, [task.name for task in cfg.tasks])
+    agents = agents_of(trials, cfg, [task.name for task in cfg.tasks])
     if sum(agent.n > 0 for agent in agents) < 2:
         return None
     return judge(agents, JudgeCfg(context.level, context.n_resamples, cfg.base_seed))
 
 
 def score_profiles(
-    columns: RunColumns, cfg: EvalConfig, ranked: Sequence[str], context: ReportContext
+    trials: Trials, cfg: EvalConfig, ranked: Sequence[str], context: ReportContext
 ) -> tuple[AgentProfile, ...]:
     """Of the first agents, on common thresholds; none where scores are all 0 or 1, or missing."""
-    by_agent = {name: [np.array(columns.cells[name, task.name].score) for task in cfg.tasks] for name in ranked}
+    samples = {name: sample_of(trials, [(name, task.name) for task in cfg.tasks]) for name in ranked}
+    by_agent = {name: [trials["score"][rows] for rows in own.strata] for name, own in samples.items()}
     known = {name: strata for name, strata in by_agent.items() if _whole(strata)}
-    if not known:
-        return ()
-    pooled = np.concatenate([values for strata in known.values() for values in strata])
+    pooled = np.concatenate([values for strata in known.values() for values in strata] or [np.zeros(0)])
     if np.isin(pooled, (0.0, 1.0)).all() or np.ptp(pooled) == 0:
         return ()
     axis = axis_for([float(pooled.min()), float(pooled.max())])

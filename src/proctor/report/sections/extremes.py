@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from proctor.report import text
-from proctor.report.build.extremes import AGENTS, EACH
+from proctor.report.build.sample import AGENTS, EACH
 from proctor.report.draw.markup import lead, table
 from proctor.report.draw.svg import esc
 from proctor.report.model import Extreme, Report

@@ -1,0 +1,98 @@
+"""The trials of some agents on some tasks: which rows of a run's columns count, and facts of single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from proctor.plan.trial import Trial
+from proctor.record.columns import BROKEN, OUTCOMES, SCORED, Trials
+from proctor.report.model import Cause, Extreme
+
+MAX_CAUSES = 200
+AGENTS, EACH = 8, 3
+"""Of how many agents extreme trials are listed, and how many of each kind."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of the trials of these (agent, task), pair after pair: `kept` are those that no stop left out, of which
+    `strata` has the scored ones of every pair."""
+
+    trials: Trials
+    pairs: Sequence[tuple[str, str]]
+    kept: np.ndarray
+    strata: list[np.ndarray]
+    n_after_stop: int
+
+    @cached_property
+    def scored(self) -> np.ndarray:
+        return np.concatenate(self.strata)
+
+    def names(self, by_cell: Sequence[set[str]]) -> list[str]:
+        """The metrics or components of its scored trials, each once."""
+        cells = [int(self.trials["cell"][rows[0]]) for rows in self.strata if len(rows)]
+        return list(dict.fromkeys(name for cell in cells for name in sorted(by_cell[cell])))
+
+
+def sample_of(trials: Trials, pairs: Sequence[tuple[str, str]]) -> Sample:
+    """The trials of these pairs, in their order."""
+    rows = [trials.rows(*pair) for pair in pairs]
+    kept = [own[~trials["after_stop"][own]] for own in rows]
+    scored = [own[SCORED[trials["outcome"][own]]] for own in kept]
+    return Sample(trials, pairs, np.concatenate(kept), scored, sum(map(len, rows)) - sum(map(len, kept)))
+
+
+def facts(trials: Trials, row: int) -> dict[str, Any]:
+    """What a report says of every trial that it shows."""
+    score = float(trials["score"][row])
+    return {
+        "index": int(trials["index"][row]),
+        "seed": int(trials["seed"][row]),
+        "outcome": OUTCOMES[trials["outcome"][row]].value,
+        "steps": int(trials["steps_total"][row]),
+        "score": score if np.isfinite(score) else None,
+        "npz": trials["npz"][row],
+        "video": trials["video"][row],
+    }
+
+
+def causes(trials: Trials) -> tuple[Cause, ...]:
+    """What broke trials: most frequent first, ties by name. Beyond MAX_CAUSES different messages, further ones are
+    counted together."""
+    found: dict[tuple[str, str, str], list[int]] = {}
+    outcome = trials["outcome"]
+    for row in np.flatnonzero((BROKEN[outcome] | ~SCORED[outcome]) & ~trials["after_stop"]).tolist():
+        agent, kind = trials.pairs[int(trials["cell"][row])][0], OUTCOMES[outcome[row]].value
+        key = (agent, kind, trials["error"][row] or "no message")
+        if key not in found and len(found) >= MAX_CAUSES:
+            key = (agent, kind, "other messages")
+        found.setdefault(key, [0, row])[0] += 1
+    made = [Cause(*key, count=count, example=_key(trials, row)) for key, (count, row) in found.items()]
+    return tuple(sorted(made, key=lambda c: (-c.count, c.agent, c.outcome, c.message)))
+
+
+def _key(trials: Trials, row: int) -> str:
+    agent, task = trials.pairs[int(trials["cell"][row])]
+    return Trial(agent, task, int(trials["index"][row]), int(trials["seed"][row])).key
+
+
+def extreme_trials(trials: Trials, ranked: Sequence[str]) -> tuple[Extreme, ...]:
+    """Of the first agents in rank order: the trials with the lowest scores, then those with the longest wall times;
+    ties in the order of the plan. Agents with fewer than twice as many trials have none: all of them are in sight."""
+    counted = SCORED[trials["outcome"]] & ~trials["after_stop"]
+    owner = np.array([agent for agent, _ in trials.pairs])[trials["cell"]]
+    found: list[Extreme] = []
+    for kind, key in (("worst", trials["score"]), ("slowest", -trials["wall_time_s"])):
+        for agent in ranked[:AGENTS]:
+            rows = np.flatnonzero(counted & (owner == agent) & np.isfinite(key))
+            if len(rows) < 2 * EACH or np.ptp(key[rows]) == 0:
+                continue
+            for row in rows[np.argsort(key[rows], kind="stable")[:EACH]].tolist():
+                pair, time = trials.pairs[int(trials["cell"][row])], float(trials["wall_time_s"][row])
+                found.append(Extreme(kind, *pair, wall_time_s=time, **facts(trials, row)))
+    return tuple(found)
