@@ -34,7 +34,7 @@ PARTS = {
     "proctor.sections": {
         "ranking": "proctor.report.sections.ranking:Ranking",
         "targets": "proctor.report.sections.cases:Targets",
-        "findings": "proctor.report.sections.findings:Findings",
+        "findings": "proctor.report.sections.ranking:Findings",
         "intervals": "proctor.report.sections.results:Intervals",
         "differences": "proctor.report.sections.differences:Differences",
         "profiles": "proctor.report.sections.rivals:Profiles",

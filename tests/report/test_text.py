@@ -38,7 +38,7 @@ def test_percent_never_rounds_to_certainty(value: float | None, words: str) -> N
 def test_a_mean_has_the_decimals_that_its_interval_justifies() -> None:
     assert text.mean(MeanEstimate(0.123456, 9, interval=Interval(0.1, 0.2))) == "0.12"
     assert text.mean(MeanEstimate(123.456, 9, interval=Interval(100, 150))) == "123"
-    assert text.mean_range(MeanEstimate(0.5, 9, interval=Interval(0.499, 0.501))) == "0.4990 to 0.5010"
+    assert text.span(Interval(0.499, 0.501)) == "0.4990 to 0.5010"
     assert text.mean(MeanEstimate(0.5, 1)) == "0.500"
 
 

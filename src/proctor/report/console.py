@@ -32,7 +32,7 @@ def ranked_table(report: Report) -> Table:
             Text(agent.agent),
             str(summary.n),
             Text(_spread(text.percent(summary.success.rate), text.percent_range(summary.success.interval))),
-            Text(_spread(text.mean(summary.score), text.mean_range(summary.score)) + _letters(groups, agent.agent)),
+            Text(_spread(text.mean(summary.score), text.span(summary.score.interval)) + _letters(groups, agent.agent)),
             text.number(summary.steps_total.mean),
             Text(str(summary.n_unscored), style="yellow" if summary.n_unscored else ""),
         )

@@ -52,11 +52,9 @@ def fixed(value: float | None, interval: Interval | None) -> str:
     return f"{value:,.{_decimals(interval)}f}"
 
 
-def mean_range(estimate: MeanEstimate) -> str:
-    if estimate.interval is None:
-        return NONE
-    low, high = estimate.interval
-    return f"{fixed(low, estimate.interval)} to {fixed(high, estimate.interval)}"
+def span(interval: Interval | None) -> str:
+    """The ends of an interval, with the decimals that it justifies itself."""
+    return NONE if interval is None else " to ".join(fixed(end, interval) for end in interval)
 
 
 def mean(estimate: MeanEstimate) -> str:
@@ -113,9 +111,7 @@ def tick_words(value: float) -> str:
 
 def span_words(interval: Interval | None) -> str:
     """The ends of an interval; a dash without one."""
-    if interval is None:
-        return NONE
-    return f"{value_words(interval.low, interval)} to {value_words(interval.high, interval)}"
+    return NONE if interval is None else " to ".join(value_words(end, interval) for end in interval)
 
 
 def signed(value: float) -> str:

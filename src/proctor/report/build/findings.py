@@ -46,7 +46,7 @@ def _single(report: Report, agent: AgentReport) -> str:
 
 def _score(agent: AgentReport, level: str) -> str:
     score = agent.overall.score
-    span = f" ({level} interval {text.mean_range(score)})" if score.interval else " (no interval)"
+    span = f" ({level} interval {text.span(score.interval)})" if score.interval else " (no interval)"
     return f"score {text.mean(score)}{span}"
 
 

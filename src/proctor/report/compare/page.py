@@ -10,7 +10,7 @@ from typing import Any
 from proctor.report import text
 from proctor.report.build import judgement
 from proctor.report.compare.keys import comparison_keys, gate_keys
-from proctor.report.draw.markup import definitions, lead, number, spread, table
+from proctor.report.draw.markup import definitions, finding_list, lead, number, spread, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.pipes import escape, findings, more
 from proctor.report.draw.pipes import table as pipe_table
@@ -18,7 +18,6 @@ from proctor.report.draw.svg import esc
 from proctor.report.formats.files import plain, write_json, write_text
 from proctor.report.model import Finding
 from proctor.report.sections.differences import differences, differences_markdown
-from proctor.report.sections.findings import finding_list
 from proctor.report.sections.ranking import SHARED
 from proctor.verdict.comparison import Comparison, Standing
 from proctor.verdict.gate import Gate

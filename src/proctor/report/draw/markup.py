@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from proctor.report import text
+from proctor.report.draw.palette import heat_step
 from proctor.report.draw.svg import esc
-from proctor.report.model import MeanEstimate
+from proctor.report.model import Finding
+from proctor.stats import Interval
 
 NONE = f'<span class="none">{text.NONE}</span>'
 ZERO = '<span class="none">0</span>'
+FINDINGS = 10
+"""How many findings are shown before the fold."""
 
 
 def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
@@ -31,7 +35,7 @@ def _td(cell: str) -> str:
 def spread(value: str, interval: str) -> str:
     if value == text.NONE:
         return NONE
-    return f'{esc(value)} <span class="span">{esc(interval)}</span>' if interval != text.NONE else esc(value)
+    return f"{esc(value)} {small(interval)}" if interval != text.NONE else esc(value)
 
 
 def lead(words: str) -> str:
@@ -52,9 +56,48 @@ def definitions(entries: Mapping[str, str]) -> str:
     return f'<dl class="definitions">{items}</dl>'
 
 
-def mean_with_n(estimate: MeanEstimate) -> str:
-    """A mean with its interval, where there is one, and its own n."""
-    if estimate.mean is None:
+def estimate(value: float | None, interval: Interval | None, n: int | None = None) -> str:
+    """A value with its interval, where there is one, and its own n, where that is given."""
+    if value is None:
         return NONE
-    span = f"{text.mean_range(estimate)}, " if estimate.interval else ""
-    return f"{text.mean(estimate)} {small(f'{span}n {estimate.n:,}')}"
+    beside = [text.span(interval)] if interval else []
+    beside += [] if n is None else [f"n {n:,}"]
+    return f"{text.fixed(value, interval)} {small(', '.join(beside))}" if beside else text.fixed(value, interval)
+
+
+def heat_cell(share: float | None, words: str, beside: str, title: str = "") -> str:
+    """A cell of a heat map, coloured by a share of the scale; an empty one without a share."""
+    if share is None:
+        return f'<td class="empty">{NONE}{small(beside)}</td>'
+    hover = f' title="{esc(title)}"' if title else ""
+    return f'<td class="h{heat_step(share)}"{hover}>{esc(words)}{small(beside)}</td>'
+
+
+def finding_list(found: Sequence[Finding]) -> str:
+    """Findings as a list, those beyond the first ones behind a fold; "" without any."""
+    items = [
+        f'<li class="{f.level}"><span class="tag">{f.level.capitalize()}</span><span>{esc(f.text)}</span></li>'
+        for f in found
+    ]
+    shown, folded = ("".join(part) for part in (items[:FINDINGS], items[FINDINGS:]))
+    rest = f'<details><summary>{len(items) - FINDINGS} more</summary><ul class="findings">{folded}</ul></details>'
+    return (f'<ul class="findings">{shown}</ul>' if shown else "") + (rest if folded else "")
+
+
+def forest(title: str, rows: Sequence[tuple[str, str, str]], axis: str) -> str:
+    """A figure of interval rows: name, track, value of each."""
+    summary = "; ".join(f"{name} {value}" for name, _, value in rows)
+    drawn = [figure_row(esc(name), track, value) for name, track, value in rows]
+    return rows_figure(title, drawn, axis, f"{title}: {summary}. The intervals are in the ranking table.")
+
+
+def rows_figure(title: str, rows: Iterable[str], axis: str, spoken: str, kind: str = "") -> str:
+    """A figure of rows (see `figure_row`) above an axis. `spoken` says in words what is drawn; `kind` is a class."""
+    opened = f'<figure class="{kind}">' if kind else "<figure>"
+    drawn = f'<div role="img" aria-label="{esc(spoken)}">{"".join(rows)}{figure_row("", axis, "", "row axis")}</div>'
+    return f"{opened}<figcaption>{esc(title)}</figcaption>{drawn}</figure>"
+
+
+def figure_row(name: str, track: str, value: str, kind: str = "row") -> str:
+    """A row of a figure; all parts are HTML."""
+    return f'<div class="{kind}"><span class="name">{name}</span>{track}<span class="value">{value}</span></div>\n'

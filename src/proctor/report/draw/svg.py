@@ -4,8 +4,9 @@ without its strokes and text shrinking; heights are pixels."""
 from __future__ import annotations
 
 import html
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from proctor.stats import Interval
@@ -45,9 +46,12 @@ class Axis:
     high: float
     ticks: tuple[float, ...]
 
+    def share(self, value: float) -> float:
+        """Where a value lies between the ends: 0 at `low`, 1 at `high`."""
+        return (value - self.low) / (self.high - self.low)
+
     def x(self, value: float) -> str:
-        share = (value - self.low) / (self.high - self.low)
-        return f"{3 + 94 * min(1.0, max(0.0, share)):.2f}%"
+        return f"{3 + 94 * min(1.0, max(0.0, self.share(value))):.2f}%"
 
 
 def unit_axis() -> Axis:
@@ -77,45 +81,47 @@ def _round_step(raw: float) -> float:
 
 
 def interval_row(axis: Axis, value: float | None, interval: Interval | None, bounds: Interval | None = None) -> str:
-    """One row of an interval plot: grid, bounds as a dashed line, interval as a bar with caps, estimate as a
-    dot. It stretches to the height of its row."""
-    places = [axis.x(tick) for tick in axis.ticks]
-    grid = "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in places)
+    """One row of an interval plot: bounds as a dashed line, interval as a bar with caps, estimate as a dot."""
     parts = []
-    if bounds is not None:
-        parts.append(_horizontal("bounds", axis, bounds, y=9))
-    if interval is not None:
-        parts.append(_horizontal("interval", axis, interval, y=0))
-        ends = [axis.x(end) for end in interval]
-        parts += [f'<line class="interval" x1="{x}" x2="{x}" y1="-4" y2="4"/>' for x in ends]
+    for kind, span, y in (("bounds", bounds, 9), ("interval", interval, 0)):
+        if span is not None:
+            parts.append(f'<line class="{kind}" x1="{axis.x(span.low)}" x2="{axis.x(span.high)}" y1="{y}" y2="{y}"/>')
+    parts += [upright("interval", axis.x(end), -4, 4) for end in interval or ()]
     if value is not None:
         kind = "dot" if interval is not None else "dot open"
         parts.append(f'<circle class="{kind}" cx="{axis.x(value)}" cy="0" r="4.5"/>')
-    drawn = f'<svg y="50%" overflow="visible">{"".join(parts)}</svg>'
+    return track(axis, f'<svg y="50%" overflow="visible">{"".join(parts)}</svg>')
+
+
+def track(axis: Axis, drawn: str) -> str:
+    """A drawing on the grid of an axis; it stretches to the height of its row."""
+    grid = "".join(upright("grid", axis.x(tick)) for tick in axis.ticks)
     return f'<svg class="track" width="100%" height="100%">{grid}{drawn}</svg>'
 
 
-def _horizontal(kind: str, axis: Axis, span: Interval, y: int) -> str:
-    return f'<line class="{kind}" x1="{axis.x(span.low)}" x2="{axis.x(span.high)}" y1="{y}" y2="{y}"/>'
+def upright(kind: str, x: str, top: float | str = 0, bottom: float | str = "100%") -> str:
+    """An upright line at a place of the width."""
+    return f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>'
 
 
-def axis_row(axis: Axis, labels: list[str]) -> str:
-    words = "".join(
-        f'<line class="grid" x1="{axis.x(t)}" x2="{axis.x(t)}" y1="0" y2="5"/>'
-        f'<text class="tick" x="{axis.x(t)}" y="18" text-anchor="middle">{esc(label)}</text>'
-        for t, label in zip(axis.ticks, labels, strict=True)
+def axis_row(axis: Axis, words: Callable[[float], str] = "{:g}".format) -> str:
+    """The ticks of an axis with their labels, as a row of their own."""
+    ticks = "".join(
+        upright("grid", axis.x(t), 0, 5)
+        + f'<text class="tick" x="{axis.x(t)}" y="18" text-anchor="middle">{esc(words(t))}</text>'
+        for t in axis.ticks
     )
-    return f'<svg class="track" width="100%" height="22">{words}</svg>'
+    return f'<svg class="track" width="100%" height="22">{ticks}</svg>'
 
 
 def bar(value: float, interval: Interval | None) -> str:
     """A bar for a value in [0, 1] with its interval as a line on it."""
-    parts = ['<rect class="rail" x="0" y="2" width="100%" height="8"/>']
-    parts.append(f'<rect class="fill" x="0" y="2" width="{100 * value:.2f}%" height="8"/>')
+    drawn = '<rect class="rail" x="0" y="2" width="100%" height="8"/>'
+    drawn += f'<rect class="fill" x="0" y="2" width="{100 * value:.2f}%" height="8"/>'
     if interval is not None and interval.high > interval.low:
         low, high = (100 * min(1.0, max(0.0, end)) for end in interval)
-        parts.append(f'<line class="whisker" x1="{low:.2f}%" x2="{high:.2f}%" y1="6" y2="6"/>')
-    return f'<svg class="bar" width="100%" height="12" aria-hidden="true">{"".join(parts)}</svg>'
+        drawn += f'<line class="whisker" x1="{low:.2f}%" x2="{high:.2f}%" y1="6" y2="6"/>'
+    return f'<svg class="bar" width="100%" height="12" aria-hidden="true">{drawn}</svg>'
 
 
 def stacked(counts: dict[str, int]) -> str:
@@ -133,8 +139,7 @@ def stacked(counts: dict[str, int]) -> str:
 
 def runs(steps: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """(value, start, stop) of every stretch of equal values."""
-    start = 0
-    for i in range(1, len(steps) + 1):
-        if i == len(steps) or steps[i] != steps[start]:
-            yield steps[start], start, i
-            start = i
+    stop = 0
+    for value, stretch in itertools.groupby(steps):
+        start, stop = stop, stop + sum(1 for _ in stretch)
+        yield value, start, stop

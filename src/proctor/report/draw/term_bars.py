@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from proctor.report.draw.forest import rows_figure
-from proctor.report.draw.svg import Axis, axis_row, esc, round_axis
+from proctor.report.draw.markup import figure_row, rows_figure
+from proctor.report.draw.svg import Axis, axis_row, esc, round_axis, track, upright
 from proctor.report.text import signed, tick_words, value_words
 
 COLOURS = 8
@@ -18,13 +18,15 @@ def term_bars(rows: Mapping[str, Mapping[str, float]], title: str) -> str:
     if not terms:
         return ""
     axis = _axis(list(rows.values()))
-    drawn = [(name, _track(parts, terms, axis), value_words(sum(parts.values()))) for name, parts in rows.items()]
+    drawn = [
+        figure_row(esc(name), _track(parts, terms, axis), value_words(sum(parts.values())))
+        for name, parts in rows.items()
+    ]
     spoken = "; ".join(
         f"{name} {', '.join(f'{term} {signed(value)}' for term, value in parts.items())}"
         for name, parts in rows.items()
     )
-    ticks = axis_row(axis, [tick_words(tick) for tick in axis.ticks])
-    return rows_figure(title, drawn, ticks, f"{title}: {spoken}.", "terms")
+    return rows_figure(title, drawn, axis_row(axis, tick_words), f"{title}: {spoken}.", "terms")
 
 
 def term_legend(terms: Sequence[str]) -> str:
@@ -43,13 +45,8 @@ def _axis(rows: Sequence[Mapping[str, float]]) -> Axis:
 
 
 def _track(parts: Mapping[str, float], terms: Sequence[str], axis: Axis) -> str:
-    total = sum(parts.values())
-    grid = "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in map(axis.x, axis.ticks))
-    zero = f'<line class="zero" x1="{axis.x(0)}" x2="{axis.x(0)}" y1="0" y2="100%"/>'
-    mark = f'<line class="total" x1="{axis.x(total)}" x2="{axis.x(total)}" y1="-9" y2="9"/>'
-    boxes = "".join(_boxes(parts, terms, axis))
-    centred = f'<svg y="50%" overflow="visible">{boxes}{mark}</svg>'
-    return f'<svg class="track" width="100%" height="100%">{grid}{zero}{centred}</svg>'
+    boxes, total = "".join(_boxes(parts, terms, axis)), upright("total", axis.x(sum(parts.values())), -9, 9)
+    return track(axis, upright("zero", axis.x(0)) + f'<svg y="50%" overflow="visible">{boxes}{total}</svg>')
 
 
 def _boxes(parts: Mapping[str, float], terms: Sequence[str], axis: Axis) -> list[str]:
@@ -61,16 +58,12 @@ def _boxes(parts: Mapping[str, float], terms: Sequence[str], axis: Axis) -> list
             continue
         start = ends[value > 0]
         ends[value > 0] = start + value
-        left, right = sorted((_place(axis, start), _place(axis, start + value)))
+        left, right = sorted(float(axis.x(end).removesuffix("%")) for end in (start, start + value))
         boxes.append(
             f'<rect class="{_style(number)}" x="{left:.3f}%" y="-6" width="{right - left:.3f}%" height="12">'
             f"<title>{esc(term)}: {esc(signed(value))}</title></rect>"
         )
     return boxes
-
-
-def _place(axis: Axis, value: float) -> float:
-    return float(axis.x(value).removesuffix("%"))
 
 
 def _style(number: int) -> str:

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 
 from proctor.report import text
 from proctor.report.draw import svg
-from proctor.report.draw.forest import forest
-from proctor.report.draw.markup import NONE, definitions, lead, number, small, spread, table
+from proctor.report.draw.markup import NONE, definitions, finding_list, forest, lead, number, small, spread, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import axis_for, esc, interval_row
 from proctor.report.draw.term_bars import term_bars, term_legend
 from proctor.report.leaderboard.words import advice_words, episodes_words, gap_words, verdict
 from proctor.report.model import Finding
-from proctor.report.sections.findings import finding_list
 from proctor.report.text import signed, span_words, tick_words, value_words
 from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
 
@@ -99,10 +97,9 @@ def _intervals(board: Leaderboard) -> str:
     ends = [end for entry in known for end in (entry.interval or ())] + [entry.score or 0.0 for entry in known]
     axis = axis_for(ends)
     rows = [(e.agent, interval_row(axis, e.score, e.interval), value_words(e.score, e.interval)) for e in known]
-    ticks = svg.axis_row(axis, [tick_words(tick) for tick in axis.ticks])
     reasons = dict.fromkeys(e.reason for e in known if e.interval is None and e.reason)
     note = lead(f"An open dot has no interval: {'; '.join(reasons)}.") if reasons else ""
-    return note + forest(f"Score, with its {text.percent(board.level)} interval", rows, ticks)
+    return note + forest(f"Score, with its {text.percent(board.level)} interval", rows, svg.axis_row(axis, tick_words))
 
 
 def _terms(board: Leaderboard) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 from proctor.metrics import MetricInfo
 from proctor.report import text
 from proctor.report.draw import pipes, svg
-from proctor.report.draw.markup import NONE, lead, small, table
+from proctor.report.draw.markup import estimate, heat_cell, lead, small, table
 from proctor.report.draw.page import asset
-from proctor.report.draw.palette import heat_step
 from proctor.report.draw.svg import esc
 from proctor.report.model import Case, CaseTable, MetricEstimate, Report, TargetResult
 from proctor.report.section import Section
@@ -34,7 +33,7 @@ class Targets(Section):
         )
         names = list(dict.fromkeys(result.metric for result in report.targets))
         found = {(result.agent, result.metric): result for result in report.targets}
-        header = ["Agent", *(_target_title(found[report.agents[0].agent, name]) for name in names)]
+        header = ["Agent", *(esc(target_words(found[report.agents[0].agent, name])) for name in names)]
         rows = [[esc(a.agent), *(_target_cell(found[a.agent, name]) for name in names)] for a in report.agents]
         return lead(words) + table("Targets by agent", header, rows, "targets")
 
@@ -64,15 +63,9 @@ def target_value(result: TargetResult) -> str:
     """`0.34 (0.21 to 0.47), n 12`."""
     if result.value is None:
         return "no value"
-    span = result.interval
-    ends = "" if span is None else f" ({text.fixed(span.low, span)} to {text.fixed(span.high, span)})"
-    return f"{text.fixed(result.value, span)}{ends}, n {result.n:,}" + (
-        f" of {result.n_scored:,}" if result.n < result.n_scored else ""
-    )
-
-
-def _target_title(result: TargetResult) -> str:
-    return esc(target_words(result))
+    ends = "" if result.interval is None else f" ({text.span(result.interval)})"
+    of = f" of {result.n_scored:,}" if result.n < result.n_scored else ""
+    return f"{text.fixed(result.value, result.interval)}{ends}, n {result.n:,}{of}"
 
 
 def _target_cell(result: TargetResult) -> str:
@@ -135,8 +128,7 @@ def _by_task(report: Report) -> Iterator[tuple[str, list[CaseTable]]]:
 
 def _task(task: str, tables: Sequence[CaseTable], infos: Mapping[str, MetricInfo]) -> str:
     compared = _compared(tables, infos) if len(tables) > 1 else ""
-    alone = len(tables) == 1
-    details = "".join(_details(table, infos, opened=alone) for table in tables)
+    details = "".join(_details(table, infos, opened=not compared) for table in tables)
     return f"<h3>{esc(task)}</h3>\n{compared}{details}"
 
 
@@ -171,12 +163,11 @@ def _badness(estimates: Sequence[MetricEstimate | None], order: str) -> float:
     return mean if order == "score" else -mean
 
 
-def _heat_cell(estimate: MetricEstimate | None, axis: svg.Axis, *, lower_is_better: bool) -> str:
-    if estimate is None or estimate.value is None:
-        return f'<td class="empty">{NONE}{small(f"n {0 if estimate is None else estimate.n}")}</td>'
-    share = (estimate.value - axis.low) / (axis.high - axis.low)
-    step = heat_step(share if lower_is_better else 1 - share)
-    return f'<td class="h{step}">{text.number(estimate.value)}{small(f"n {estimate.n:,}")}</td>'
+def _heat_cell(found: MetricEstimate | None, axis: svg.Axis, *, lower_is_better: bool) -> str:
+    if found is None or found.value is None:
+        return heat_cell(None, "", f"n {0 if found is None else found.n}")
+    share = axis.share(found.value)
+    return heat_cell(share if lower_is_better else 1 - share, text.number(found.value), f"n {found.n:,}")
 
 
 def _details(cases: CaseTable, infos: Mapping[str, MetricInfo], *, opened: bool) -> str:
@@ -196,21 +187,14 @@ def _row(case: Case, shown: Sequence[str], shares: Sequence[str]) -> list[str]:
         esc(case.case),
         f"{case.n:,}",
         f"{case.successes:,}",
-        estimate(case.score),
-        *(estimate(case.metrics[name], share=name in shares) for name in shown),
+        estimate(case.score.value, case.score.interval),
+        *(_metric(case.metrics[name], share=name in shares) for name in shown),
     ]
 
 
-def estimate(found: MetricEstimate, *, share: bool = False) -> str:
-    """The value with its interval, where there is one."""
-    if found.value is None:
-        return NONE
-    if share:
-        return text.percent(found.value)
-    span = found.interval
-    if span is None:
-        return text.number(found.value)
-    return f"{text.fixed(found.value, span)} {small(f'{text.fixed(span.low, span)} to {text.fixed(span.high, span)}')}"
+def _metric(found: MetricEstimate, *, share: bool) -> str:
+    known = share and found.value is not None
+    return text.percent(found.value) if known else estimate(found.value, found.interval)
 
 
 def _with_unit(name: str, infos: Mapping[str, MetricInfo]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from proctor.report import text
 from proctor.report.build.judgement import difference_words, p_value
 from proctor.report.draw import pipes, svg
-from proctor.report.draw.markup import NONE, lead, small, table
+from proctor.report.draw.markup import NONE, figure_row, lead, small, table
 from proctor.report.draw.page import asset
 from proctor.report.draw.svg import esc
 from proctor.report.model import Report
@@ -61,8 +61,7 @@ def _words(found: Comparison) -> str:
 
 
 def _plots(found: Comparison) -> str:
-    drawn = [_plot(found, measure) for measure in shown_measures(found)]
-    return f'<div class="pair">{"".join(drawn)}</div>'
+    return f'<div class="pair">{"".join(_plot(found, measure) for measure in shown_measures(found))}</div>'
 
 
 def shown_measures(found: Comparison) -> tuple[Measure, ...]:
@@ -80,17 +79,13 @@ def _plot(found: Comparison, measure: Measure) -> str:
     points = [0.0, *(end for pair in pairs for end in _ends(pair.of(measure)))]
     low, high = min(points), max(points)
     axis = svg.round_axis(low, high) if low < high else svg.round_axis(-0.1, 0.1)
-    rows = "".join(_row(found, pair, measure, axis) for pair in pairs)
-    labels = [f"{100 * t:.3g}" if measure == "success" else f"{t:.3g}" for t in axis.ticks]
-    ticks = svg.axis_row(axis, [label.replace("-", "−") for label in labels])
-    title = "Success, in points" if measure == "success" else "Score"
+    title, scale = ("Success, in points", 100) if measure == "success" else ("Score", 1)
+    ticks = svg.axis_row(axis, lambda tick: f"{scale * tick:.3g}".replace("-", "−"))
     spoken = "; ".join(f"{p.a} minus {p.b} {difference_words(p.of(measure))[0]}" for p in pairs)
     label = esc(f"{title}: {spoken}. The numbers are in the table below.")
-    footer = f'<div class="row axis"><span class="name"></span>{ticks}<span class="value"></span></div>'
-    return (
-        f'<figure class="versus"><figcaption>{title}: first minus second</figcaption>'
-        f'<div role="img" aria-label="{label}">{rows}{footer}</div></figure>'
-    )
+    rows = "".join(_row(found, pair, measure, axis) for pair in pairs) + figure_row("", ticks, "", "row axis").rstrip()
+    opened = f'<figure class="versus"><figcaption>{title}: first minus second</figcaption>'
+    return f'{opened}<div role="img" aria-label="{label}">{rows}</div></figure>'
 
 
 def _ends(found: Difference) -> list[float]:
@@ -100,12 +95,13 @@ def _ends(found: Difference) -> list[float]:
 def _row(found: Comparison, pair: Pair, measure: Measure, axis: svg.Axis) -> str:
     own = pair.of(measure)
     track = svg.interval_row(axis, own.value, own.interval, own.bounds)
-    zero = f'<line class="zero" x1="{axis.x(0)}" x2="{axis.x(0)}" y1="0" y2="100%"/>'
-    track = track.replace('height="100%">', f'height="100%">{zero}', 1)
+    track = track.replace('height="100%">', f'height="100%">{svg.upright("zero", axis.x(0))}', 1)
     kind = "row clear" if found.different(pair, measure) else "row"
-    value = difference_words(own)[0].removesuffix(" points")
-    name = f'{esc(pair.a)} <span class="less">−</span> {esc(pair.b)}'
-    return f'<div class="{kind}"><span class="name">{name}</span>{track}<span class="value">{value}</span></div>\n'
+    return figure_row(_names(pair), track, difference_words(own)[0].removesuffix(" points"), kind)
+
+
+def _names(pair: Pair) -> str:
+    return f'{esc(pair.a)} <span class="less">−</span> {esc(pair.b)}'
 
 
 def _table(found: Comparison) -> str:
@@ -128,16 +124,12 @@ def _folded(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], 
 
 
 def _cells(found: Comparison, pair: Pair) -> list[str]:
-    n = (
-        f"{pair.n_a:,} {small('pair' if pair.n_a == 1 else 'pairs')}"
-        if pair.paired
-        else f"{pair.n_a:,}, {pair.n_b:,} {small('unpaired')}"
-    )
+    pairs = f"{pair.n_a:,} {small('pair' if pair.n_a == 1 else 'pairs')}"
     counts = pair.discordance
     alone = NONE if counts is None else f"{counts.only_a:,} : {counts.only_b:,}"
     return [
-        f'{esc(pair.a)} <span class="less">−</span> {esc(pair.b)}',
-        n,
+        _names(pair),
+        pairs if pair.paired else f"{pair.n_a:,}, {pair.n_b:,} {small('unpaired')}",
         _spread(pair.success),
         _p(found, pair, "success"),
         alone,
@@ -197,15 +189,9 @@ def _by_task(found: Comparison) -> str:
         return ""
     tasks = found.tasks[:MOST_TASKS]
     header = ["First − second", *(esc(task) for task in tasks)]
-    rows = [
-        [f'{esc(p.a)} <span class="less">−</span> {esc(p.b)}', *(_wins(_of_task(p.tasks, task)) for task in tasks)]
-        for p in pairs
-    ]
+    own = [{task.task: task for task in pair.tasks} for pair in pairs]
+    rows = [[_names(p), *(_wins(of.get(task)) for task in tasks)] for p, of in zip(pairs, own, strict=True)]
     return _folded("Pairs won, tied and lost by the first, by score (by success without one)", header, rows, "wins")
-
-
-def _of_task(tasks: Sequence[TaskDifference], name: str) -> TaskDifference | None:
-    return next((task for task in tasks if task.task == name), None)
 
 
 def _wins(task: TaskDifference | None) -> str:

@@ -1,4 +1,4 @@
-"""The agents in rank order."""
+"""What a reader sees first: the agents in rank order, and what must be known before using the numbers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from proctor.report import text
 from proctor.report.draw import pipes
-from proctor.report.draw.markup import NONE, lead, mean_with_n, number, spread, table
+from proctor.report.draw.markup import NONE, estimate, finding_list, lead, number, spread, table
 from proctor.report.draw.svg import esc
-from proctor.report.model import AgentReport, MeanEstimate, Report
+from proctor.report.model import AgentReport, Report
 from proctor.report.section import Section
 
 MAX_AGENTS = 20
@@ -42,6 +42,15 @@ class Ranking(Section):
         return f"## Ranking\n\n{told}" + pipes.table(header, rows, left=2) + more
 
 
+class Findings(Section):
+    """Every finding; beyond the first ones behind a fold."""
+
+    key, title, place = "findings", "Findings", 30
+
+    def html(self, report: Report, data: Any) -> str:
+        return finding_list(report.findings)
+
+
 def letters_of(report: Report) -> dict[str, str]:
     """By agent, for scores; none where they were not all tested against each other."""
     standings = report.comparison.agents if report.comparison else ()
@@ -56,16 +65,12 @@ def _row(agent: AgentReport, letters: str) -> list[str]:
         f'<span class="rank">{rank}</span>{esc(agent.agent)}{group}',
         f"{s.n:,}",
         spread(text.percent(s.success.rate), text.percent_range(s.success.interval)),
-        spread(text.mean(s.score), text.mean_range(s.score)),
-        spread(text.mean(s.steps_total), text.mean_range(s.steps_total)),
-        mean_with_n(s.steps_to_success),
-        _seconds(s.wall_time_s),
+        spread(text.mean(s.score), text.span(s.score.interval)),
+        spread(text.mean(s.steps_total), text.span(s.steps_total.interval)),
+        estimate(s.steps_to_success.mean, s.steps_to_success.interval, s.steps_to_success.n),
+        NONE if s.wall_time_s.mean is None else f"{text.number(s.wall_time_s.mean, 2)} s",
         number(s.n_unscored),
     ]
-
-
-def _seconds(estimate: MeanEstimate) -> str:
-    return NONE if estimate.mean is None else f"{text.number(estimate.mean, 2)} s"
 
 
 def _cells(agent: AgentReport, letters: str | None) -> list[str]:
@@ -77,7 +82,7 @@ def _cells(agent: AgentReport, letters: str | None) -> list[str]:
         text.percent(summary.success.rate),
         text.percent_range(summary.success.interval),
         text.mean(summary.score),
-        text.mean_range(summary.score),
+        text.span(summary.score.interval),
         text.number(summary.steps_total.mean),
         str(summary.n_unscored),
     ]

@@ -7,11 +7,9 @@ from typing import Any
 from proctor.metrics import MetricInfo
 from proctor.report import text
 from proctor.report.draw import pipes, svg
-from proctor.report.draw.forest import forest
-from proctor.report.draw.markup import NONE, lead, mean_with_n, small, table
-from proctor.report.draw.palette import heat_step
+from proctor.report.draw.markup import NONE, estimate, forest, heat_cell, lead, small, table
 from proctor.report.draw.svg import esc
-from proctor.report.model import AgentReport, MeanEstimate, MetricEstimate, Report, Summary
+from proctor.report.model import MeanEstimate, Report, Summary
 from proctor.report.section import Section
 
 MAX_AGENTS, MAX_TASKS = 20, 12
@@ -53,19 +51,15 @@ class Tasks(Section):
 def _score_cell(summary: Summary, axis: svg.Axis) -> str:
     score = summary.score
     if score.mean is None:
-        return f'<td class="empty">{NONE}<span class="span">n {score.n}</span></td>'
-    step = heat_step((score.mean - axis.low) / (axis.high - axis.low))
-    span = text.mean_range(score) if score.interval else f"n {score.n}, no interval"
-    return f'<td class="h{step}">{esc(text.mean(score))}<span class="span">{esc(span)}</span></td>'
+        return heat_cell(None, "", f"n {score.n}")
+    span = text.span(score.interval) if score.interval else f"n {score.n}, no interval"
+    return heat_cell(axis.share(score.mean), text.mean(score), span)
 
 
 def _rate_cell(summary: Summary) -> str:
     rate = summary.success
-    if rate.rate is None:
-        return f'<td class="empty">{NONE}{small("n 0")}</td>'
-    span = text.percent_range(rate.interval)
-    share = small(f"{rate.successes} of {rate.n}")
-    return f'<td class="h{heat_step(rate.rate)}" title="{span}">{text.percent(rate.rate)}{share}</td>'
+    counts = "n 0" if rate.rate is None else f"{rate.successes} of {rate.n}"
+    return heat_cell(rate.rate, text.percent(rate.rate), counts, text.percent_range(rate.interval))
 
 
 def _cell(summary: Summary) -> str:
@@ -92,22 +86,17 @@ class Intervals(Section):
 
 
 def _success_plot(report: Report) -> str:
-    axis = svg.unit_axis()
-    rows = [
-        (agent.agent, svg.interval_row(axis, rate.rate, rate.interval, rate.bounds), text.percent(rate.rate))
-        for agent in report.agents
-        for rate in [agent.overall.success]
-    ]
-    return forest("Success rate", rows, svg.axis_row(axis, [text.percent(tick) for tick in axis.ticks]))
+    axis, rates = svg.unit_axis(), [(agent.agent, agent.overall.success) for agent in report.agents]
+    rows = [(name, svg.interval_row(axis, r.rate, r.interval, r.bounds), text.percent(r.rate)) for name, r in rates]
+    return forest("Success rate", rows, svg.axis_row(axis, text.percent))
 
 
 def _score_plot(report: Report) -> str:
     scores = [(agent.agent, agent.overall.score) for agent in report.agents]
-    points = [point for _, s in scores if s.mean is not None for point in (s.mean, *(s.interval or ()))]
-    axis = svg.axis_for(points)
+    axis = svg.axis_for([point for _, s in scores if s.mean is not None for point in (s.mean, *(s.interval or ()))])
     rows = [(name, svg.interval_row(axis, s.mean, s.interval), text.mean(s)) for name, s in scores]
     unit = "" if report.scoring.unit == "1" else f" ({report.scoring.unit})"
-    return forest(f"Score{unit}", rows, svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks]))
+    return forest(f"Score{unit}", rows, svg.axis_row(axis))
 
 
 class Components(Section):
@@ -117,7 +106,8 @@ class Components(Section):
 
     def html(self, report: Report, data: Any) -> str:
         names = list(dict.fromkeys(name for agent in report.agents for name in agent.overall.components))
-        shown = [name for name in names if any(_has(agent, name) for agent in report.agents)]
+        counts = {name: sum(c.n for a in report.agents if (c := a.overall.components.get(name))) for name in names}
+        shown = [name for name in names if counts[name]]
         if not shown:
             return ""
         absent = [name for name in names if name not in shown]
@@ -132,11 +122,6 @@ class Components(Section):
         return lead(words) + table("Score components by agent", header, rows, "components")
 
 
-def _has(agent: AgentReport, component: str) -> bool:
-    estimate = agent.overall.components.get(component)
-    return estimate is not None and estimate.n > 0
-
-
 def _component_title(report: Report, name: str) -> str:
     weight = report.scoring.settings["options"].get(f"w_{name}")
     if weight is None or len(report.scoring.components) < 2:
@@ -144,11 +129,11 @@ def _component_title(report: Report, name: str) -> str:
     return f"{esc(name)} {small(f'weight {weight:g}')}"
 
 
-def _component(estimate: MeanEstimate | None) -> str:
-    if estimate is None or estimate.mean is None:
+def _component(found: MeanEstimate | None) -> str:
+    if found is None or found.mean is None:
         return NONE
-    drawn = svg.bar(estimate.mean, estimate.interval) if 0 <= estimate.mean <= 1 else ""
-    return mean_with_n(estimate) + drawn
+    drawn = svg.bar(found.mean, found.interval) if 0 <= found.mean <= 1 else ""
+    return estimate(found.mean, found.interval, found.n) + drawn
 
 
 class Metrics(Section):
@@ -163,10 +148,9 @@ class Metrics(Section):
             "Over scored trials of all tasks, with Student intervals for means; n counts the trials that have a value."
         )
         header = ["Agent", *(_metric_title(info) for info in report.metrics)]
-        rows = [
-            [esc(agent.agent), *(_metric(agent.overall.metrics.get(info.name)) for info in report.metrics)]
-            for agent in report.agents
-        ]
+        own = [[agent.overall.metrics.get(info.name) for info in report.metrics] for agent in report.agents]
+        cells = [[NONE if m is None else estimate(m.value, m.interval, m.n) for m in row] for row in own]
+        rows = [[esc(agent.agent), *row] for agent, row in zip(report.agents, cells, strict=True)]
         return lead(words) + table("Metrics by agent", header, rows, "metrics")
 
 
@@ -174,13 +158,3 @@ def _metric_title(info: MetricInfo) -> str:
     unit = "" if info.unit == "1" else info.unit
     words = ", ".join(word for word in (unit, info.reducer, BETTER[info.direction]) if word)
     return f'<span title="{esc(info.doc)}">{esc(info.name)}</span> {small(words)}'
-
-
-def _metric(estimate: MetricEstimate | None) -> str:
-    if estimate is None or estimate.value is None:
-        return NONE
-    span = estimate.interval
-    if span is None:
-        return f"{text.number(estimate.value)} {small(f'n {estimate.n:,}')}"
-    ends = f"{text.fixed(span.low, span)} to {text.fixed(span.high, span)}"
-    return f"{text.fixed(estimate.value, span)} {small(f'{ends}, n {estimate.n:,}')}"

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from proctor.report import text
 from proctor.report.draw import svg
-from proctor.report.draw.forest import forest
-from proctor.report.draw.markup import NONE, definitions, lead, small, table
+from proctor.report.draw.markup import NONE, definitions, finding_list, forest, lead, small, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import esc
-from proctor.report.sections.findings import finding_list
 from proctor.suites.goals.report.charts import (
     MOST_MAPS,
     distribution,
@@ -156,8 +154,7 @@ def _ablation(report: GoalsReport) -> str:
     axis = svg.unit_axis()
     named = [(TRUTH, report.visual_rates[""]), *((prior.name, prior.rates[""]) for prior in report.ranked())]
     rows = [(n, svg.interval_row(axis, rate.value, rate.interval), text.percent(rate.value)) for n, rate in named]
-    ticks = svg.axis_row(axis, [text.percent(tick) for tick in axis.ticks])
-    figure = forest("Success of the policy, by where its goal comes from", rows, ticks)
+    figure = forest("Success of the policy, by where its goal comes from", rows, svg.axis_row(axis, text.percent))
     words = (
         "The same policy on the same seeds; only the goal differs. The gap is success with the visual goal minus "
         "success with the prior's, of pairs of trials."

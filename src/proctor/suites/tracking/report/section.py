@@ -12,8 +12,7 @@ import numpy as np
 
 from proctor.report import text
 from proctor.report.draw import svg
-from proctor.report.draw.forest import rows_figure
-from proctor.report.draw.markup import lead
+from proctor.report.draw.markup import figure_row, lead, rows_figure
 from proctor.report.draw.page import asset
 from proctor.report.draw.palette import STEPS, fill_rules, heat_step
 from proctor.report.draw.svg import esc, runs
@@ -90,14 +89,15 @@ def _strips(report: Report, task: str, tables: Sequence[CaseTable]) -> str:
     axis = svg.axis_for([0.0, *places])
     means = {agent: sum(values) / len(values) for agent, values in columns if values}
     rows = [
-        (agent, strip_row(axis, thinned(values, TICKS), means.get(agent), target), _number(means.get(agent)))
+        figure_row(
+            esc(agent), strip_row(axis, thinned(values, TICKS), means.get(agent), target), _number(means.get(agent))
+        )
         for agent, values in columns
     ]
-    ticks = svg.axis_row(axis, [f"{tick:g}" for tick in axis.ticks])
     summary = "; ".join(f"{agent} {_number(means.get(agent))} over {len(values)}" for agent, values in columns)
     dashed = "" if target is None else f" Dashed: the target, {target:g} rad."
     caption = f"EMD of every motion of {task} (rad). A line per motion, a dot at the mean.{dashed}"
-    return rows_figure(caption, rows, ticks, f"Mean EMD in rad: {summary}")
+    return rows_figure(caption, rows, svg.axis_row(axis), f"Mean EMD in rad: {summary}")
 
 
 def _number(value: float | None) -> str:
@@ -114,13 +114,10 @@ def thinned(values: Sequence[float], most: int) -> list[float]:
 
 def strip_row(axis: svg.Axis, values: Sequence[float], mean: float | None, target: float | None) -> str:
     """One agent: a line per value, a dot at the mean, a dashed line at the target."""
-    grid = "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in map(axis.x, axis.ticks))
-    marks = "".join(f'<line class="case" x1="{x}" x2="{x}" y1="22%" y2="78%"/>' for x in map(axis.x, values))
-    aim = (
-        "" if target is None else f'<line class="target" x1="{axis.x(target)}" x2="{axis.x(target)}" y1="0" y2="100%"/>'
-    )
+    marks = "".join(svg.upright("case", axis.x(value), "22%", "78%") for value in values)
+    aim = "" if target is None else svg.upright("target", axis.x(target))
     dot = "" if mean is None else f'<circle class="dot" cx="{axis.x(mean)}" cy="50%" r="4.5"/>'
-    return f'<svg class="track" width="100%" height="100%">{grid}{marks}{aim}{dot}</svg>'
+    return svg.track(axis, marks + aim + dot)
 
 
 def _maps(maps: Sequence[JointErrors]) -> str:
@@ -172,10 +169,7 @@ def heat_map(m: JointErrors, top: float) -> str:
     joints, bins = m.errors.shape
     paths = "".join(f'<path class="f{step}" d="{d}"/>' for step, d in sorted(_paths(m.errors, top).items()))
     cells = f'<svg viewBox="0 0 {bins} {joints}" preserveAspectRatio="none" width="100%" height="100%">{paths}</svg>'
-    fall = ""
-    if m.first_fall is not None:
-        x = f"{100 * m.first_fall / m.duration:.2f}%"
-        fall = f'<line class="fall" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
+    fall = "" if m.first_fall is None else svg.upright("fall", f"{100 * m.first_fall / m.duration:.2f}%")
     return f'<svg class="cells" width="100%" height="{JOINT_PX * joints}">{cells}{fall}</svg>'
 
 
