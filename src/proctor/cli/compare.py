@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Quiet
+from proctor.cli.options import Json, Level, Quiet, RunPaths, console, write_files
 
 if TYPE_CHECKING:
     from proctor.report.compare.page import CompareReport
@@ -21,7 +20,7 @@ WORSE = 3
 
 
 def compare_command(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="Run folders.")],
+    runs: RunPaths,
     fail_if_worse: Annotated[
         float | None,
         typer.Option(
@@ -37,7 +36,7 @@ def compare_command(
     baseline: Annotated[
         str | None, typer.Option(metavar="AGENT", help="With --fail-if-worse: the agent to compare all others with.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals; tests have the error rate 1 - level.")] = 0.95,
+    level: Level = 0.95,
     across_protocols: Annotated[
         bool, typer.Option("--across-protocols", help="Compare runs with different protocols, without pairs.")
     ] = False,
@@ -54,6 +53,7 @@ def compare_command(
     compared, 2 bad input or different protocols, 3 worse (with --fail-if-worse).
     """
     from proctor.errors import InputError
+    from proctor.report.compare.page import write_comparison
     from proctor.verdict.comparison.compare import compare
     from proctor.verdict.gate import gates
 
@@ -65,7 +65,8 @@ def compare_command(
     rulings = [] if fail_if_worse is None else gates(found, on, fail_if_worse, baseline)
     failed = None if fail_if_worse is None else any(gate.failed(require_proof) for gate in rulings)
     report = _report(found, rulings, failed)
-    folder = _write(report, out or Path(runs[-1]))
+    folder = out or Path(runs[-1])
+    write_files("comparison", folder, lambda folder: write_comparison(folder, report))
     _show(report, folder, as_json=as_json, quiet=quiet)
     raise typer.Exit(WORSE if failed else 0)
 
@@ -85,18 +86,6 @@ def _report(found: Compared, rulings: list[Gate], failed: bool | None) -> Compar
     )
 
 
-def _write(report: CompareReport, folder: Path) -> Path:
-    from proctor.errors import InputError
-    from proctor.report.compare.page import write_comparison
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_comparison(folder, report)
-    except OSError as error:
-        raise InputError(f"cannot write the comparison into {folder}: {error}; name a folder: --out FOLDER") from None
-    return folder
-
-
 def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
     from proctor.report.build.judgement import gate_sentence
     from proctor.report.compare.page import to_json
@@ -105,13 +94,10 @@ def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) ->
         typer.echo(json.dumps(to_json(report), allow_nan=False))
         return
     if not quiet:
-        from rich.console import Console
-
         from proctor.report.compare.console import pairs_table, standings_table
 
-        console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
-        console.print(standings_table(report.comparison))
-        console.print(pairs_table(report.comparison))
+        for table in (standings_table(report.comparison), pairs_table(report.comparison)):
+            console(140).print(table)
     for caution in report.cautions:
         typer.echo(f"caution: {caution}")
     typer.echo(report.verdict)

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Quiet, RunPath, Sets, stop_signals
+from proctor.cli.options import Json, Quiet, RunPath, Sets, followed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from proctor.runs.session import Hooks
     from proctor.suites.goals.report.model import GoalsReport
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file with a section `goals`.")]
-
-T = TypeVar("T")
 
 goals_app = typer.Typer(
     help="Evaluate the goals that a text-to-goal model imagines.",
@@ -37,7 +32,7 @@ def collect_command(config: Config, sets: Sets = None, as_json: Json = False, qu
     from proctor.suites.goals.config import load_goals
 
     cfg, goals = load_goals(config, sets or [])
-    done = _followed(lambda hooks: collect(cfg, goals, hooks), as_json, quiet)
+    done, _ = followed(lambda hooks: collect(cfg, goals, hooks), as_json=as_json, quiet=quiet)
     if done.visuals is None:
         typer.echo(f"stopped: run the same command again to go on ({done.folder})", err=True)
         raise typer.Exit(130 if done.finished.cancelled else 1)
@@ -71,7 +66,7 @@ def evaluate_command(
     from proctor.suites.goals.evaluate import evaluate
 
     cfg, goals = load_goals(config, sets or [])
-    done = _followed(lambda hooks: evaluate(cfg, goals, hooks, run), as_json, quiet)
+    done, _ = followed(lambda hooks: evaluate(cfg, goals, hooks, run), as_json=as_json, quiet=quiet)
     if done.report is None:
         typer.echo(f"stopped; go on with: proctor goals evaluate {config} --run {done.folder}", err=True)
         raise typer.Exit(130 if done.finished is not None and done.finished.cancelled else 1)
@@ -107,17 +102,6 @@ def import_command(
     write_visuals(folder, visuals)
     n = sum(len(own.trial) for own in visuals.tasks.values())
     typer.echo(f"success visuals: {folder} ({count(n, 'embedding')} of {count(len(visuals.tasks), 'task')})")
-
-
-def _followed(work: Callable[[Hooks], T], as_json: bool, quiet: bool) -> T:
-    from proctor.cli.progress import make_display
-    from proctor.rollout.progress import CancelToken
-    from proctor.runs.session import Hooks
-
-    cancel = CancelToken()
-    display = make_display(as_json, quiet)
-    with stop_signals(cancel), display:
-        return work(Hooks(display.update, cancel))
 
 
 def _show(report: GoalsReport, folder: Path, *, as_json: bool, quiet: bool) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Quiet
+from proctor.cli.options import Json, Level, Quiet, RunPaths, console, write_files
 from proctor.cli.score import numbers_by_name
 
 if TYPE_CHECKING:
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def leaderboard_command(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="Run folders.")],
+    runs: RunPaths,
     weight: Annotated[
         list[str] | None,
         typer.Option(metavar="TASK=NUMBER", help="How much a task counts against the others (1); may be repeated."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals; tests have the error rate 1 - level.")] = 0.95,
+    level: Level = 0.95,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Where to write leaderboard.*; default: the last run's folder."),
@@ -37,42 +36,28 @@ def leaderboard_command(
     contributed. Takes one run, or several whose protocol, seeds and versions are the same. Writes leaderboard.json,
     .csv, .md and .html. Exit codes: 0 ranked, 2 bad input or runs that differ.
     """
+    from proctor.report.leaderboard.files import to_json, write_leaderboard
     from proctor.verdict.comparison import JudgeCfg
     from proctor.verdict.leaderboard import leaderboard
 
     weights = numbers_by_name("--weight", "TASK", weight or [])
     board = leaderboard(runs, JudgeCfg(level), weights)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    folder = _write(board, out or Path(runs[-1]), now)
+    folder = out or Path(runs[-1])
+    write_files("leaderboard", folder, lambda folder: write_leaderboard(folder, board, now))
     if as_json:
-        from proctor.report.leaderboard.files import to_json
-
         typer.echo(json.dumps(to_json(board, now), allow_nan=False))
         return
     _show(board, folder, quiet=quiet)
-
-
-def _write(board: Leaderboard, folder: Path, now: str) -> Path:
-    from proctor.errors import InputError
-    from proctor.report.leaderboard.files import write_leaderboard
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_leaderboard(folder, board, now)
-    except OSError as error:
-        raise InputError(f"cannot write the leaderboard into {folder}: {error}; name a folder: --out FOLDER") from None
-    return folder
 
 
 def _show(board: Leaderboard, folder: Path, *, quiet: bool) -> None:
     from proctor.report.leaderboard.words import advice_words, verdict
 
     if not quiet:
-        from rich.console import Console
-
         from proctor.report.leaderboard.console import ranked_table
 
-        Console(highlight=False, width=None if sys.stdout.isatty() else 140).print(ranked_table(board))
+        console(140).print(ranked_table(board))
         for entry in board.entries:
             if entry.advice:
                 typer.echo(f"to gain: {entry.agent} {'; '.join(map(advice_words, entry.advice))}")

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and how a session is followed from a terminal."""
+"""What several verbs share: options, how a session is followed, and how results are shown."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from proctor.cli.progress import Display
     from proctor.rollout.progress import CancelToken
     from proctor.runs.session import Hooks, RunEnd
 
@@ -23,10 +28,21 @@ Sets = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
 RunPath = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
+RunPaths = Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="Run folders.")]
+Level = Annotated[float, typer.Option(help="Level of the intervals; tests have the error rate 1 - level.")]
+
+T = TypeVar("T")
 
 
 def follow(work: Callable[[Hooks], RunEnd], *, as_json: bool, quiet: bool) -> NoReturn:
     """Run a session with a progress display, show its result, and exit with its code."""
+    finished, display = followed(work, as_json=as_json, quiet=quiet)
+    display.result(finished)
+    raise typer.Exit(exit_code(finished))
+
+
+def followed(work: Callable[[Hooks], T], *, as_json: bool, quiet: bool) -> tuple[T, Display]:
+    """What `work` gives, with a progress display while it goes on, and that display."""
     from proctor.cli.progress import make_display
     from proctor.rollout.progress import CancelToken
     from proctor.runs.session import Hooks
@@ -34,9 +50,7 @@ def follow(work: Callable[[Hooks], RunEnd], *, as_json: bool, quiet: bool) -> No
     cancel = CancelToken()
     display = make_display(as_json, quiet)
     with stop_signals(cancel), display:
-        finished = work(Hooks(display.update, cancel))
-    display.result(finished)
-    raise typer.Exit(exit_code(finished))
+        return work(Hooks(display.update, cancel)), display
 
 
 def exit_code(finished: RunEnd) -> int:
@@ -65,3 +79,32 @@ def stop_signals(cancel: CancelToken) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def console(width: int) -> Console:
+    """Standard output; `width` columns where it is no terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+
+
+def table(*columns: str, caption: str | None = None) -> Table:
+    """A table with these columns, all but the first one aligned to the right."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=caption, caption_justify="left")
+    for i, name in enumerate(columns):
+        made.add_column(name, justify="left" if i == 0 else "right")
+    return made
+
+
+def write_files(what: str, folder: Path, write: Callable[[Path], object]) -> None:
+    """Call `write` with the folder, which is made if need be. Raises InputError where it cannot be written to."""
+    from proctor.errors import InputError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder)
+    except OSError as error:
+        raise InputError(f"cannot write the {what} into {folder}: {error}; name a folder: --out FOLDER") from None

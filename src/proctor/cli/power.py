@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json
+from proctor.cli.options import Json, console, table
 
 if TYPE_CHECKING:
     from proctor.verdict.power import Answer, Question
@@ -52,18 +51,13 @@ def power_command(
 
 
 def _print(found: list[Answer], question: Question) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     caption = (
         f"trials per agent, {question.power:.0%} power at alpha {question.alpha:g}; stopping early: the maximum to "
         "declare, and where it stops in the mean"
     )
-    table = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left", pad_edge=False)
-    for name in ("agents", "rates", "differing seeds", "paired", "unpaired", "stopping early"):
-        table.add_column(name, justify="left" if name == "agents" else "right")
+    rows = table("agents", "rates", "differing seeds", "paired", "unpaired", "stopping early", caption=caption)
     for answer in found:
         names = "" if answer.seen is None else " against ".join(answer.seen)
         usual = "" if answer.usual is None else f" (usually {answer.usual:,.0f})"
@@ -75,8 +69,8 @@ def _print(found: list[Answer], question: Question) -> None:
             _n(answer.unpaired.n),
             _n(answer.sequential.n) + usual,
         ]
-        table.add_row(*(Text(cell) for cell in cells))
-    Console(highlight=False, width=None if sys.stdout.isatty() else 130).print(table)
+        rows.add_row(*(Text(cell) for cell in cells))
+    console(130).print(rows)
 
 
 def _n(n: int | None) -> str:

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from multiprocessing import shared_memory
@@ -20,6 +20,8 @@ from proctor.cli.doctor import Check
 from proctor.errors import ProctorError
 
 PROBE_TIMEOUT_S = 30.0
+Needs = tuple[Sequence[tuple[str, str]], str | None]
+"""(package, extra) of everything that a part imports, and its own way to install it, where it has one."""
 
 
 def machine() -> list[Check]:
@@ -81,25 +83,18 @@ def suites() -> list[Check]:
     from proctor.registry import SUITES
     from proctor.suites import find_suite
 
-    return [_suite(name, _part(name, lambda name=name: find_suite(name).needs())) for name in SUITES.names()]
+    def needs(name: str) -> Needs:
+        suite = find_suite(name)
+        return suite.needs(), suite.install
 
-
-def _suite(name: str, check: Check) -> Check:
-    """The check with the suite's own way out, where it has one."""
-    from proctor.suites import find_suite
-
-    try:
-        install = find_suite(name).install
-    except (ImportError, ProctorError):
-        return check
-    return check if check.ok or install is None else replace(check, fix=install)
+    return [_part(name, needs) for name in SUITES.names()]
 
 
 def policies() -> list[Check]:
     """Each policy loader and whether what it needs can be imported."""
     from proctor.registry import LOADERS
 
-    return [_part(name, lambda name=name: LOADERS.load(name).needs) for name in LOADERS.names()]
+    return [_part(name, lambda name: (LOADERS.load(name).needs, None)) for name in LOADERS.names()]
 
 
 def plugins() -> list[Check]:
@@ -114,17 +109,16 @@ def plugins() -> list[Check]:
     return [*found, *(Check(name, False, reason, fault="refused") for name, reason in refused)]
 
 
-def _part(name: str, needs) -> Check:
+def _part(name: str, needs: Callable[[str], Needs]) -> Check:
     try:
-        wanted: Iterable[tuple[str, str]] = needs()
+        wanted, install = needs(name)
     except (ImportError, ProctorError) as error:
         return Check(name, False, f"cannot be loaded: {error}")
-    wanted = list(wanted)
     missing = [(package, extra) for package, extra in wanted if importlib.util.find_spec(package) is None]
     if missing:
         extras = ",".join(dict.fromkeys(extra for _, extra in missing))
         listed = ", ".join(package for package, _ in missing)
-        return Check(name, False, f"needs {listed}", f'pip install "proctor[{extras}]"')
+        return Check(name, False, f"needs {listed}", install or f'pip install "proctor[{extras}]"')
     return Check(name, True, f"has {', '.join(package for package, _ in wanted)}" if wanted else "needs no extra")
 
 
@@ -211,9 +205,5 @@ def run_probe(probe: Probe) -> Check:
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:
     """The error's own line; drivers print more after it."""
-    lines = [
-        line.strip() for line in done.stderr.splitlines() if re.match(r"[\w.]*(Error|Exception|NotInstalled)\b", line)
-    ]
-    if lines:
-        return lines[0]
-    return f"the process ended with code {done.returncode}"
+    named = re.search(r"^[\w.]*(Error|Exception|NotInstalled)\b.*", done.stderr, re.MULTILINE)
+    return named[0].strip() if named else f"the process ended with code {done.returncode}"

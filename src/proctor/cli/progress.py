@@ -7,6 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from proctor.cli.options import console
 from proctor.rollout.progress import Progress
 
 if TYPE_CHECKING:
@@ -42,24 +43,21 @@ class Display(abc.ABC):
 
     def result(self, finished: RunEnd) -> None:
         """The ranked table, where the reports are, and how to go on if something is missing."""
-        from rich.console import Console
-
         from proctor.report.console import ranked_table
 
-        console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+        out, p, path = console(120), finished.progress, finished.run.path
         if finished.report is not None:
-            console.print(ranked_table(finished.report))
+            out.print(ranked_table(finished.report))
             for finding in finished.report.findings:
                 if finding.level == "caution":
-                    console.print(f"caution: {finding.text}", markup=False)
+                    out.print(f"caution: {finding.text}", markup=False)
             for line in _where_time_went(finished.report.context):
-                console.print(line, markup=False)
-        p, path = finished.progress, finished.run.path
-        console.print(f"{p.done} of {p.planned} trials done{_note(p)}", markup=False)
+                out.print(line, markup=False)
+        out.print(f"{p.done} of {p.planned} trials done{_note(p)}", markup=False)
         if finished.report is not None:
-            console.print(f"report: {path / 'report.html'}", markup=False, soft_wrap=True)
+            out.print(f"report: {path / 'report.html'}", markup=False, soft_wrap=True)
         if not finished.complete:
-            console.print(f"to go on: proctor resume {path}", markup=False, soft_wrap=True)
+            out.print(f"to go on: proctor resume {path}", markup=False, soft_wrap=True)
 
 
 class LiveTable(Display):

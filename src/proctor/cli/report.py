@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
 import typer
 
-from proctor.cli.options import Json, RunPath
+from proctor.cli.options import Json, RunPath, console
 
 if TYPE_CHECKING:
     from proctor.record.rundir import RunDir
@@ -29,13 +28,10 @@ def report_command(run: RunPath, as_json: Json = False) -> None:
 
 def show(run: RunDir, report: Report, as_json: bool) -> None:
     """The ranked table and where the files are; as JSON, the whole report."""
-    from rich.console import Console
-
     from proctor.report.console import ranked_table
 
     if as_json:
         typer.echo(json.dumps(run.report(), allow_nan=False))
         return
-    width = None if sys.stdout.isatty() else 120
-    Console(highlight=False, width=width).print(ranked_table(report))
+    console(120).print(ranked_table(report))
     typer.echo(f"report: {run.path / 'report.html'}")

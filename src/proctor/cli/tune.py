@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Sets
+from proctor.cli.options import Json, Sets, console, table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,7 +41,9 @@ def tune_command(
     if as_json:
         typer.echo(json.dumps({**found.as_dict(), "yaml": lines}))
         return
-    _print(found)
+    shown = console(130)
+    for part in (_costs(found), _forwards(found), _rates(found)):
+        shown.print(part)
     if found.worth_it:
         typer.echo(f"{found.gain:.1f} times as fast with:\n")
         typer.echo("\n".join(lines))
@@ -49,53 +51,35 @@ def tune_command(
         typer.echo("the config is about as fast as the proposal; leave it as it is")
 
 
-def _print(found: Tuning) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 130)
-    for table in (_costs(found), _forwards(found), _rates(found)):
-        console.print(table)
-
-
-def _table(*columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, name in enumerate(columns):
-        table.add_column(name, justify="left" if i == 0 else "right")
-    return table
-
-
 def _costs(found: Tuning) -> Table:
-    table = _table("environment", "a step", "steps/s of one worker")
+    rows = table("environment", "a step", "steps/s of one worker")
     for task, seconds in found.env_s.items():
-        table.add_row(task, _time(seconds), f"{1 / seconds:,.0f}")
-    table.add_row("an ask, inline", f"+ {_time(found.costs.engine_s)}", "")
-    table.add_row("an ask from a worker process: until the answer", f"+ {_time(found.costs.transfer_s)}", "")
-    table.add_row("an ask from a worker process: work of all cores", f"+ {_time(found.costs.message_s)}", "")
-    return table
+        rows.add_row(task, _time(seconds), f"{1 / seconds:,.0f}")
+    rows.add_row("an ask, inline", f"+ {_time(found.costs.engine_s)}", "")
+    rows.add_row("an ask from a worker process: until the answer", f"+ {_time(found.costs.transfer_s)}", "")
+    rows.add_row("an ask from a worker process: work of all cores", f"+ {_time(found.costs.message_s)}", "")
+    return rows
 
 
 def _forwards(found: Tuning) -> Table:
-    table = _table("forward", "rows", "time", "rows/s", "steps per answer", "of which")
+    rows = table("forward", "rows", "time", "rows/s", "steps per answer", "of which")
     for agent, cost in found.forwards.items():
-        for rows, seconds in cost.seconds.items():
-            stages = cost.stages[rows]
+        for n, seconds in cost.seconds.items():
+            stages = cost.stages[n]
             shares = ", ".join(f"{name} {_time(s)}" for name, s in stages.items()) if len(stages) > 1 else ""
-            table.add_row(agent, str(rows), _time(seconds), f"{rows / seconds:,.0f}", f"{cost.horizon:g}", shares)
-    return table
+            rows.add_row(agent, str(n), _time(seconds), f"{n / seconds:,.0f}", f"{cost.horizon:g}", shares)
+    return rows
 
 
 def _rates(found: Tuning) -> Table:
-    table = _table("settings", "workers", "num_parallel", "max_batch", "max_wait_s", "predicted steps/s", "measured")
+    rows = table("settings", "workers", "num_parallel", "max_batch", "max_wait_s", "predicted steps/s", "measured")
     for name, rated in (("as it is", found.current), *(("tried", rated) for rated in found.tried)):
         s = rated.settings
         wait = "adaptive" if s.max_wait_s is None else f"{s.max_wait_s:g}"
         predicted = f"{rated.predicted:,.0f} ({rated.bound})"
         cells = (str(s.workers or "inline"), str(s.num_parallel), str(s.max_batch), wait, predicted)
-        table.add_row(name, *cells, f"{rated.measured:,.0f}")
-    return table
+        rows.add_row(name, *cells, f"{rated.measured:,.0f}")
+    return rows
 
 
 def _time(seconds: float) -> str:
