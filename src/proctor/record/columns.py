@@ -80,96 +80,60 @@ def read_trials(
 ) -> Trials:
     """The trials of these (agent, task), from batches that have some columns or all. Raises InputError for a trial of
     no such pair."""
-    reader = _Reader(pairs)
+    places = {pair: place for place, pair in enumerate(pairs)}
+    parts: list[dict[str, np.ndarray]] = []
+    metrics, components = [], []
+    cell_metrics, cell_components = ([set[str]() for _ in pairs] for _ in range(2))
+    lines: dict[str, str] = {}
     for batch in batches:
-        reader.add(batch, scorer)
-    return reader.trials()
-
-
-class _Reader:
-    """Batches on their way to columns."""
-
-    def __init__(self, pairs: Sequence[tuple[str, str]]):
-        self._places = {pair: place for place, pair in enumerate(pairs)}
-        self._parts: dict[str, list[np.ndarray]] = {}
-        self._lines: dict[str, str] = {}
-        self._cell_metrics: list[set[str]] = [set() for _ in pairs]
-        self._cell_components: list[set[str]] = [set() for _ in pairs]
-        self._metrics, self._components = _Growing(), _Growing()
-        self._n = 0
-
-    def add(self, batch: TrialBatch, scorer: Scorer | None) -> None:
-        cells = self._cells(batch)
-        total, components = (None, no_metrics(len(batch))) if scorer is None else scorer(batch)
-        columns = {"cell": cells, **self._arrays(batch)} | ({} if total is None else {"score": total})
-        for name, values in columns.items():
-            self._parts.setdefault(name, []).append(values)
+        total, made = (None, no_metrics(len(batch))) if scorer is None else scorer(batch)
+        columns = {"cell": _cells(batch, places), **_arrays(batch, lines)} | ({} if total is None else {"score": total})
         if "outcome" in columns and "after_stop" in columns:
             entering = SCORED[columns["outcome"]] & ~columns["after_stop"]
-            _note_names(self._cell_metrics, batch.metrics, entering, cells)
-            _note_names(self._cell_components, components, entering, cells)
-        self._metrics.add(self._n, batch.metrics.columns)
-        self._components.add(self._n, components.columns)
-        self._n += len(batch)
-
-    def trials(self) -> Trials:
-        return Trials(
-            pairs=list(self._places),
-            n=self._n,
-            columns={name: np.concatenate(parts) for name, parts in self._parts.items()} or _nothing(),
-            metrics=self._metrics.whole(self._n),
-            components=self._components.whole(self._n),
-            cell_metrics=self._cell_metrics,
-            cell_components=self._cell_components,
-        )
-
-    def _arrays(self, batch: TrialBatch) -> dict[str, np.ndarray]:
-        """Every column that the batch has, as an array."""
-        found = {name: np.array(batch[name], np.int64) for name in _WHOLE if name in batch}
-        found |= {name: numbers(batch[name]) for name in _REAL if name in batch}
-        found |= {name: np.array(batch[name], bool) for name in _FLAGS if name in batch}
-        found |= {name: _texts(batch[name]) for name in _TEXT if name in batch}
-        if "outcome" in batch:
-            found["outcome"] = batch.outcome_codes
-        if "trace" in batch:
-            found["traced"], found["print"] = prints(batch["trace"])
-        if "error" in batch:
-            found["error"] = _texts([None if error is None else self._line(error) for error in batch["error"]])
-        return found
-
-    def _cells(self, batch: TrialBatch) -> np.ndarray:
-        pairs = zip(batch["agent"], batch["task"], strict=True)
-        codes = np.array([self._places.get(pair, -1) for pair in pairs], np.int32)
-        if (codes < 0).any():
-            row = int(codes.argmin())
-            key = Trial(batch["agent"][row], batch["task"][row], batch["index"][row], 0).key
-            raise InputError(f"trial {key} belongs to no agent and task of the config")
-        return codes
-
-    def _line(self, error: str) -> str:
-        """The first line of an error; equal ones are kept once."""
-        line = _first_line(error)
-        return self._lines.setdefault(line, line)
+            _note_names(cell_metrics, batch.metrics, entering, columns["cell"])
+            _note_names(cell_components, made, entering, columns["cell"])
+        parts.append(columns)
+        metrics.append(batch.metrics)
+        components.append(made)
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
+    n = sum(len(part["cell"]) for part in parts)
+    named = (_joined(metrics), _joined(components))
+    return Trials(list(places), n, whole or _nothing(), *named, cell_metrics, cell_components)
 
 
-class _Growing:
-    """Columns by name, of which some batches have nothing."""
+def _arrays(batch: TrialBatch, lines: dict[str, str]) -> dict[str, np.ndarray]:
+    """Every column that the batch has, as an array. `lines` has the first lines of errors: equal ones are kept once."""
+    found = {name: np.array(batch[name], np.int64) for name in _WHOLE if name in batch}
+    found |= {name: numbers(batch[name]) for name in _REAL if name in batch}
+    found |= {name: np.array(batch[name], bool) for name in _FLAGS if name in batch}
+    found |= {name: _texts(batch[name]) for name in _TEXT if name in batch}
+    if "outcome" in batch:
+        found["outcome"] = batch.outcome_codes
+    if "trace" in batch:
+        found["traced"], found["print"] = prints(batch["trace"])
+    if "error" in batch:
+        first = [None if error is None else _first_line(error) for error in batch["error"]]
+        found["error"] = _texts([None if line is None else lines.setdefault(line, line) for line in first])
+    return found
 
-    def __init__(self) -> None:
-        self._parts: dict[str, list[np.ndarray]] = {}
-        self._ends: dict[str, int] = {}
 
-    def add(self, start: int, columns: dict[str, np.ndarray]) -> None:
-        for name, values in columns.items():
-            missing = np.full(start - self._ends.get(name, 0), math.nan)
-            self._parts.setdefault(name, []).extend([missing, values])
-            self._ends[name] = start + len(values)
+def _cells(batch: TrialBatch, places: dict[tuple[str, str], int]) -> np.ndarray:
+    codes = np.array([places.get(pair, -1) for pair in zip(batch["agent"], batch["task"], strict=True)], np.int32)
+    if (codes < 0).any():
+        row = int(codes.argmin())
+        key = Trial(batch["agent"][row], batch["task"][row], batch["index"][row], 0).key
+        raise InputError(f"trial {key} belongs to no agent and task of the config")
+    return codes
 
-    def whole(self, n: int) -> dict[str, np.ndarray]:
-        return {
-            name: np.concatenate([*parts, np.full(n - self._ends[name], math.nan)])
-            for name, parts in self._parts.items()
-        }
+
+def _joined(parts: Sequence[Metrics]) -> dict[str, np.ndarray]:
+    """The columns of all parts, NaN where a part does not have one."""
+    names = dict.fromkeys(name for part in parts for name in part.columns)
+    absent = [np.full(len(part.which), math.nan) for part in parts]
+    return {
+        name: np.concatenate([part.columns.get(name, nan) for part, nan in zip(parts, absent, strict=True)])
+        for name in names
+    }
 
 
 def _note_names(by_cell: list[set[str]], found: Metrics, entering: np.ndarray, cells: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable
@@ -96,9 +97,8 @@ def _check_header(path: Path, names: list[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise InputError(f'{path}, row 1: column "{twice[0]}" is there twice')
-    missing = [name for name in ("agent",) if name not in names]
-    if "success" not in names and "outcome" not in names:
-        missing.append("success")
+    missing = ["agent"] if "agent" not in names else []
+    missing += ["success"] if not {"success", "outcome"} & set(names) else []
     if missing:
         found = ", ".join(names) or "nothing"
         raise InputError(
@@ -207,7 +207,9 @@ def _numbered(rows: list[_Row]) -> list[TrialResult]:
         )
     keys = _keys(rows)
     by_seed = bool(seeded) and all(row.trial is None for row in rows)
-    order = {key: key[1] for key in keys} if by_seed else _places(set(keys))
+    tasks = itertools.groupby(sorted(set(keys)), key=lambda key: key[0])
+    places = {key: place for _, own in tasks for place, key in enumerate(own)}
+    order = {key: key[1] for key in keys} if by_seed else places
     seen: dict[tuple[str, str, int], int] = {}
     results = []
     for row, key in zip(rows, keys, strict=True):
@@ -234,16 +236,6 @@ def _keys(rows: list[_Row]) -> list[tuple[str, int, int]]:
         bare = row.trial is None and row.seed is None
         keys.append((row.task, row.seed or 0, counted if bare else row.trial or 0))
     return keys
-
-
-def _places(keys: set[tuple[str, int, int]]) -> dict[tuple[str, int, int], int]:
-    """The place of every key among those of its task."""
-    counts: Counter[str] = Counter()
-    places = {}
-    for key in sorted(keys):
-        places[key] = counts[key[0]]
-        counts[key[0]] += 1
-    return places
 
 
 def _result(row: _Row, trial: Trial) -> TrialResult:

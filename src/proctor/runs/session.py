@@ -62,7 +62,7 @@ def work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
 def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     """Run the engine, note what the session took, and write the reports."""
     began = time.monotonic()
-    session = _note_session(run)
+    sessions = _note_session(run)
     with run.ledger() as ledger:
         engine = Engine(cfg, Plan(cfg, shard_of(ledger)), run.path, ledger)
         engine.observer = hooks.progress
@@ -71,18 +71,19 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
         try:
             progress = engine.run()
         finally:
-            _add_duration(ledger, time.monotonic() - began)
+            ledger.set_meta("seconds", round(ledger.get_meta("seconds", 0.0) + time.monotonic() - began, 3))
             _add_batching(ledger, engine)
             _add_spent(ledger, engine)
         log.info("session ends: %d of %d done, %d unscored", progress.done, progress.planned, progress.unscored)
-    session["seconds"] = round(time.monotonic() - began, 3)
-    _end_session(run, session)
+    sessions["current"]["seconds"] = round(time.monotonic() - began, 3)
+    run.write_json("environment.json", sessions)
     report = write_report(run) if progress.done else None
     return RunEnd(run, progress, engine.cancel.cancelled, report)
 
 
 def _note_session(run: RunDir) -> dict[str, Any]:
-    """Describe this session in environment.json, and warn where decisive versions differ from the first session's."""
+    """Describe this session in environment.json, and warn where decisive versions differ from the first session's. The
+    contents of that file: `sessions`, of which the last is also `current`."""
     known = run.read_json("environment.json", {"sessions": []})
     session = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), **environment.describe()}
     if known["sessions"]:
@@ -95,17 +96,7 @@ def _note_session(run: RunDir) -> dict[str, Any]:
     known["sessions"].append(session)
     known["current"] = session
     run.write_json("environment.json", known)
-    return session
-
-
-def _end_session(run: RunDir, session: dict[str, Any]) -> None:
-    known = run.read_json("environment.json")
-    known["sessions"][-1] = known["current"] = session
-    run.write_json("environment.json", known)
-
-
-def _add_duration(ledger: Ledger, seconds: float) -> None:
-    ledger.set_meta("seconds", round(ledger.get_meta("seconds", 0.0) + seconds, 3))
+    return known
 
 
 def _add_batching(ledger: Ledger, engine: Engine) -> None:

@@ -5,12 +5,5 @@ from proctor.scoring.protocol import Remark, Score, Scoring, ScoringOptions
 from proctor.scoring.registry import make_scoring
 
 __all__ = [
-    "ColumnScoring",
-    "Remark",
-    "Score",
-    "Scores",
-    "Scoring",
-    "ScoringOptions",
-    "TrialColumns",
-    "make_scoring",
-]
+    "ColumnScoring", "Remark", "Score", "Scores", "Scoring", "ScoringOptions", "TrialColumns", "make_scoring",
+]  # fmt: skip

@@ -6,15 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from proctor import stats
 from proctor.errors import InputError
-from proctor.stats import (
-    SampleSize,
-    expected_discordance,
-    sequential_power,
-    trials_paired,
-    trials_sequential,
-    trials_unpaired,
-)
 from proctor.verdict.comparison import Pair
 from proctor.verdict.comparison.compare import compare
 
@@ -55,9 +48,9 @@ class Answer:
     rate_a: float
     rate_b: float
     differing: float
-    paired: SampleSize
-    unpaired: SampleSize
-    sequential: SampleSize
+    paired: stats.SampleSize
+    unpaired: stats.SampleSize
+    sequential: stats.SampleSize
     usual: float | None
     seen: tuple[str, str] | None = None
 
@@ -101,13 +94,13 @@ def _answer(
     question: Question, high: float, low: float, differing: float | None = None, seen: tuple[str, str] | None = None
 ) -> Answer:
     gap = high - low
-    share = expected_discordance(high, low, question.correlation) if differing is None else differing
+    share = stats.expected_discordance(high, low, question.correlation) if differing is None else differing
     share = min(1.0, max(share, gap))
-    paired = trials_paired(gap, share, question.power, question.alpha)
-    sequential = trials_sequential(gap, share, question.power, question.alpha)
+    paired = stats.trials_paired(gap, share, question.power, question.alpha)
+    sequential = stats.trials_sequential(gap, share, question.power, question.alpha)
     simulated = sequential.n is not None and sequential.n <= MOST_SIMULATED
-    usual = sequential_power(sequential.n or 1, gap, share, question.alpha)[1] if simulated else None
-    unpaired = trials_unpaired(high, low, question.power, question.alpha)
+    usual = stats.sequential_power(sequential.n or 1, gap, share, question.alpha)[1] if simulated else None
+    unpaired = stats.trials_unpaired(high, low, question.power, question.alpha)
     return Answer(high, low, share, paired, unpaired, sequential, usual, seen)
 
 

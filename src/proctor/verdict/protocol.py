@@ -49,12 +49,9 @@ def examine(paths: Sequence[str | Path], level: float) -> list[Examined]:
         raise InputError("a run folder is named twice; name each once")
     names = [run.path.resolve().name for run in runs]
     labels = names if len(set(names)) == len(names) else [str(run.path) for run in runs]
-    return [_examined(run, label) for run, label in zip(runs, labels, strict=True)]
-
-
-def _examined(run: RunDir, label: str) -> Examined:
-    environment = run.read_json("environment.json", {}) or {}
-    return Examined(label, run, run.config(), environment.get("current", {}).get("versions", {}))
+    environments = [run.read_json("environment.json", {}) or {} for run in runs]
+    versions = [environment.get("current", {}).get("versions", {}) for environment in environments]
+    return [Examined(label, run, run.config(), own) for label, run, own in zip(labels, runs, versions, strict=True)]
 
 
 def against(what: str, first: object, second: object) -> str:

@@ -7,16 +7,6 @@ from proctor.verdict.comparison.pairs import JudgeCfg
 from proctor.verdict.trials import AgentTrials, TaskTrials
 
 __all__ = [
-    "MOST_IN_FULL",
-    "AgentTrials",
-    "Comparison",
-    "Difference",
-    "JudgeCfg",
-    "Measure",
-    "Pair",
-    "Standing",
-    "TaskDifference",
-    "TaskTrials",
-    "judge",
-    "needed_trials",
-]
+    "MOST_IN_FULL", "AgentTrials", "Comparison", "Difference", "JudgeCfg", "Measure", "Pair", "Standing",
+    "TaskDifference", "TaskTrials", "judge", "needed_trials",
+]  # fmt: skip

@@ -9,21 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.verdict import protocol
 from proctor.verdict.comparison.judge import judge
 from proctor.verdict.comparison.model import Comparison
 from proctor.verdict.comparison.pairs import JudgeCfg
-from proctor.verdict.protocol import (
-    Examined,
-    about_stopping,
-    common_tasks,
-    differences_among,
-    examine,
-    names_apart,
-    refused,
-    unlike_scoring,
-    unlike_tasks,
-    unlike_versions,
-)
+from proctor.verdict.protocol import Examined
 from proctor.verdict.trials import AgentTrials, read_agents
 
 
@@ -43,13 +33,15 @@ class Compared:
 def compare(paths: Sequence[str | Path], level: float = 0.95, *, across: bool = False) -> Compared:
     """Compare the agents of one run, or of several. Raises InputError where there is nothing to compare, and for runs
     with different protocols, saying what differs, unless `across`: they are then compared without pairing them."""
-    runs = examine(paths, level)
-    tasks = common_tasks(runs)
+    runs = protocol.examine(paths, level)
+    tasks = protocol.common_tasks(runs)
     if not tasks:
-        raise InputError("the runs have no task in common: " + "; ".join(f"{run.label}: {_tasks(run)}" for run in runs))
-    rules, scoring = differences_among(runs, unlike_tasks), differences_among(runs, unlike_scoring)
+        own = [f"{run.label}: {', '.join(task.name for task in run.cfg.tasks)}" for run in runs]
+        raise InputError("the runs have no task in common: " + "; ".join(own))
+    unlike = (protocol.unlike_tasks, protocol.unlike_scoring)
+    rules, scoring = (protocol.differences_among(runs, differ) for differ in unlike)
     if (rules or scoring) and not across:
-        raise refused(
+        raise protocol.refused(
             "these runs examined their agents by different protocols",
             [*rules, *scoring],
             ", or compare across protocols, without pairs: --across-protocols",
@@ -61,7 +53,9 @@ def compare(paths: Sequence[str | Path], level: float = 0.95, *, across: bool = 
         raise InputError(f"a comparison needs two agents with scored trials on the same tasks; found {counts}")
     judging = JudgeCfg(level, seed=runs[0].cfg.base_seed)
     found = judge(agents, judging)
-    cautions = (*_about_protocols(runs, rules, scoring), *_about_tasks(runs, tasks), *_about_pairs(found))
+    left = sorted({task.name for run in runs for task in run.cfg.tasks} - set(tasks))
+    about_tasks = [f"Not every run has these tasks, and they are left out: {', '.join(left)}."] if left else []
+    cautions = (*_about_protocols(runs, rules, scoring), *about_tasks, *_about_pairs(found))
     return Compared(tuple(runs), origin, tuple(agents), found, cautions, judging)
 
 
@@ -74,7 +68,7 @@ def _named(
     found: Sequence[Sequence[AgentTrials]], runs: Sequence[Examined]
 ) -> tuple[list[AgentTrials], dict[str, tuple[int, str]]]:
     """Agents under names of their own: `run:agent` where several runs have one of that name."""
-    names = names_apart([[agent.name for agent in agents] for agents in found], [run.label for run in runs])
+    names = protocol.names_apart([[agent.name for agent in agents] for agents in found], [run.label for run in runs])
     agents, origin = [], {}
     for number, (of_run, named) in enumerate(zip(found, names, strict=True)):
         agents += [replace(agent, name=name) for agent, name in zip(of_run, named, strict=True)]
@@ -96,18 +90,9 @@ def _about_protocols(runs: Sequence[Examined], rules: Sequence[str], scoring: Se
         said.append(f"Protocols differ, so a difference may be theirs: {'; '.join([*rules, *scoring])}.")
     if scoring:
         said.append("Scorings differ: scores are not compared, success only.")
-    versions = differences_among(runs, unlike_versions)
+    versions = protocol.differences_among(runs, protocol.unlike_versions)
     said += [f"Versions differ: {found}; a difference may be theirs." for found in versions]
-    return [*said, *about_stopping(runs)]
-
-
-def _tasks(run: Examined) -> str:
-    return ", ".join(task.name for task in run.cfg.tasks)
-
-
-def _about_tasks(runs: Sequence[Examined], tasks: Sequence[str]) -> list[str]:
-    left = sorted({task.name for run in runs for task in run.cfg.tasks} - set(tasks))
-    return [f"Not every run has these tasks, and they are left out: {', '.join(left)}."] if left else []
+    return [*said, *protocol.about_stopping(runs)]
 
 
 def _about_pairs(found: Comparison) -> list[str]:

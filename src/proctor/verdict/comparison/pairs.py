@@ -7,29 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from proctor.stats import (
-    Discordance,
-    Estimate,
-    Interval,
-    NoInterval,
-    Resampling,
-    bootstrap_difference,
-    cliffs_delta,
-    cohens_h,
-    compare_rates,
-    discordance,
-    mcnemar,
-    newcombe,
-    odds_ratio,
-    paired_d,
-    paired_odds_ratio,
-    probability_of_improvement,
-    rate_bounds,
-    sign_flip,
-    student_t,
-    tango,
-    welch,
-)
+from proctor import stats
 from proctor.verdict.comparison.meeting import Meeting, Side, distinct, meet, unpairable
 from proctor.verdict.comparison.model import Difference, Measure, Pair, TaskDifference
 from proctor.verdict.trials import AgentTrials
@@ -47,12 +25,12 @@ class JudgeCfg:
     seed: int = 0
 
     @property
-    def resampling(self) -> Resampling:
-        return Resampling(self.n_resamples, self.seed)
+    def resampling(self) -> stats.Resampling:
+        return stats.Resampling(self.n_resamples, self.seed)
 
     @property
-    def flips(self) -> Resampling:
-        return Resampling(9_999, self.seed)
+    def flips(self) -> stats.Resampling:
+        return stats.Resampling(9_999, self.seed)
 
 
 def compare_pair(a: AgentTrials, b: AgentTrials, judging: JudgeCfg) -> Pair:
@@ -69,12 +47,12 @@ def compare_pair(a: AgentTrials, b: AgentTrials, judging: JudgeCfg) -> Pair:
 def _paired(a: AgentTrials, b: AgentTrials, meetings: Sequence[Meeting], judging: JudgeCfg) -> Pair:
     used = [m for m in meetings if len(m.a.score)]
     left, right = _Pooled([m.a for m in used]), _Pooled([m.b for m in used])
-    pairs = discordance(left.success, right.success)
+    pairs = stats.discordance(left.success, right.success)
     n_bounds, open_ = sum(m.n_bounds for m in meetings), sum(m.n_unscored for m in meetings)
     low, high = (sum(m.bounds[end] for m in meetings) for end in (0, 1))
-    bounds = Interval(low / n_bounds, high / n_bounds) if open_ else None
+    bounds = stats.Interval(low / n_bounds, high / n_bounds) if open_ else None
     if left.binary and right.binary:
-        score = _paired_rates(discordance(left.score != 0, right.score != 0), judging, "score")
+        score = _paired_rates(stats.discordance(left.score != 0, right.score != 0), judging, "score")
     else:
         score = _scores(left, right, judging, paired=True)
     return Pair(
@@ -132,20 +110,20 @@ class _Pooled:
         return [side.score for side in self.sides]
 
 
-def _nothing(measure: Measure, reason: str = NoInterval.NO_VALUES.value) -> Difference:
+def _nothing(measure: Measure, reason: str = stats.NoInterval.NO_VALUES.value) -> Difference:
     return Difference(measure, None, None, None, None, "none", reason)
 
 
 def _paired_rates(
-    pairs: Discordance, judging: JudgeCfg, measure: Measure, bounds: Interval | None = None
+    pairs: stats.Discordance, judging: JudgeCfg, measure: Measure, bounds: stats.Interval | None = None
 ) -> Difference:
     if not pairs.n:
         return _nothing(measure)
     rate_a, rate_b = (pairs.both + pairs.only_a) / pairs.n, (pairs.both + pairs.only_b) / pairs.n
-    effects = _rate_effects(rate_a, rate_b, paired_odds_ratio=paired_odds_ratio(pairs.only_a, pairs.only_b))
+    effects = _rate_effects(rate_a, rate_b, paired_odds_ratio=stats.paired_odds_ratio(pairs.only_a, pairs.only_b))
     return Difference(
-        measure, rate_a, rate_b, (pairs.only_a - pairs.only_b) / pairs.n, tango(pairs, judging.level),
-        "Tango's score interval", None, mcnemar(pairs.only_a, pairs.only_b), None, effects, bounds,
+        measure, rate_a, rate_b, (pairs.only_a - pairs.only_b) / pairs.n, stats.tango(pairs, judging.level),
+        "Tango's score interval", None, stats.mcnemar(pairs.only_a, pairs.only_b), None, effects, bounds,
     )  # fmt: skip
 
 
@@ -155,21 +133,21 @@ def _unpaired_rates(left: np.ndarray, right: np.ndarray, judging: JudgeCfg, meas
         return _nothing(measure)
     rate_a, rate_b = counts[0] / counts[1], counts[2] / counts[3]
     return Difference(
-        measure, rate_a, rate_b, rate_a - rate_b, newcombe(*counts, judging.level), "Newcombe's interval", None,
-        compare_rates(*counts), None, _rate_effects(rate_a, rate_b, odds_ratio=odds_ratio(*counts)),
+        measure, rate_a, rate_b, rate_a - rate_b, stats.newcombe(*counts, judging.level), "Newcombe's interval", None,
+        stats.compare_rates(*counts), None, _rate_effects(rate_a, rate_b, odds_ratio=stats.odds_ratio(*counts)),
     )  # fmt: skip
 
 
 def _rate_effects(rate_a: float, rate_b: float, **ratio: float) -> dict[str, float]:
-    return {"risk_difference": rate_a - rate_b, **ratio, "cohens_h": cohens_h(rate_a, rate_b)}
+    return {"risk_difference": rate_a - rate_b, **ratio, "cohens_h": stats.cohens_h(rate_a, rate_b)}
 
 
-def _unpaired_bounds(a: AgentTrials, b: AgentTrials, tasks: Sequence[str]) -> Interval | None:
+def _unpaired_bounds(a: AgentTrials, b: AgentTrials, tasks: Sequence[str]) -> stats.Interval | None:
     if not (a.n_unscored or b.n_unscored):
         return None
     own = [replace(agent, tasks={task: agent.tasks[task] for task in tasks}) for agent in (a, b)]
-    left, right = (rate_bounds(agent.successes, agent.n, agent.n_unscored) for agent in own)
-    return None if left is None or right is None else Interval(left.low - right.high, left.high - right.low)
+    left, right = (stats.rate_bounds(agent.successes, agent.n, agent.n_unscored) for agent in own)
+    return None if left is None or right is None else stats.Interval(left.low - right.high, left.high - right.low)
 
 
 def _scores(left: _Pooled, right: _Pooled, judging: JudgeCfg, *, paired: bool) -> Difference:
@@ -177,37 +155,37 @@ def _scores(left: _Pooled, right: _Pooled, judging: JudgeCfg, *, paired: bool) -
     if reason := _unusable(x, y):
         return _nothing("score", reason)
     if paired:
-        test, spread = sign_flip(x - y, judging.flips), student_t(x - y, judging.level)
-        name, effect = "paired_d", paired_d(x - y)
+        test, spread = stats.sign_flip(x - y, judging.flips), stats.student_t(x - y, judging.level)
+        name, effect = "paired_d", stats.paired_d(x - y)
     else:
-        test, spread = welch(left.scores, right.scores, level=judging.level)
-        name, effect = "cliffs_delta", cliffs_delta(x, y)
+        test, spread = stats.welch(left.scores, right.scores, level=judging.level)
+        name, effect = "cliffs_delta", stats.cliffs_delta(x, y)
     if (len(x) if paired else len(x) + len(y)) > LARGE:
         method = "Student's interval of differences" if paired else "Welch's interval"
         interval, why = spread if spread is not None and spread.width > 0 else None, None
     else:
         method = "BCa bootstrap of pairs" if paired else "BCa bootstrap"
-        made = bootstrap_difference(
+        made = stats.bootstrap_difference(
             left.scores, right.scores, level=judging.level, resampling=judging.resampling, paired=paired
         )
         interval, why = made.interval, made.reason
     return Difference(
         "score", float(x.mean()), float(y.mean()), float(x.mean() - y.mean()), interval,
-        method if interval else "none", None if interval else (why or NoInterval.EQUAL).value, test,
+        method if interval else "none", None if interval else (why or stats.NoInterval.EQUAL).value, test,
         effects={} if effect is None else {name: effect},
     )  # fmt: skip
 
 
 def _unusable(x: np.ndarray, y: np.ndarray) -> str | None:
     if not len(x) or not len(y):
-        return NoInterval.NO_VALUES.value
-    return NoInterval.MISSING.value if np.isnan(x).any() or np.isnan(y).any() else None
+        return stats.NoInterval.NO_VALUES.value
+    return stats.NoInterval.MISSING.value if np.isnan(x).any() or np.isnan(y).any() else None
 
 
-def _improvement(left: _Pooled, right: _Pooled, judging: JudgeCfg) -> Estimate | None:
+def _improvement(left: _Pooled, right: _Pooled, judging: JudgeCfg) -> stats.Estimate | None:
     if len(left.score) + len(right.score) > LARGE or _unusable(left.score, right.score):
         return None
-    return probability_of_improvement(left.scores, right.scores, judging.level, judging.resampling)
+    return stats.probability_of_improvement(left.scores, right.scores, judging.level, judging.resampling)
 
 
 def _task(meeting: Meeting) -> TaskDifference:

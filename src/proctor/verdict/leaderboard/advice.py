@@ -86,12 +86,7 @@ def _reachable(term: str, weights: Mapping[str, float], rivals: Rivals) -> tuple
         return "avoid", 0.0, None
     if once and all(weights[t] > 0 and np.isin(values[t], (0.0, weights[t])).all() for t in weights):
         return "reach", sum(rivals.shares[task] * weights[task] for task in weights), None
-    means = {
-        agent: rivals.paid(agent, term, weights) for agent in rivals.agents if _complete(agent, term, weights, rivals)
-    }
+    complete = [agent for agent in rivals.agents if all(len(rivals.of(agent, term, task)) for task in weights)]
+    means = {agent: rivals.paid(agent, term, weights) for agent in complete}
     best = max(means, key=means.__getitem__)
     return "raise", means[best], best
-
-
-def _complete(agent: str, term: str, tasks: Iterable[str], rivals: Rivals) -> bool:
-    return all(len(rivals.of(agent, term, task)) for task in tasks)

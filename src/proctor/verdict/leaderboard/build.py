@@ -10,7 +10,7 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
 from proctor.scoring import Scoring
-from proctor.stats import NoInterval, bootstrap
+from proctor.stats import bootstrap
 from proctor.verdict.comparison import AgentTrials, JudgeCfg, TaskTrials
 from proctor.verdict.comparison.meeting import distinct
 from proctor.verdict.leaderboard.advice import Rivals, advise
@@ -59,7 +59,8 @@ def build(contest: Contest, judging: JudgeCfg, weights: Mapping[str, float]) -> 
         entries=placed,
         gaps=standings.gaps,
     )
-    return replace(board, cautions=tuple(_cautions(board, contest.scoring)))
+    cautions = (*_about_copies(board), *_about_fixed(board), *_about_missing(board, contest.scoring))
+    return replace(board, cautions=cautions)
 
 
 def task_shares(tasks: Sequence[str], weights: Mapping[str, float]) -> dict[str, float]:
@@ -82,7 +83,9 @@ def _entry(agent: str, tasks: Mapping[str, TaskTrials], rivals: Rivals, judging:
     means = {r.task: r.score for r in results if rivals.shares[r.task] > 0}
     whole = weigh({task: distinct(tasks[task]).score for task in rivals.shares}, rivals.shares)
     spread = bootstrap(whole.strata, level=judging.level, resampling=judging.resampling)
-    reason = _reason(whole.missing, spread.reason, not whole.strata)
+    reason = None if spread.reason is None else spread.reason.value
+    if whole.missing or not whole.strata:
+        reason = f"no score on {', '.join(whole.missing)}" if whole.missing else FIXED
     score = None
     if all(mean is not None for mean in means.values()):
         score = float(sum(rivals.shares[task] * (means[task] or 0.0) for task in sorted(means)))
@@ -98,14 +101,6 @@ def _entry(agent: str, tasks: Mapping[str, TaskTrials], rivals: Rivals, judging:
         terms=_weighed_terms(results, rivals),
         advice=advise(agent, rivals),
     )
-
-
-def _reason(missing: Sequence[str], found: NoInterval | None, nothing_varies: bool) -> str | None:
-    if missing:
-        return f"no score on {', '.join(missing)}"
-    if nothing_varies:
-        return FIXED
-    return None if found is None else found.value
 
 
 def _task_result(task: str, cell: TaskTrials, judging: JudgeCfg) -> TaskResult:
@@ -147,10 +142,6 @@ def _weighed_terms(results: Sequence[TaskResult], rivals: Rivals) -> dict[str, f
 
 
 # Cautions -------------------------------------------------------------------------------------------------------------
-
-
-def _cautions(board: Leaderboard, scoring: Scoring) -> list[str]:
-    return [*_about_copies(board), *_about_fixed(board), *_about_missing(board, scoring)]
 
 
 def _about_copies(board: Leaderboard) -> list[str]:

@@ -10,21 +10,11 @@ from proctor.errors import InputError
 from proctor.record.columns import Trials
 from proctor.scoring import make_scoring
 from proctor.scoring.trials import scored_trials
+from proctor.verdict import protocol
 from proctor.verdict.comparison import JudgeCfg
 from proctor.verdict.leaderboard.build import Contest, build
 from proctor.verdict.leaderboard.model import Leaderboard
-from proctor.verdict.protocol import (
-    Examined,
-    about_stopping,
-    against,
-    differences_among,
-    examine,
-    names_apart,
-    refused,
-    unlike_scoring,
-    unlike_tasks,
-    unlike_versions,
-)
+from proctor.verdict.protocol import Examined, against
 from proctor.verdict.trials import pairs_of, task_trials
 
 
@@ -33,25 +23,27 @@ def leaderboard(
 ) -> Leaderboard:  # fmt: skip
     """The agents of one run, or of several, with resamples by the first run's seed. Raises InputError, saying what
     differs, unless protocol, seeds and versions are the same. `weights`: task -> how much it counts, 1 by default."""
-    runs = examine(paths, judging.level)
+    runs = protocol.examine(paths, judging.level)
     if not runs:
         raise InputError("no run folder; name one or more")
-    if differing := differences_among(
-        runs, _unlike_names, unlike_tasks, _unlike_seeds, unlike_scoring, _unlike_packages
+    if differing := protocol.differences_among(
+        runs, _unlike_names, protocol.unlike_tasks, _unlike_seeds, protocol.unlike_scoring, _unlike_packages
     ):
         compare_instead = "; `proctor compare --across-protocols` compares them as they are"
-        raise refused("these runs do not make one leaderboard", differing, compare_instead)
+        raise protocol.refused("these runs do not make one leaderboard", differing, compare_instead)
     found = [_read(run) for run in runs]
     contest = _contest(runs, found)
     if not any(cell.n for tasks in contest.agents.values() for cell in tasks.values()):
         raise InputError("no run has a scored trial; there is nothing to rank")
     board = build(contest, replace(judging, seed=runs[0].cfg.base_seed), weights or {})
-    remarks = contest.scoring.remarks(_metrics(found, contest.tasks))
+    remarks = contest.scoring.remarks(
+        {task: list(dict.fromkeys(n for trials in found for n in trials.metrics_of(task))) for task in contest.tasks}
+    )
     return replace(
         board,
         cautions=(
             *(remark.text for remark in remarks if remark.level == "caution"),
-            *about_stopping(runs),
+            *protocol.about_stopping(runs),
             *board.cautions,
         ),
         notes=tuple(remark.text for remark in remarks if remark.level == "note"),
@@ -76,7 +68,7 @@ def _unlike_seeds(first: Examined, second: Examined) -> list[str]:
 
 
 def _unlike_packages(first: Examined, second: Examined) -> list[str]:
-    return [f"version of {found}" for found in unlike_versions(first, second)]
+    return [f"version of {found}" for found in protocol.unlike_versions(first, second)]
 
 
 def _read(run: Examined) -> Trials:
@@ -87,7 +79,7 @@ def _read(run: Examined) -> Trials:
 def _contest(runs: Sequence[Examined], found: Sequence[Trials]) -> Contest:
     own = [[agent.name for agent in run.cfg.agents] for run in runs]
     tasks = tuple(task.name for task in runs[0].cfg.tasks)
-    names = names_apart(own, [run.label for run in runs])
+    names = protocol.names_apart(own, [run.label for run in runs])
     scoring = make_scoring(runs[0].cfg.scoring)
     terms = {task: list(scoring.term_weights(task)) for task in tasks}
     agents = {
@@ -97,7 +89,3 @@ def _contest(runs: Sequence[Examined], found: Sequence[Trials]) -> Contest:
     }
     name = " and ".join(dict.fromkeys(run.cfg.name for run in runs))
     return Contest(name, tasks, agents, scoring, all(pairs_of(run.cfg) for run in runs))
-
-
-def _metrics(found: Sequence[Trials], tasks: Sequence[str]) -> dict[str, list[str]]:
-    return {task: list(dict.fromkeys(name for trials in found for name in trials.metrics_of(task))) for task in tasks}
