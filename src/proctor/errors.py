@@ -6,6 +6,9 @@ for the exit code is written in `proctor.cli`.
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 
 class ProctorError(Exception):
     """Something the user can act on. The message says what was found, what was expected and what to do."""
@@ -20,6 +23,17 @@ class MissingExtra(InputError):
 
     def __init__(self, what: str, package: str, extra: str):
         super().__init__(f'{what} needs the package "{package}"; install it with: pip install "proctor[{extra}]"')
+
+
+def optional(module: str, what: str, extra: str) -> Any:
+    """A module of an optional package. Raises MissingExtra, with `what` needs it, where the package is absent."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise
+        raise MissingExtra(what, package, extra) from None
 
 
 class RunError(ProctorError):

@@ -8,6 +8,7 @@ is kept says that it has been done.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -43,7 +44,8 @@ def compile_first(targets: Iterable[str], waiting: Callable[[], None]) -> None:
                         log.warning("compiling %s beforehand failed with exit code %d", target, process.returncode)
             waiting()
             if running:
-                _wait(next(iter(running.values())))
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    next(iter(running.values())).wait(WAIT_S)
     finally:
         for process in running.values():
             process.kill()
@@ -76,13 +78,6 @@ def _start(target: str, mark: Path) -> subprocess.Popen[bytes]:
         str(mark),
     ]
     return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-
-
-def _wait(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(WAIT_S)
-    except subprocess.TimeoutExpired:
-        return
 
 
 def _mark(target: str) -> Path:

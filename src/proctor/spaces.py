@@ -1,14 +1,31 @@
-"""Actions of a gymnasium space: the neutral one, and a random one from a generator of one's own.
+"""Gymnasium spaces: the entries of one, its neutral action, and a random one from a generator of one's own.
 
 Gymnasium is imported where it is used, so that importing this module costs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
+EntryPath = tuple[str | int, ...]
+
+
+def entries_of(space: Any, path: EntryPath = ()) -> Iterator[tuple[EntryPath, Any]]:
+    """(path, space) of every entry of an observation space that is no dict or tuple, in the space's order."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Dict):
+        parts: Any = space.spaces.items()
+    elif isinstance(space, spaces.Tuple):
+        parts = enumerate(space.spaces)
+    else:
+        yield path, space
+        return
+    for name, part in parts:
+        yield from entries_of(part, (*path, name))
 
 
 def neutral_action(space: Any) -> Any:

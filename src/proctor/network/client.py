@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from proctor.errors import InputError, MissingExtra
+from proctor.errors import InputError, MissingExtra, optional
 from proctor.network.fields import ANNOUNCED, VERSION
 from proctor.network.wire import WireError, decode
 
@@ -247,13 +247,9 @@ def _message(frame: str | bytes, what: str) -> dict[Any, Any]:
 
 
 async def _connect(cfg: ClientCfg) -> Any:
-    try:
-        from websockets.asyncio.client import connect
-    except ModuleNotFoundError:
-        raise MissingExtra("a remote policy", "websockets", "remote") from None
-
+    client = optional("websockets.asyncio.client", "a remote policy", "remote")
     headers = {"Authorization": f"Api-Key {cfg.api_key}"} if cfg.api_key else None
-    return await connect(
+    return await client.connect(
         cfg.url,
         compression=None,
         max_size=cfg.max_frame_bytes,

@@ -16,6 +16,7 @@ from proctor.plan.trial import Trial
 from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.decide import Decided
 from proctor.rollout.tasks import Task
+from proctor.spaces import EntryPath
 
 Tasks = Mapping[str, Task]
 
@@ -125,7 +126,7 @@ def observation_of(task: Task, message: dict[Any, Any]) -> Any:
     ]
 
 
-def _object(space: Any, message: dict[Any, Any], path: fields.EntryPath) -> Any:
+def _object(space: Any, message: dict[Any, Any], path: EntryPath) -> Any:
     """An observation that has text in it, put together again."""
     from gymnasium import spaces
 
@@ -141,7 +142,7 @@ def _object(space: Any, message: dict[Any, Any], path: fields.EntryPath) -> Any:
     return text
 
 
-def _value(message: dict[Any, Any], path: fields.EntryPath) -> Any:
+def _value(message: dict[Any, Any], path: EntryPath) -> Any:
     key = fields.key_of(path)
     if key not in message:
         sent = ", ".join(sorted(str(k) for k in message if not str(k).startswith("proctor/"))) or "nothing"
@@ -149,7 +150,7 @@ def _value(message: dict[Any, Any], path: fields.EntryPath) -> Any:
     return message[key]
 
 
-def _array(message: dict[Any, Any], path: fields.EntryPath, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def _array(message: dict[Any, Any], path: EntryPath, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     key = fields.key_of(path)
     try:
         array = np.asarray(_value(message, path))

@@ -11,12 +11,15 @@ for one of a tuple, deeper nesting with further slashes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.spaces import EntryPath
 
 ANNOUNCED = "proctor"
 VERSION = 1
@@ -26,27 +29,10 @@ ACTIONS, THEN, GOTO, ERROR, RESTART = (
 )  # fmt: skip
 OBSERVATION, TEXT = "observation", "text"
 
-EntryPath = tuple[str | int, ...]
-
 
 def key_of(path: Sequence[str | int]) -> str:
     """The flat key of an entry."""
     return "/".join([OBSERVATION, *map(str, path)])
-
-
-def entries_of(space: Any, path: EntryPath = ()) -> Iterator[tuple[EntryPath, Any]]:
-    """(path, space) of every entry of an observation space that is no dict or tuple, in the space's order."""
-    from gymnasium import spaces
-
-    if isinstance(space, spaces.Dict):
-        parts: Any = space.spaces.items()
-    elif isinstance(space, spaces.Tuple):
-        parts = enumerate(space.spaces)
-    else:
-        yield path, space
-        return
-    for name, part in parts:
-        yield from entries_of(part, (*path, name))
 
 
 def sendable(space: Any) -> bool:
@@ -73,6 +59,4 @@ def shown(kind: list[Any]) -> str:
 
 def entry(observation: Any, path: EntryPath) -> Any:
     """What lies at a path of an observation."""
-    for part in path:
-        observation = observation[part]
-    return observation
+    return functools.reduce(operator.getitem, path, observation)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from proctor.errors import InputError, MissingExtra
+from proctor.errors import InputError, optional
 from proctor.network.wire import WireError, decode, encode
 
 INTERNAL_ERROR = 1011
@@ -52,14 +52,10 @@ class FrontCfg:
 async def serve(desk: Desk, cfg: FrontCfg, stop: asyncio.Event, ready: Callable[[str], None]) -> None:
     """Serve until `stop` is set; `ready` is called with the address once requests are taken. Raises InputError where
     the port cannot be had."""
-    try:
-        from websockets.asyncio.server import serve as listen
-    except ModuleNotFoundError:
-        raise MissingExtra("proctor serve", "websockets", "remote") from None
-
+    websockets = optional("websockets.asyncio.server", "proctor serve", "remote")
     front = _Front(desk, cfg)
     try:
-        server = await listen(
+        server = await websockets.serve(
             front.attend, cfg.host, cfg.port, compression=None, max_size=cfg.max_frame_bytes, close_timeout=1,
             ping_timeout=60, process_request=front.admit,
         )  # fmt: skip

@@ -25,6 +25,7 @@ from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.tasks import Task, spaces_of
+from proctor.spaces import entries_of
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def _make(task: TaskCfg) -> Any:
 
 
 def _described(spaces: SpaceInfo, task: str) -> dict[str, Any]:
-    entries = fields.entries_of(spaces.observation[task])
+    entries = entries_of(spaces.observation[task])
     return {
         "observation": {fields.key_of(path): fields.kind_of(space) for path, space in entries},
         "action": fields.kind_of(spaces.action[task]),

@@ -44,8 +44,9 @@ class Seats:
     def take(self, session: str, trial: Trial, seat: Seat) -> None:
         """A new trial, or one that begins again."""
         self._seats.pop((session, trial), None)
-        while len(self._seats) >= self._most and (idle := self._longest_idle()) is not None:
-            del self._seats[idle]
+        idle = (key for key, seat in list(self._seats.items()) if not seat.waits)
+        while len(self._seats) >= self._most and (longest := next(idle, None)) is not None:
+            del self._seats[longest]
         self._seats[session, trial] = seat
 
     def find(self, session: str, trial: Trial) -> Seat | None:
@@ -71,6 +72,3 @@ class Seats:
                 del self._callers[session]
                 for key in [key for key in self._seats if key[0] == session]:
                     del self._seats[key]
-
-    def _longest_idle(self) -> tuple[str, Trial] | None:
-        return next((key for key, seat in self._seats.items() if not seat.waits), None)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.errors import MissingExtra
+from proctor.errors import optional
 
 REFUSED_KINDS = "OVc"
 
@@ -23,11 +23,7 @@ class WireError(ValueError):
 
 def msgpack() -> Any:
     """The package, or MissingExtra."""
-    try:
-        import msgpack as found
-    except ModuleNotFoundError:
-        raise MissingExtra("a remote policy", "msgpack", "remote") from None
-    return found
+    return optional("msgpack", "a remote policy", "remote")
 
 
 def encode(message: Any) -> bytes:

@@ -48,28 +48,21 @@ class RandomLoader(Loader):
     """Uniform in the task's action space, from each trial's own generator."""
 
     name: ClassVar[str] = "random"
+    policy: ClassVar[type[RandomPolicy | ZeroPolicy]] = RandomPolicy
 
     def load(self, agent: AgentCfg, options: PolicyOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
-        _check(self.name, agent, spaces)
-        return RandomPolicy(spaces.action)
+        from gymnasium import spaces as gs
+
+        for task, space in spaces.action.items():
+            if not isinstance(space, gs.Box | gs.Discrete | gs.MultiDiscrete | gs.MultiBinary):
+                raise InputError(
+                    f'agent "{agent.name}": the {self.name} agent knows Box, Discrete, MultiDiscrete and '
+                    f'MultiBinary actions; task "{task}" has {space}'
+                )
+        return self.policy(spaces.action)
 
 
-class ZeroLoader(Loader):
+class ZeroLoader(RandomLoader):
     """Zeros, or the nearest valid action."""
 
-    name: ClassVar[str] = "zero"
-
-    def load(self, agent: AgentCfg, options: PolicyOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
-        _check(self.name, agent, spaces)
-        return ZeroPolicy(spaces.action)
-
-
-def _check(loader: str, agent: AgentCfg, spaces: SpaceInfo) -> None:
-    from gymnasium import spaces as gs
-
-    for task, space in spaces.action.items():
-        if not isinstance(space, gs.Box | gs.Discrete | gs.MultiDiscrete | gs.MultiBinary):
-            raise InputError(
-                f'agent "{agent.name}": the {loader} agent knows Box, Discrete, MultiDiscrete and '
-                f'MultiBinary actions; task "{task}" has {space}'
-            )
+    name, policy = "zero", ZeroPolicy

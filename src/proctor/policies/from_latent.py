@@ -105,8 +105,13 @@ class LatentLoader(Loader):
         model, metadata = self._model(agent, options, base)
         tables, maps = {}, {}
         for task, space in spaces.observation.items():
-            briefing = _briefing(task, spaces, where)
-            _check_entries([*INDEX, *(options.observations or [])], space, f'{where}: task "{task}"')
+            briefing = spaces.briefing[task]() if task in spaces.briefing else None
+            if briefing is None:
+                raise InputError(f'{where}: a latent model needs reference motions, but task "{task}" tells of none')
+            missing = [key for key in (*INDEX, *(options.observations or ())) if key not in space.spaces]
+            if missing:
+                seen = ", ".join(space.spaces)
+                raise InputError(f'{where}: task "{task}" does not observe {", ".join(missing)} (it has {seen})')
             tables[task] = _table(model, briefing, options, f'{where}: task "{task}"')
             robot, action = briefing.robot.description, briefing.options.action
             maps[task] = ActionMap.between(metadata, robot, action, f'{where}: task "{task}"')
@@ -163,19 +168,6 @@ class LatentLoader(Loader):
 
 
 _PARTS = ("backward", "actor")
-
-
-def _briefing(task: str, spaces: SpaceInfo, where: str) -> Any:
-    briefing = spaces.briefing[task]() if task in spaces.briefing else None
-    if briefing is None:
-        raise InputError(f'{where}: a latent model needs reference motions, but task "{task}" tells of none')
-    return briefing
-
-
-def _check_entries(wanted: list[str], space: Any, where: str) -> None:
-    missing = [key for key in wanted if key not in space.spaces]
-    if missing:
-        raise InputError(f"{where} does not observe {', '.join(missing)} (it has {', '.join(space.spaces)})")
 
 
 def _table(model: Any, briefing: Any, options: LatentOptions, where: str) -> ContextTable:

@@ -6,7 +6,7 @@ A model takes one input for a plain observation, or one input per entry of a dic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from proctor.policies.options import ModelOptions, PolicyOptions
 from proctor.policies.outputs import ActionHead, check_output_shape
 from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
 from proctor.policies.tree import leaves_of
+from proctor.spaces import entries_of
 
 _DTYPES = {
     "tensor(float)": np.float32,
@@ -32,6 +33,10 @@ _DTYPES = {
     "tensor(uint8)": np.uint8,
     "tensor(bool)": np.bool_,
 }
+
+
+Feed = dict[str, np.ndarray]
+"""Input -> its rows."""
 
 
 class OnnxOptions(ModelOptions):
@@ -61,9 +66,24 @@ class Port:
     rows: int | None
     dims: tuple[int | None, ...]
 
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether rows of this shape may be given."""
+        return len(shape) == len(self.dims) and all(d in (None, s) for d, s in zip(self.dims, shape, strict=True))
+
     def __str__(self) -> str:
         shown = ", ".join("?" if d is None else str(d) for d in self.dims)
         return f'input "{self.name}" (rows, {shown}) {np.dtype(self.dtype)}'
+
+
+def in_blocks(run: Callable[[Feed], list[np.ndarray]], feed: Feed, size: int | None) -> list[np.ndarray]:
+    """What `run` gives for all rows of `feed`, asked for `size` rows at a time (None: all); the last row fills up the
+    last block."""
+    rows = len(next(iter(feed.values())))
+    size, blocks = size or rows, []
+    for start in range(0, rows, size):
+        index = np.minimum(np.arange(start, start + size), rows - 1)
+        blocks.append(run({name: value[index] for name, value in feed.items()}))
+    return [np.concatenate(parts)[:rows] for parts in zip(*blocks, strict=True)]
 
 
 class OnnxPolicy(Policy):
@@ -82,17 +102,9 @@ class OnnxPolicy(Policy):
             feed[plan.noise.name] = batch.normal(plan.noise.dims, np.float32).astype(plan.noise.dtype)  # type: ignore[arg-type]
         for port in plan.state:
             feed[port.name] = batch.state[port.name]
-        output, *states = self._run_blocks(feed, len(batch))
+        output, *states = in_blocks(self._run, feed, plan.block)
         state = {port.name: value for port, value in zip(plan.state, states, strict=True)}
         return Actions(self.head(output, batch.trials), state or None)
-
-    def _run_blocks(self, feed: dict[str, np.ndarray], rows: int) -> list[np.ndarray]:
-        size = self.plan.block or rows
-        blocks = []
-        for start in range(0, rows, size):
-            index = np.minimum(np.arange(start, start + size), rows - 1)
-            blocks.append(self._run({name: value[index] for name, value in feed.items()}))
-        return [np.concatenate(parts)[:rows] for parts in zip(*blocks, strict=True)]
 
     def _run(self, feed: dict[str, np.ndarray]) -> list[np.ndarray]:
         axis, names = self.plan.state_axis, [p.name for p in self.plan.state]
@@ -244,7 +256,7 @@ def _match(port: Port, name: str, options: OnnxOptions, spaces: SpaceInfo) -> tu
 def _check_leaf(port: Port, leaf: Any, task: str, entry: str) -> None:
     shape, dtype = tuple(leaf.shape or ()), np.dtype(leaf.dtype)
     given = f"observation{f' entry {entry!r}' if entry else ''} (rows{''.join(f', {d}' for d in shape)}) {dtype}"
-    if len(shape) != len(port.dims) or any(d not in (None, s) for d, s in zip(port.dims, shape, strict=True)):
+    if not port.fits(shape):
         raise InputError(f'the model wants {port}; task "{task}" gives {given}')
     if not np.can_cast(dtype, port.dtype, "same_kind"):
         raise InputError(
@@ -254,11 +266,4 @@ def _check_leaf(port: Port, leaf: Any, task: str, entry: str) -> None:
 
 def _space_leaves(space: Any) -> list[tuple[str, Any]]:
     """(dotted path, space) of every array in an observation space; the path of a bare one is empty."""
-    from gymnasium import spaces
-
-    def tree(sub: Any) -> Any:
-        if isinstance(sub, spaces.Dict):
-            return {key: tree(value) for key, value in sub.spaces.items()}
-        return tuple(tree(value) for value in sub.spaces) if isinstance(sub, spaces.Tuple) else sub
-
-    return list(leaves_of(tree(space)))
+    return [(".".join(map(str, path)), entry) for path, entry in entries_of(space)]

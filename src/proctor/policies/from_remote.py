@@ -42,6 +42,7 @@ from proctor.policies.protocol import (
 )
 from proctor.policies.stages import ACT
 from proctor.registry import did_you_mean
+from proctor.spaces import EntryPath, entries_of
 
 PIPELINE = ("normalize", "observation_order", "action_scale")
 
@@ -145,7 +146,7 @@ def _client_cfg(options: RemoteOptions, where: str) -> ClientCfg:
 class Wire:
     """How one task's observations are sent: key -> where it lies in the observation."""
 
-    paths: dict[str, fields.EntryPath]
+    paths: dict[str, EntryPath]
     kinds: dict[str, list[Any]]
     """Key -> dtype and shape."""
     extra: dict[str, Any]
@@ -173,28 +174,22 @@ def _wire(task: str, spaces: SpaceInfo, options: RemoteOptions, where: str) -> W
     kinds = {key: fields.kind_of(entry) for key, (_, entry) in chosen.items()}
     extra = dict(options.extra)
     if options.instruction_key is not None:
-        extra[options.instruction_key] = _instruction(task, spaces, options, where)
+        told = spaces.instruction(task, options.instructions)
+        if told is None:
+            example = f'options.instructions: {{"{task}": "..."}}'
+            raise InputError(f"{where} says no instruction to send; write one: {example}")
+        extra[options.instruction_key] = told
     return Wire({key: path for key, (path, _) in chosen.items()}, kinds, extra)
 
 
-def _entries(space: Any, where: str) -> dict[str, tuple[fields.EntryPath, Any]]:
+def _entries(space: Any, where: str) -> dict[str, tuple[EntryPath, Any]]:
     """Path and space of every entry by its dotted name."""
-    known: dict[str, tuple[fields.EntryPath, Any]] = {}
-    for path, entry in fields.entries_of(space):
+    known: dict[str, tuple[EntryPath, Any]] = {}
+    for path, entry in entries_of(space):
         if not fields.sendable(entry):
             raise InputError(f"{where}: an observation of {entry} cannot be sent; expected arrays or text")
         known[".".join(map(str, path)) or fields.OBSERVATION] = (path, entry)
     return known
-
-
-def _instruction(task: str, spaces: SpaceInfo, options: RemoteOptions, where: str) -> str:
-    if task in options.instructions:
-        return options.instructions[task]
-    briefing = spaces.briefing.get(task)
-    told = None if briefing is None else getattr(briefing(), "instruction", None)
-    if not isinstance(told, str):
-        raise InputError(f'{where} says no instruction to send; write one: options.instructions: {{"{task}": "..."}}')
-    return told
 
 
 def _check_offer(metadata: dict[Any, Any], wires: dict[str, Wire], spaces: SpaceInfo, where: str) -> None:
@@ -277,7 +272,8 @@ class RemotePolicy(StagedPolicy):
         if isinstance(reply, ServerLost):
             return Unavailable(str(reply))
         if isinstance(reply, ServerError):
-            return Fail(f"the policy server answered with an error: {_last_line(str(reply))}\n{reply}")
+            lines = [line.strip() for line in str(reply).splitlines() if line.strip()]
+            return Fail(f"the policy server answered with an error: {lines[-1] if lines else 'no text'}\n{reply}")
         if not self.client.is_proctor:
             return self._execute(trial, reply, ACT)
         if fields.RESTART in reply:
@@ -299,7 +295,3 @@ class RemotePolicy(StagedPolicy):
         if actions.ndim == self._action_axes[trial.task]:
             actions = actions[None]
         return Execute(actions[: self._options.replan_steps] if actions.ndim else actions[None], then)
-
-
-def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no text")

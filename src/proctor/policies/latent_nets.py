@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.policies.from_onnx import Port, port_of
+from proctor.policies.from_onnx import Port, in_blocks, port_of
 from proctor.policies.latent import project_z
 from proctor.policies.torch_tools import to_arrays, to_tensors
 
@@ -119,18 +119,12 @@ class OnnxNet:
 
     def __call__(self, entries: Mapping[str, np.ndarray]) -> np.ndarray:
         feed = {port.name: self._input(port, entries) for port in self._ports}
-        rows = len(next(iter(feed.values())))
-        size = self._block or rows
-        blocks = []
-        for start in range(0, rows, size):
-            index = np.minimum(np.arange(start, start + size), rows - 1)
-            blocks.append(self._session.run([self._output], {name: value[index] for name, value in feed.items()})[0])
-        return np.concatenate(blocks)[:rows]
+        return in_blocks(lambda part: self._session.run([self._output], part), feed, self._block)[0]
 
     def _input(self, port: Port, entries: Mapping[str, np.ndarray]) -> np.ndarray:
         values = join(entries, self._wanted[port.name], port.name, self._path.name)
         shape = values.shape[1:]
-        if len(shape) != len(port.dims) or any(d not in (None, s) for d, s in zip(port.dims, shape, strict=True)):
+        if not port.fits(shape):
             given = self._wanted[port.name]
             said = given if isinstance(given, str) else " + ".join(given)
             raise InputError(f"{self._path.name} wants {port}; {said} gives (rows{''.join(f', {s}' for s in shape)})")

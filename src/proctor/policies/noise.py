@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from proctor.errors import MissingExtra
+from proctor.errors import optional
 
 if TYPE_CHECKING:
     import torch
@@ -45,8 +45,4 @@ def _on_device(rows: np.ndarray, device: Any, dtype: Any) -> Any:
 
 
 def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtra("noise as torch tensors", "torch", "torch") from None
-    return torch
+    return optional("torch", "noise as torch tensors", "torch")

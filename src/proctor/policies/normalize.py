@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ DEFAULT_EPSILON = 1e-8
 DEFAULT_CLIP = 10.0
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Mean and variance of an observation entry, float64, of the entry's shape (or broadcast to it)."""
 
     mean: np.ndarray
@@ -60,7 +59,10 @@ def read_statistics(cfg: NormalizeCfg, base: Path | None) -> Statistics:
         elif path.suffix == ".json":
             entries = _from_json(path)
         else:
-            entries, epsilon, clip = _from_pickle(path)
+            from proctor.policies.unpickle import read_vec_normalize
+
+            found = read_vec_normalize(path)
+            entries, epsilon, clip = found.moments, found.epsilon, found.clip
     return Statistics(
         _for_key(entries, cfg.key),
         epsilon if cfg.epsilon is None else cfg.epsilon,
@@ -98,13 +100,6 @@ def _from_json(path: Path) -> dict[str, Moments]:
         raise InputError(f"{path} holds a {type(found).__name__}; expected an object with mean and var")
     grouped = {"": found} if "mean" in found else found
     return {key: _moments(fields, f"{path}, {key or 'observation'}") for key, fields in grouped.items()}
-
-
-def _from_pickle(path: Path) -> tuple[dict[str, Moments], float, float]:
-    from proctor.policies.unpickle import read_vec_normalize
-
-    stats = read_vec_normalize(path)
-    return {key: Moments(mean, var) for key, (mean, var) in stats.moments.items()}, stats.epsilon, stats.clip
 
 
 def _moments(fields: Any, where: str) -> Moments:

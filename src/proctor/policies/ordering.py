@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +24,7 @@ class Ordering:
 
     def __call__(self, observation: Any) -> np.ndarray:
         """`(rows, n)`, float32."""
-        parts = [_entry(path, observation) for path in self._paths]
+        parts = [functools.reduce(operator.getitem, path, observation) for path in self._paths]
         return np.concatenate([np.asarray(p, np.float32).reshape(len(p), -1) for p in parts], axis=1)
 
     def space(self, task: str) -> Any:
@@ -46,9 +48,3 @@ class Ordering:
                 f'observation_order: "{".".join(path)}" of task "{task}" is {space}; expected an array of numbers'
             )
         return math.prod(space.shape)
-
-
-def _entry(path: list[str], observation: Any) -> Any:
-    for name in path:
-        observation = observation[name]
-    return observation

@@ -35,14 +35,12 @@ class ActionHead:
             if self.mode == "argmax" or (scores and output.shape[-1] == space.n):
                 return output.argmax(-1) + space.start
             return output[:, 0] if output.ndim == 2 and output.shape[1] == 1 else output
-        if isinstance(space, spaces.MultiDiscrete) and scores and _is_scores(output, space):
+        if isinstance(space, spaces.MultiDiscrete) and scores and space.nvec.ndim == 1:
+            if not output.shape[-1] == space.nvec.sum() > len(space.nvec):
+                return output
             parts = np.split(output, np.cumsum(space.nvec)[:-1], axis=-1)
             return np.stack([part.argmax(-1) for part in parts], axis=-1) + space.start
         return output
-
-
-def _is_scores(output: np.ndarray, space: Any) -> bool:
-    return space.nvec.ndim == 1 and output.shape[-1] == space.nvec.sum() > len(space.nvec)
 
 
 def check_output_shape(shape: Sequence[Any], floats: bool, spaces: SpaceInfo, where: str) -> None:

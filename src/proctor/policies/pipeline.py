@@ -214,18 +214,14 @@ class Normalize:
             )
         fitted = {}
         for key, moments in self.statistics.moments.items():
-            entry = space if self.whole else _entry(space, key, task)
+            if not self.whole and key not in space.spaces:
+                known = ", ".join(space.spaces)
+                raise InputError(f'normalize: task "{task}" has no observation entry "{key}" (it has {known})')
+            entry = space if self.whole else space.spaces[key]
             fitted[key] = _fit(
                 moments, entry.shape or (), stack, f'task "{task}"' + (f', entry "{key}"' if key else "")
             )
         return fitted
-
-
-def _entry(space: Any, key: str, task: str) -> Any:
-    if key not in space.spaces:
-        known = ", ".join(space.spaces)
-        raise InputError(f'normalize: task "{task}" has no observation entry "{key}" (it has {known})')
-    return space.spaces[key]
 
 
 def _fit(moments: Moments, shape: tuple[int, ...], stack: FrameStack | None, where: str) -> Moments:

@@ -16,7 +16,7 @@ planner, then an action expert) declares `stages` and writes `forward`.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -137,6 +137,13 @@ class SpaceInfo:
     action: dict[str, Any] = field(default_factory=dict)
     briefing: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
+    def instruction(self, task: str, given: Mapping[str, str]) -> str | None:
+        """What a task is told in words: what is `given` for it, else what its briefing says; None where nobody does."""
+        if task in given or task not in self.briefing:
+            return given.get(task)
+        told = getattr(self.briefing[task](), "instruction", None)
+        return told if isinstance(told, str) and told.strip() else None
+
 
 class Policy(abc.ABC):
     """A policy with one model call, the stage `act`."""
@@ -182,4 +189,3 @@ class StagedPolicy(abc.ABC):
 
 
 AnyPolicy = Policy | StagedPolicy
-PolicyFactory = Callable[..., AnyPolicy]

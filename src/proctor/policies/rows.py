@@ -16,8 +16,19 @@ import numpy as np
 
 from proctor.plan.trial import Trial
 from proctor.policies.padding import left_pad
-from proctor.policies.protocol import Actions, AnyPolicy, Batch, Decision, Execute, Goto, Idle, Policy, StagedPolicy
-from proctor.policies.tree import leaves_of, take_rows
+from proctor.policies.protocol import (
+    Actions,
+    AnyPolicy,
+    Batch,
+    Decision,
+    Execute,
+    Goto,
+    Idle,
+    Policy,
+    StagedPolicy,
+    StageOutput,
+)
+from proctor.policies.tree import frozen, take_row, take_rows
 
 Answer = tuple[Any, ...]
 
@@ -93,25 +104,20 @@ def _next_stage(decision: Decision) -> str | None:
 def answers(policy: AnyPolicy, batch: Batch, stage: str | None = None) -> list[Answer]:
     """What the policy answers for each row, actions and next state, as values that compare equal exactly when
     they are equal to the byte. `stage` None: the first of a staged policy."""
-    if isinstance(policy, Policy):
-        result = policy.act(batch)
-        result = result if isinstance(result, Actions) else Actions(result)
-        decisions: list[Any] = [_frozen(np.asarray(action)) for action in result.actions]
+    result = forward(policy, batch, stage)
+    if isinstance(result, Actions):
+        decisions: list[Any] = [tuple(frozen(action)) for action in result.actions]
     else:
-        result = policy.forward(stage or policy.stages[0].name, batch)
-        decisions = [
-            ("execute", _frozen(np.asarray(d.actions)), d.then) if isinstance(d, Execute) else d
-            for d in result.decisions
-        ]
-    return [(decision, *_state_row(result.state, row)) for row, decision in enumerate(decisions)]
+        decisions = [(tuple(frozen(d.actions)), d.then) if isinstance(d, Execute) else d for d in result.decisions]
+    return [(decision, *frozen(take_row(result.state, row))) for row, decision in enumerate(decisions)]
 
 
-def _state_row(state: Any, row: int) -> list[Any]:
-    return [] if state is None else [(path, _frozen(np.asarray(leaf[row]))) for path, leaf in leaves_of(state)]
-
-
-def _frozen(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
-    return array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()
+def forward(policy: AnyPolicy, batch: Batch, stage: str | None = None) -> Actions | StageOutput:
+    """What the policy answers for a batch. `stage` None: the first of a staged policy."""
+    if isinstance(policy, StagedPolicy):
+        return policy.forward(stage or policy.stages[0].name, batch)
+    result = policy.act(batch)
+    return result if isinstance(result, Actions) else Actions(result)
 
 
 def row_dependence(policy: AnyPolicy, batch: Batch) -> str | None:

@@ -50,7 +50,8 @@ def _sampler(model: Any, exploration_rate: float) -> Any:
     from stable_baselines3.sac.policies import SACPolicy
     from stable_baselines3.td3.policies import TD3Policy
 
-    if isinstance(model, ActorCriticPolicy | SACPolicy) and _uses_sde(model):
+    trained = model.actor if isinstance(model, SACPolicy) else model
+    if isinstance(model, ActorCriticPolicy | SACPolicy) and trained.use_sde:
         raise InputError(
             "deterministic: false is not supported for a policy trained with use_sde; use deterministic: true"
         )
@@ -66,12 +67,6 @@ def _sampler(model: Any, exploration_rate: float) -> Any:
         f"deterministic: false is not supported for {type(model).__name__}, whose samples would come from a "
         "global generator"
     )
-
-
-def _uses_sde(model: Any) -> bool:
-    from stable_baselines3.sac.policies import SACPolicy
-
-    return model.actor.use_sde if isinstance(model, SACPolicy) else model.use_sde
 
 
 def _sample_actor_critic(model: Any, observation: Any, batch: Batch) -> np.ndarray:

@@ -6,13 +6,13 @@ in the place of each: nothing of Stable-Baselines3 or Gymnasium is imported or c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.policies.normalize import Moments, Statistics
 from proctor.unpickle import RestrictedUnpickler, read_restricted
 
 _INERT_PACKAGES = ("stable_baselines3", "sb3_contrib", "gymnasium", "gym", "numpy.random")
@@ -47,40 +47,23 @@ def _stand_in(module: str, name: str) -> type:
     return type("StandIn", (), body)
 
 
-@dataclass(frozen=True)
-class VecNormalizeStats:
-    """What a `VecNormalize` does to observations: (mean, var) by observation key, `""` for one that is no
-    dict; empty where it leaves observations alone."""
-
-    moments: dict[str, tuple[np.ndarray, np.ndarray]]
-    epsilon: float
-    clip: float
-
-
-def read_vec_normalize(path: Path) -> VecNormalizeStats:
-    """The observation statistics of an SB3 `VecNormalize` file, read without Stable-Baselines3."""
+def read_vec_normalize(path: Path) -> Statistics:
+    """The observation statistics of an SB3 `VecNormalize` file, read without Stable-Baselines3; without moments where
+    it leaves observations alone."""
     found = read_restricted(path, _VecNormalizeUnpickler, "an SB3 VecNormalize")
-    if _original(found)[-1] != "VecNormalize":
-        raise InputError(f"{path} is a pickle, but of no VecNormalize: found {_described(found)}")
+    module, name = getattr(type(found), "original", ("", type(found).__name__))
+    if not module or name != "VecNormalize":
+        raise InputError(f"{path} is a pickle, but of no VecNormalize: found {f'{module}.' if module else ''}{name}")
     state = found.state
     if not state.get("norm_obs", True):
-        return VecNormalizeStats({}, 1e-8, np.inf)
+        return Statistics({}, 1e-8, np.inf)
     rms = state.get("obs_rms")
     entries = rms if isinstance(rms, dict) else {"": rms}
     try:
-        moments = {key: _moments(entry.state) for key, entry in entries.items()}
-        return VecNormalizeStats(moments, float(state["epsilon"]), float(state["clip_obs"]))
+        moments = {
+            key: Moments(*(np.asarray(entry.state[name], np.float64) for name in ("mean", "var")))
+            for key, entry in entries.items()
+        }
+        return Statistics(moments, float(state["epsilon"]), float(state["clip_obs"]))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} is a VecNormalize without usable observation statistics ({error!r})") from None
-
-
-def _moments(state: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    return np.asarray(state["mean"], np.float64), np.asarray(state["var"], np.float64)
-
-
-def _original(found: Any) -> tuple[str, str]:
-    return getattr(type(found), "original", ("", ""))
-
-
-def _described(found: Any) -> str:
-    return ".".join(part for part in _original(found) if part) or type(found).__name__

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 from proctor.config import config_from_dict
 from proctor.record.result import TrialResult
 from proctor.registry import BACKENDS
-from proctor.rollout.backends.base import Backend, BackendOptions
+from proctor.rollout.backends.base import BackendOptions
 from proctor.rollout.worker.cfg import WorkerCfg
 from proctor.runs.start import run_evaluation
 from proctor.testing.common import check_options_class, without_error
@@ -38,7 +38,8 @@ class BackendConformance:
         check_options_class(backend.Options, BackendOptions, self.options)
 
     def test_every_slot_has_a_worker(self) -> None:
-        backend = self._backend()
+        kind = BACKENDS.find(self.kind)
+        backend = kind(cast(WorkerCfg, None), kind.Options.model_validate(self.options))
         for slots in (1, 2, 5, 16):
             for count in (None, 1, 3, 99):
                 shares = backend.shares(slots, count)
@@ -77,10 +78,6 @@ class BackendConformance:
             self._compare(
                 _others(found), {key: r for key, r in _others(self._examined("inline")).items() if key in found}
             )
-
-    def _backend(self) -> Backend:
-        kind = BACKENDS.find(self.kind)
-        return kind(cast(WorkerCfg, None), kind.Options.model_validate(self.options))
 
     def _compare(self, found: Results, expected: Results) -> None:
         assert set(found) == set(expected), f"{len(found)} trials came to an end; expected {len(expected)}"

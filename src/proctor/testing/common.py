@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from proctor.metrics.protocol import Direction, Reducer
-from proctor.policies.tree import leaves_of, tree_map
+from proctor.policies.tree import frozen, leaves_of, tree_map
 from proctor.record.episode import RESERVED
 
 T = TypeVar("T")
@@ -55,15 +55,6 @@ def check_meaning(metric: Any, who: str) -> None:
     assert metric.unit, f'{who} has no unit; a pure number has the unit "1"'
     assert metric.direction in get_args(Direction), f"{who} has the direction {metric.direction!r}"
     assert metric.reducer in get_args(Reducer), f"{who} has the reducer {metric.reducer!r}"
-
-
-def frozen(tree: Any) -> list[tuple[str, str, tuple[int, ...], bytes]]:
-    """A tree of arrays as values that are equal exactly when the trees are equal to the byte."""
-    found = []
-    for path, leaf in leaves_of(tree):
-        array = np.asarray(leaf)
-        found.append((path, array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()))
-    return found
 
 
 def frozen_step(step: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proctor.plan.trial import Trial
-from proctor.policies.protocol import Actions, AnyPolicy, Batch, Decision, Execute, Policy, State
-from proctor.policies.rows import answers, pick_rows, row_dependence, sample_batch
+from proctor.policies.protocol import AnyPolicy, Batch, Execute, StageOutput
+from proctor.policies.rows import answers, forward, pick_rows, row_dependence, sample_batch
 from proctor.policies.tree import take_rows, tree_map
 from proctor.testing.common import Conformance, frozen, global_generators, global_seed
 
@@ -106,11 +106,11 @@ class PolicyConformance(Conformance[AnyPolicy]):
 
     def _chunks(self, policy: AnyPolicy, batch: Batch) -> list[Any]:
         """For each row the actions it asks for, `(horizon, *action)`."""
-        result, _ = _forward(policy, batch)
-        if isinstance(result, list):
-            return [d.actions if isinstance(d, Execute) else [] for d in result]
-        chunked = result.ndim == 2 + len(self.action_space.shape or ())
-        return list(result) if chunked else [[action] for action in result]
+        result = forward(policy, batch)
+        if isinstance(result, StageOutput):
+            return [d.actions if isinstance(d, Execute) else [] for d in result.decisions]
+        chunked = result.actions.ndim == 2 + len(self.action_space.shape or ())
+        return list(result.actions) if chunked else [[action] for action in result.actions]
 
     def _episode(self, policy: AnyPolicy, rows: list[int]) -> list[Any]:
         """The answers of these trials (one may be there several times) over a few steps of fixed observations."""
@@ -120,31 +120,22 @@ class PolicyConformance(Conformance[AnyPolicy]):
             batch.observation = pick_rows(self._batch(policy, seed=step), rows).observation
             state_before, copies = batch.state, pick_rows(batch, list(range(len(rows))))
             trace.append(answers(policy, copies))
-            _, batch.state = _forward(policy, batch)
+            batch.state = forward(policy, batch).state
             assert (batch.state is None) == (state_before is None), "state appears or vanishes between reset and act"
         return trace
 
     def _second_step(self, policy: AnyPolicy, first: Batch, spoil: bool) -> Any:
         batch = pick_rows(first, list(range(self.rows)))
-        actions, state = _forward(policy, batch)
+        result = forward(policy, batch)
         if spoil and not isinstance(batch.observation, list):
             tree_map(_overwrite, batch.observation)
-        kept = [_actions_of(d) for d in actions] if isinstance(actions, list) else frozen(actions)
+        if isinstance(result, StageOutput):
+            kept: Any = [frozen(d.actions) if isinstance(d, Execute) else d for d in result.decisions]
+        else:
+            kept = frozen(result.actions)
         follow = self._batch(policy, seed=1)
-        follow.state = state
+        follow.state = result.state
         return kept, answers(policy, follow)
-
-
-def _forward(policy: AnyPolicy, batch: Batch) -> tuple[np.ndarray | list[Decision], State]:
-    if isinstance(policy, Policy):
-        result = policy.act(batch)
-        return (result.actions, result.state) if isinstance(result, Actions) else (result, None)
-    output = policy.forward(policy.stages[0].name, batch)
-    return list(output.decisions), output.state
-
-
-def _actions_of(decision: Decision) -> Any:
-    return frozen(decision.actions) if isinstance(decision, Execute) else decision
 
 
 def _observed(batch: Batch) -> Any:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.errors import InputError
-from proctor.suites.goals.metrics.embeddings import Embeddings, SpaceMismatch, same_space, stacked, unit_rows
+from proctor.suites.goals.metrics.embeddings import Embeddings, SpaceMismatch, same_space, unit_rows
 from proctor.suites.goals.metrics.pairwise import (
     group_means,
     mean_pairwise,
@@ -129,11 +129,8 @@ def test_spaces_do_not_mix() -> None:
         SpaceMismatch, match=r"goal accuracy compares embeddings of the space clip/picture with .*text: a"
     ):
         same_space(one, other, "goal accuracy")
-    with pytest.raises(SpaceMismatch, match="putting embeddings together"):
-        stacked([one, other])
     with pytest.raises(SpaceMismatch, match="3 and of 4 dimensions both name the space clip/picture"):
         same_space(one, Embeddings(directions(2, 4), "clip/picture"), "goal accuracy")
-    assert len(stacked([one, one])) == 4
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 7.0, 1e30])

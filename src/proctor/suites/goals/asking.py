@@ -55,14 +55,11 @@ def _rng(goals: GoalsCfg, stream: int, task: str, number: int) -> np.random.Gene
 
 
 def _draws(model: GoalModel, task: str, instruction: Instruction, goals: GoalsCfg) -> np.ndarray:
-    rows = [
-        goals_of(model, [instruction.text], _rng(goals, DRAW_STREAM, task, number)).vectors[0]
-        for number in range(goals.draws)
-    ]
-    return np.stack(rows)
+    asked = [([instruction.text], _rng(goals, DRAW_STREAM, task, number)) for number in range(goals.draws)]
+    return np.concatenate([goals_of(model, *one).vectors for one in asked])
 
 
 def _wordings(model: GoalModel, task: str, instruction: Instruction, goals: GoalsCfg) -> np.ndarray:
     """With the same noise for every wording: what differs is the wording."""
-    rows = [goals_of(model, [text], _rng(goals, WORDING_STREAM, task, 0)).vectors[0] for text in instruction.wordings]
-    return np.stack(rows)
+    asked = [([text], _rng(goals, WORDING_STREAM, task, 0)) for text in instruction.wordings]
+    return np.concatenate([goals_of(model, *one).vectors for one in asked])

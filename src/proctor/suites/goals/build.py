@@ -58,12 +58,17 @@ def _prior(
     ablation: Ablation | None,
 ) -> PriorReport:
     cfg, (gallery, pictures, plane) = records.goals, around
-    found = _neighbours(answers, gallery, cfg.k)
+    found = None
+    if gallery is not None and cfg.k <= len(gallery.embeddings):
+        found = dimensions.neighbours(answers, gallery, cfg.k)
     own, other = _cosines(answers, gallery, cfg.seed)
-    every = _dimensions(answers, records, gallery, found)
-    every["quality_gap"] = (
-        Dimension("quality_gap", absent(NO_ABLATION), "pairs", "") if ablation is None else ablation.gaps[answers.name]
-    )
+    made = [
+        dimensions.accuracy(answers, gallery, cfg),
+        dimensions.retrieval(answers, gallery, found, cfg),
+        *(compute(answers, cfg) for compute in dimensions.ALONE),
+        Dimension("quality_gap", absent(NO_ABLATION), "pairs", "") if ablation is None else ablation.gaps[answers.name],
+    ]
+    every = {dimension.name: dimension for dimension in made}
     return PriorReport(
         name=answers.name,
         target=answers.target,
@@ -84,24 +89,6 @@ def _prior(
         rates={} if ablation is None else ablation.rates[answers.name],
         missing=answers.missing,
     )
-
-
-def _dimensions(
-    answers: Answers, records: Records, gallery: Gallery | None, found: Nearest | None
-) -> dict[str, Dimension]:
-    cfg = records.goals
-    made = [
-        dimensions.accuracy(answers, gallery, cfg),
-        dimensions.retrieval(answers, gallery, found, cfg),
-        *(compute(answers, cfg) for compute in dimensions.ALONE),
-    ]
-    return {dimension.name: dimension for dimension in made}
-
-
-def _neighbours(answers: Answers, gallery: Gallery | None, k: int) -> Nearest | None:
-    if gallery is None or k > len(gallery.embeddings):
-        return None
-    return dimensions.neighbours(answers, gallery, k)
 
 
 def _cosines(answers: Answers, gallery: Gallery | None, seed: int) -> tuple[np.ndarray, np.ndarray]:

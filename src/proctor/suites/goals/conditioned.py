@@ -73,17 +73,13 @@ def goal_rng(trial: Trial) -> np.random.Generator:
 def prior_goals(model: GoalModel, texts: Mapping[str, str]) -> GoalOf:
     """Goals as the model gives them for each task's text. One text at a time: a trial's goal does not depend on who
     else is asked for."""
-    return lambda trial: _one(goals_of(model, [texts[trial.task]], goal_rng(trial)).vectors)
+    return lambda trial: goals_of(model, [texts[trial.task]], goal_rng(trial)).vectors[0].astype(np.float32)
 
 
 def visual_goals(visuals: Visuals) -> GoalOf:
     """Goals as the success visuals show them, one for each task."""
     known = cache(visuals.goal)
     return lambda trial: known(trial.task)
-
-
-def _one(vectors: np.ndarray) -> np.ndarray:
-    return vectors[0].astype(np.float32)
 
 
 class GoalConditioned(Policy):

@@ -12,7 +12,7 @@ With u the directions of goals and v those of success embeddings:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -62,15 +62,12 @@ def cosines_by_task(answers: Answers, gallery: Gallery, cfg: GoalsCfg) -> dict[s
     rows = [gallery.own(task) for task in known]
     offsets = np.cumsum([0, *(r.stop - r.start for r in rows)])
     units = gallery.embeddings.units
-    visuals = units if len(units) == offsets[-1] and _ascending(rows) else np.concatenate([units[r] for r in rows])
+    whole = len(units) == offsets[-1] and all(a.stop == b.start for a, b in pairwise(rows))
+    visuals = units if whole else np.concatenate([units[r] for r in rows])
     goals = answers.means[[answers.tasks.index(task) for task in known]].astype(units.dtype)
     flat = own_cosines(goals, visuals, offsets).astype(np.float64)
     flat = (flat + 1) / 2 if cfg.accuracy == "shifted" else flat
     return {task: flat[offsets[i] : offsets[i + 1]] for i, task in enumerate(known)}
-
-
-def _ascending(rows: list[slice]) -> bool:
-    return all(a.stop == b.start for a, b in pairwise(rows))
 
 
 def accuracy(answers: Answers, gallery: Gallery | None, cfg: GoalsCfg) -> Dimension:
@@ -95,27 +92,41 @@ def _mean(values: np.ndarray, level: float) -> Reading:
 
 
 def _mean_embedding(answers: Answers, gallery: Gallery, cfg: GoalsCfg) -> Dimension:
-    units, by_task, parts, n = gallery.embeddings.units, {}, [], 0
-    for at, task in enumerate(answers.tasks):
-        if task not in gallery.rows:
-            by_task[task] = absent(NO_VISUALS)
-            continue
-        own = units[gallery.own(task)].astype(np.float64)
-        value, without = _to_mean(answers.means[at].astype(np.float64), own)
-        parts.append(without)
-        by_task[task] = _reading(value, len(own), jackknife(value, [without], cfg.level))
-        n += len(own)
-    value = float(np.mean([r.value for r in by_task.values() if r.value is not None]))
-    overall = _reading(value, n, jackknife(value, parts, cfg.level))
-    return _banded(Dimension("accuracy", overall, "success embeddings", JACKKNIFE, by_task=by_task), cfg)
+    units = gallery.embeddings.units
+    parts = {
+        task: _to_mean(goal.astype(np.float64), units[gallery.own(task)].astype(np.float64))
+        if task in gallery.rows
+        else absent(NO_VISUALS)
+        for task, goal in zip(answers.tasks, answers.means, strict=True)
+    }
+    return _jackknifed("accuracy", "success embeddings", parts, cfg)
 
 
-def _to_mean(goal: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
+Part = tuple[float, np.ndarray, int]
+"""The value of a task, its values with each unit left out in turn, and the number of units."""
+
+
+def _jackknifed(name: str, counted: str, parts: Mapping[str, Part | Reading], cfg: GoalsCfg) -> Dimension:
+    """The mean over tasks, with an interval from within them. A Reading in the place of a part says why there is
+    none; one task at least has a part."""
+    known = [part for part in parts.values() if not isinstance(part, Reading)]
+    by_task = {
+        task: part
+        if isinstance(part, Reading)
+        else _reading(part[0], part[2], jackknife(part[0], [part[1]], cfg.level))
+        for task, part in parts.items()
+    }
+    value = float(np.mean([own for own, _, _ in known]))
+    spread = jackknife(value, [without for _, without, _ in known], cfg.level)
+    overall = _reading(value, sum(n for _, _, n in known), spread)
+    return _banded(Dimension(name, overall, counted, JACKKNIFE, by_task=by_task), cfg)
+
+
+def _to_mean(goal: np.ndarray, own: np.ndarray) -> Part:
     """The cosine of a goal with the mean of `own` (n, d), and with each row left out in turn."""
     total = own.sum(axis=0)
-    if len(own) < 2:
-        return float(goal @ unit_rows(total, "a mean success visual")), np.empty(0)
-    return float(goal @ unit_rows(total, "a mean success visual")), unit_rows(total - own, "a mean visual") @ goal
+    without = unit_rows(total - own, "a mean visual") @ goal if len(own) > 1 else np.empty(0)
+    return float(goal @ unit_rows(total, "a mean success visual")), without, len(own)
 
 
 def neighbours(answers: Answers, gallery: Gallery, k: int) -> Nearest:
@@ -163,59 +174,43 @@ def consistency(answers: Answers, cfg: GoalsCfg) -> Dimension:
     if draws < 2:
         why = absent(f"a prior was asked {draws} time for each text; two draws are needed: goals.draws", draws)
         return _banded(Dimension("consistency", why, "draws", ""), cfg)
-    values, without = mean_pairwise(answers.units), mean_pairwise_without(answers.units)
-    by_task = {
-        task: _reading(float(value), draws, jackknife(float(value), [rest], cfg.level))
-        for task, value, rest in zip(answers.tasks, values, without, strict=True)
-    }
-    overall = _reading(
-        float(values.mean()), draws * len(values), jackknife(float(values.mean()), list(without), cfg.level)
-    )
-    return _banded(Dimension("consistency", overall, "draws", JACKKNIFE, by_task=by_task), cfg)
+    found = zip(answers.tasks, mean_pairwise(answers.units), mean_pairwise_without(answers.units), strict=True)
+    return _jackknifed("consistency", "draws", {task: (float(v), rest, draws) for task, v, rest in found}, cfg)
 
 
 def robustness(answers: Answers, cfg: GoalsCfg) -> Dimension:
     """Whether wordings that mean the same get the same goal. n counts wordings."""
-    by_task, parts = {}, []
+    parts: dict[str, Part | Reading] = {}
     for task in answers.tasks:
         own = unit_rows(
             answers.wordings[task].astype(np.float64), f"the goals of {answers.name} for wordings of {task}"
         )
         if len(own) < 2:
-            by_task[task] = absent("there is one wording; give paraphrases", len(own))
-            continue
-        value, without = float(mean_pairwise(own)), mean_pairwise_without(own)
-        parts.append(without)
-        by_task[task] = _reading(value, len(own), jackknife(value, [without], cfg.level))
-    values = [r.value for r in by_task.values() if r.value is not None]
-    if not values:
+            parts[task] = absent("there is one wording; give paraphrases", len(own))
+        else:
+            parts[task] = float(mean_pairwise(own)), mean_pairwise_without(own), len(own)
+    missing = {task: part for task, part in parts.items() if isinstance(part, Reading)}
+    if len(missing) == len(parts):
         why = "no task has paraphrases; a suite tells them, or goals.instructions does"
-        return _banded(Dimension("robustness", absent(why), "wordings", "", by_task=by_task), cfg)
-    n = sum(r.n for r in by_task.values() if r.value is not None)
-    overall = _reading(float(np.mean(values)), n, jackknife(float(np.mean(values)), parts, cfg.level))
-    return _banded(Dimension("robustness", overall, "wordings", JACKKNIFE, by_task=by_task), cfg)
+        return _banded(Dimension("robustness", absent(why), "wordings", "", by_task=missing), cfg)
+    return _jackknifed("robustness", "wordings", parts, cfg)
 
 
 def discriminability(answers: Answers, cfg: GoalsCfg) -> Dimension:
     """Whether different tasks get different goals. n counts tasks."""
-    overall, by_task = _apart(answers.means, cfg.level), {}
-    if len(answers.tasks) > 1:
-        mean_to_others = (answers.means @ answers.means.sum(axis=0) - (answers.means**2).sum(axis=1)) / (
-            len(answers.tasks) - 1
-        )
-        by_task = {
-            task: Reading(1 - float(cosine), len(answers.tasks) - 1, no_interval="against the other tasks as they are")
-            for task, cosine in zip(answers.tasks, mean_to_others, strict=True)
-        }
-    return _banded(Dimension("discriminability", overall, "tasks", JACKKNIFE, by_task=by_task), cfg)
-
-
-def _apart(means: np.ndarray, level: float) -> Reading:
-    if len(means) < 2:
-        return absent("there is one task, and nothing to tell it from", len(means))
+    means, n = answers.means, len(answers.tasks)
+    if n < 2:
+        one = absent("there is one task, and nothing to tell it from", n)
+        return _banded(Dimension("discriminability", one, "tasks", JACKKNIFE, by_task={}), cfg)
     value = 1 - float(mean_pairwise(means))
     value = value if abs(value) > ROUNDING else 0.0
-    return _reading(value, len(means), jackknife(value, [1 - mean_pairwise_without(means)], level))
+    overall = _reading(value, n, jackknife(value, [1 - mean_pairwise_without(means)], cfg.level))
+    mean_to_others = (means @ means.sum(axis=0) - (means**2).sum(axis=1)) / (n - 1)
+    by_task = {
+        task: Reading(1 - float(cosine), n - 1, no_interval="against the other tasks as they are")
+        for task, cosine in zip(answers.tasks, mean_to_others, strict=True)
+    }
+    return _banded(Dimension("discriminability", overall, "tasks", JACKKNIFE, by_task=by_task), cfg)
 
 
 def variance(answers: Answers, cfg: GoalsCfg) -> Dimension:

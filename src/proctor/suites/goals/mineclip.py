@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.errors import InputError, MissingExtra
+from proctor.errors import InputError, optional
 from proctor.registry import import_object
 from proctor.suites.goals.protocol import GoalModel
 
@@ -94,8 +94,7 @@ def mineclip_goals(
 
 
 def _prior_embed(text: str, mineclip: Any, prior: Any, device: Any) -> Any:
-    torch = _torch()
-    with torch.no_grad():
+    with _torch().no_grad():
         return prior(mineclip.encode_text(text).float().to(device))
 
 
@@ -121,8 +120,4 @@ def _seeded(torch: Any, seed: int) -> Iterator[None]:
 
 
 def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtra("a MineCLIP goal model", "torch", "torch") from None
-    return torch
+    return optional("torch", "a MineCLIP goal model", "torch")

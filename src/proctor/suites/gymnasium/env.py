@@ -46,7 +46,7 @@ class GymnasiumEnv(Env):
             self._open()
         self._used = True
         observation, info = self.gym.reset(seed=seed, options=reset_options(self._options, index))
-        self._success.reset()
+        self._success = success_check(self._options.success)
         if self._signals is not None:
             self._signals.reset(info)
         return observation

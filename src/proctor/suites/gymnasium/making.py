@@ -78,7 +78,8 @@ def make_vector(options: GymnasiumOptions, *, render: bool, worlds: int) -> gymn
     spec = find_spec(options)
     kwargs = env_kwargs(options, render=render)
     if options.vector.mode == "vector_entry_point":
-        _require_vector_entry_point(spec)
+        if spec.vector_entry_point is None:
+            raise InputError(f'"{spec.id}" has no vector environment of its own; use vector: {{mode: sync}}')
         if spec.max_episode_steps is not None:
             kwargs.setdefault("max_episode_steps", NO_LIMIT)
         vector_kwargs: dict[str, Any] = {}
@@ -129,11 +130,6 @@ def _require_rendering(spec: registration.EnvSpec) -> None:
             f'"{spec.id}" gives no frames: video needs the render mode rgb_array, and it has '
             f"{', '.join(modes) or 'none'}; use record: series"
         )
-
-
-def _require_vector_entry_point(spec: registration.EnvSpec) -> None:
-    if spec.vector_entry_point is None:
-        raise InputError(f'"{spec.id}" has no vector environment of its own; use vector: {{mode: sync}}')
 
 
 def _saying_what_is_missing(env_id: str, make: Callable[[], Any]) -> Any:

@@ -1,106 +1,69 @@
-"""What success is at a step. One check per world; `reset` before a trial, then a call after each step.
+"""What success is at a step.
 
-The call's arguments are those of a user's function: the Gymnasium environment, then what its step returned.
+A check is called after each step with what a user's function gets: the Gymnasium environment, then what its step
+returned. It belongs to one trial of one world: a check may add up rewards.
 """
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from proctor.errors import InputError
 from proctor.registry import import_object
 from proctor.suites.gymnasium.options import SuccessCfg
 
-
-class SuccessCheck(abc.ABC):
-    """Tells after each step whether success holds now."""
-
-    needs_env: bool = False
-    """Whether the environment object must be given; else None will do."""
-
-    def reset(self) -> None:  # noqa: B027 - most checks have no memory
-        """Forget the last trial."""
-
-    @abc.abstractmethod
-    def __call__(
-        self, env: Any, observation: Any, reward: float, terminated: bool, truncated: bool, info: Mapping[str, Any]
-    ) -> bool:
-        """Whether success holds after this step."""
+SuccessCheck = Callable[[Any, Any, float, bool, bool, Mapping[str, Any]], bool]
+"""(env, observation, reward, terminated, truncated, info) -> whether success holds after this step."""
 
 
 def success_check(cfg: SuccessCfg | None) -> SuccessCheck:
-    """A new check for one world; None: whatever `info` has to say."""
+    """A new check for one trial; None: whatever `info` has to say. Raises InputError where a function of the user's is
+    none."""
     if cfg is None:
-        return InfoAuto()
+        return reported
     if cfg.info is not None:
-        return InfoKey(cfg.info)
+        return partial(entry, cfg.info.split("."))
     if cfg.return_at_least is not None:
-        return ReturnAtLeast(cfg.return_at_least)
+        return return_at_least(cfg.return_at_least)
     if cfg.terminated is not None:
-        return Terminated(cfg.terminated)
+        return partial(ended, cfg.terminated)
     assert cfg.function is not None
-    return UserFunction(cfg.function)
+    function = import_object(cfg.function)
+    if not callable(function):
+        raise InputError(f'success: "{cfg.function}" is a {type(function).__name__}; expected a function')
+    return lambda *step: bool(function(*step))
 
 
-class InfoAuto(SuccessCheck):
+def reported(env, observation, reward, terminated, truncated, info) -> bool:
     """`info["success"]`, else `info["is_success"]`, else no success."""
-
-    def __call__(self, env, observation, reward, terminated, truncated, info) -> bool:
-        value = info.get("success")
-        if value is None:
-            value = info.get("is_success")
-        return value is not None and bool(value)
+    value = info.get("success")
+    if value is None:
+        value = info.get("is_success")
+    return value is not None and bool(value)
 
 
-class InfoKey(SuccessCheck):
-    """A key of `info`; dots lead into nested mappings."""
-
-    def __init__(self, key: str):
-        self._parts = key.split(".")
-
-    def __call__(self, env, observation, reward, terminated, truncated, info) -> bool:
-        value: Any = info
-        for part in self._parts:
-            value = value.get(part) if isinstance(value, Mapping) else None
-        return value is not None and bool(value)
+def entry(path: list[str], env, observation, reward, terminated, truncated, info) -> bool:
+    """An entry of `info`; the path leads into nested mappings."""
+    value: Any = info
+    for part in path:
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value is not None and bool(value)
 
 
-class ReturnAtLeast(SuccessCheck):
-    """The sum of rewards so far has reached a threshold."""
-
-    def __init__(self, threshold: float):
-        self._threshold, self._return = threshold, 0.0
-
-    def reset(self) -> None:
-        self._return = 0.0
-
-    def __call__(self, env, observation, reward, terminated, truncated, info) -> bool:
-        self._return += reward
-        return self._return >= self._threshold
-
-
-class Terminated(SuccessCheck):
+def ended(wanted: bool, env, observation, reward, terminated, truncated, info) -> bool:
     """The environment has ended the episode by itself, or has not."""
-
-    def __init__(self, wanted: bool):
-        self._wanted = wanted
-
-    def __call__(self, env, observation, reward, terminated, truncated, info) -> bool:
-        return terminated is self._wanted
+    return terminated is wanted
 
 
-class UserFunction(SuccessCheck):
-    """A function of the user's."""
+def return_at_least(threshold: float) -> SuccessCheck:
+    """The sum of rewards so far has reached a threshold."""
+    total = 0.0
 
-    needs_env = True
+    def reached(env, observation, reward, terminated, truncated, info) -> bool:
+        nonlocal total
+        total += reward
+        return total >= threshold
 
-    def __init__(self, target: str):
-        found: Callable[..., Any] = import_object(target)
-        if not callable(found):
-            raise InputError(f'success: "{target}" is a {type(found).__name__}; expected a function')
-        self._function = found
-
-    def __call__(self, env, observation, reward, terminated, truncated, info) -> bool:
-        return bool(self._function(env, observation, reward, terminated, truncated, info))
+    return reached

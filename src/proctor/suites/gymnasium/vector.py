@@ -68,7 +68,7 @@ class VectorEnvAdapter(BatchEnv):
     def _refuse_what_cannot_be_had(self) -> None:
         base, same_step = self.vector.unwrapped, self._mode is AutoresetMode.SAME_STEP
         from_env = [n for n, path in self._options.signals.items() if parse_path(path).root == "env"]
-        from_env += ["success.function"] if self._success[0].needs_env else []
+        from_env += ["success.function"] if self._options.success and self._options.success.function else []
         if from_env and (self._envs is None or same_step):
             why = "resets an ended world at once" if same_step else "does not give out its worlds"
             raise InputError(
@@ -89,7 +89,7 @@ class VectorEnvAdapter(BatchEnv):
             observation, infos = self._reset_worlds(batch, extra)
             for world in batch:
                 found[world] = world_observation(self.observation_space, observation, world)
-                self._success[world].reset()
+                self._success[world] = success_check(self._options.success)
                 self._signals[world].reset(world_info(infos, world, self.num_worlds))
         return [found[world] for world in worlds]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.errors import InputError, MissingExtra
+from proctor.errors import InputError, optional
 from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo
 
 
@@ -56,10 +56,4 @@ def _script(name: str, spaces: SpaceInfo) -> Any:
         )
     if not options.goal_observable:
         raise InputError(f'the expert needs to know the goal, but task "{name}" hides it: set goal_observable: true')
-    try:
-        from metaworld.policies import ENV_POLICY_MAP
-    except ModuleNotFoundError as error:
-        if error.name != "metaworld":
-            raise
-        raise MissingExtra("the agent metaworld/expert", "metaworld", "metaworld") from None
-    return ENV_POLICY_MAP[task]()
+    return optional("metaworld.policies", "the agent metaworld/expert", "metaworld").ENV_POLICY_MAP[task]()

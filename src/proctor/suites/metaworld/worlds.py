@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from proctor.errors import MissingExtra
+from proctor.errors import optional
 
 
 def make_world(task: str) -> Any:
     """Meta-World's environment of a task, which never ends an episode by itself."""
-    world = _classes()[task]()
+    world = optional("metaworld.env_dict", "the metaworld suite", "metaworld").ALL_V3_ENVIRONMENTS[task]()
     world.max_path_length = sys.maxsize
     return world
 
@@ -48,13 +48,3 @@ def variations(task: str, seed: int, count: int) -> np.ndarray:
     vectors = np.array(drawn)
     vectors.setflags(write=False)
     return vectors
-
-
-def _classes() -> dict[str, Any]:
-    try:
-        from metaworld.env_dict import ALL_V3_ENVIRONMENTS
-    except ModuleNotFoundError as error:
-        if error.name != "metaworld":
-            raise
-        raise MissingExtra("the metaworld suite", "metaworld", "metaworld") from None
-    return ALL_V3_ENVIRONMENTS

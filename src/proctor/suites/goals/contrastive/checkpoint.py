@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from proctor.errors import InputError, MissingExtra
+from proctor.errors import InputError, optional
 from proctor.suites.goals.contrastive.nets import BIASED, Architecture
 
 FORMAT = "proctor-contrastive-goals-1"
@@ -48,17 +48,14 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 def read_checkpoint(path: str | Path) -> Checkpoint:
     """Raises InputError where there is no such file, or it is no goal model's, or a tensor has another shape than its
     header says."""
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError:
-        raise MissingExtra("reading a goal model", "safetensors", "crafter") from None
+    safetensors = optional("safetensors", "reading a goal model", "crafter")
     if not Path(path).is_file():
         raise InputError(f"no goal model {path}; train one with examples/train_goals.py, or name another checkpoint")
     try:
-        with safe_open(str(path), framework="np") as file:
+        with safetensors.safe_open(str(path), framework="np") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except SafetensorError as error:
+    except safetensors.SafetensorError as error:
         raise InputError(f"{path} cannot be read as safetensors: {error}") from None
     if header.get("format") != FORMAT:
         raise InputError(

@@ -6,7 +6,6 @@ nothing. So an embedding carries the name of its space, and everything that comp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -90,10 +89,3 @@ def same_space(one: Embeddings, other: Embeddings, what: str) -> None:
             f"{what}: embeddings of {one.dim} and of {other.dim} dimensions both name the space {one.space}; give the "
             "encoders names of their own"
         )
-
-
-def stacked(parts: Sequence[Embeddings]) -> Embeddings:
-    """The rows of all parts, in order. They must be of one space, and there must be one."""
-    for part in parts[1:]:
-        same_space(parts[0], part, "putting embeddings together")
-    return Embeddings(np.concatenate([part.vectors for part in parts]), parts[0].space)

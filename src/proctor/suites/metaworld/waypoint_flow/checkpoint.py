@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from proctor.errors import InputError, MissingExtra
+from proctor.errors import InputError, optional
 from proctor.policies.torch_tools import fill_module
 from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg
 
@@ -28,14 +28,11 @@ def save_nets(nets: Nets, path: Path, about: dict[str, str]) -> None:
 
 def load_nets(path: Path, device: Any = "cpu") -> Nets:
     """Networks in single precision and evaluation mode, on `device`. Raises InputError for a file of another kind."""
-    try:
-        from safetensors import safe_open
-    except ImportError:
-        raise MissingExtra("the waypoint_flow loader", "safetensors", "torch") from None
+    safetensors = optional("safetensors", "the waypoint_flow loader", "torch")
     from proctor.suites.metaworld.waypoint_flow.nets import Nets
 
     try:
-        with safe_open(path, framework="pt") as file:
+        with safetensors.safe_open(path, framework="pt") as file:
             about = file.metadata() or {}
             tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 - no mapping
     except Exception as error:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -50,36 +49,31 @@ class WaypointFlowLoader(Loader):
         nets = load_nets(self.checkpoint(agent, base), torch_device(agent.device))
         if options.waypoints > nets.cfg.waypoints:
             raise InputError(f"options.waypoints is {options.waypoints}; the checkpoint plans {nets.cfg.waypoints}")
-        told = {task: _instruction(task, options, spaces) for task in spaces.observation}
-        for task, text in told.items():
-            _check_length(task, text, nets.cfg)
+        told = {task: _instruction(task, options, spaces, nets.cfg) for task in spaces.observation}
         image = _image_entry(spaces, options, nets.cfg)
-        _check_actions(spaces, nets.cfg)
+        for task, space in spaces.action.items():
+            if space.shape != (nets.cfg.action_dim,):
+                gives = f"the checkpoint gives ({nets.cfg.action_dim},)"
+                raise InputError(f'task "{task}" takes actions {space.shape}; {gives}')
         senses = Senses(image, options.state, told.__getitem__)
         habits = Habits(options.waypoints, execute_steps=options.execute_steps)
         return WaypointFlowPolicy(nets.to(getattr(torch, options.dtype)), senses, habits)
 
 
-def _instruction(task: str, options: WaypointFlowOptions, spaces: SpaceInfo) -> str:
-    if task in options.instructions:
-        return options.instructions[task]
-    briefing: Callable[[], Any] | None = spaces.briefing.get(task)
-    told = None if briefing is None else getattr(briefing(), "instruction", None)
-    if not isinstance(told, str) or not told.strip():
+def _instruction(task: str, options: WaypointFlowOptions, spaces: SpaceInfo, cfg: NetCfg) -> str:
+    told = spaces.instruction(task, options.instructions)
+    if told is None:
         raise InputError(
             f'task "{task}" says no instruction; tell the policy what to do with '
             f'options.instructions: {{"{task}": "..."}}'
         )
-    return told
-
-
-def _check_length(task: str, text: str, cfg: NetCfg) -> None:
-    words = len(word_tokens(text, cfg.vocabulary))
+    words = len(word_tokens(told, cfg.vocabulary))
     if words > cfg.tokens:
         raise InputError(
-            f'task "{task}": the instruction "{text}" has {words} words; the checkpoint reads {cfg.tokens}. '
+            f'task "{task}": the instruction "{told}" has {words} words; the checkpoint reads {cfg.tokens}. '
             f"Shorten it with options.instructions"
         )
+    return told
 
 
 def _image_entry(spaces: SpaceInfo, options: WaypointFlowOptions, cfg: NetCfg) -> str:
@@ -107,9 +101,3 @@ def _image_entry(spaces: SpaceInfo, options: WaypointFlowOptions, cfg: NetCfg) -
     if len(chosen) > 1:
         raise InputError(f"the tasks' images have different names ({', '.join(sorted(chosen))}); use one camera")
     return chosen.pop() if chosen else options.image or "image"
-
-
-def _check_actions(spaces: SpaceInfo, cfg: NetCfg) -> None:
-    for task, space in spaces.action.items():
-        if space.shape != (cfg.action_dim,):
-            raise InputError(f'task "{task}" takes actions {space.shape}; the checkpoint gives ({cfg.action_dim},)')

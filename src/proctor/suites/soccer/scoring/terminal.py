@@ -137,16 +137,14 @@ class TerminalScoring(ColumnScoring):
         """The total and the contribution of every weighted term, in the rows of one task. Raises InputError for a
         weight whose term was not recorded."""
         total, parts = np.zeros(len(own)), {}
+        steps = np.ones(len(trials)) if self.options.steps == "once" else trials.number("steps_total")
         for term, weight in self.table(task).weights.items():
             if term != STEPS and not trials.recorded(PREFIX + term)[own].all():
                 raise InputError(_unrecorded(term, task, _terms(trials.names())))
-            values = self._steps(trials) if term == STEPS else trials.metric(PREFIX + term)
+            values = steps if term == STEPS else trials.metric(PREFIX + term)
             parts[term] = values[own] * weight
             total += parts[term]
         return total, parts
-
-    def _steps(self, trials: TrialColumns) -> np.ndarray:
-        return np.ones(len(trials)) if self.options.steps == "once" else trials.number("steps_total")
 
     def _paid(self, task: str, own: np.ndarray, trials: TrialColumns) -> np.ndarray:
         if not trials.recorded(PAID)[own].all():
@@ -199,13 +197,10 @@ class TerminalScoring(ColumnScoring):
         }
         listed = "; ".join(f"{task}: {', '.join(terms)}" for task, terms in ignored.items() if terms)
         said += [Remark("note", f"Recorded terms without a weight count nothing: {listed}.")] if listed else []
-        return [*said, *self._about_steps(tables)]
-
-    def _about_steps(self, tables: Mapping[str, Table]) -> list[Remark]:
-        if self.options.steps == "once" or not any(table.preset for table in tables.values()):
-            return []
-        words = "The weight of steps is paid for every step (steps: count); the official functions pay it once."
-        return [Remark("caution", words)]
+        if self.options.steps == "count" and any(table.preset for table in tables.values()):
+            words = "The weight of steps is paid for every step (steps: count); the official functions pay it once."
+            said.append(Remark("caution", words))
+        return said
 
 
 def _unofficial(tables: Mapping[str, Table]) -> str:
@@ -214,13 +209,10 @@ def _unofficial(tables: Mapping[str, Table]) -> str:
         if table.preset is None:
             changed.append(f"{task} has weights of its own")
         else:
-            pairs = ", ".join(f"{t} {table.weights[t]:g} for {_was(table.preset, t)}" for t in table.changed)
+            official = {term: f"{weight:g}" for term, weight in PRESETS[table.preset].items()}
+            pairs = ", ".join(f"{t} {table.weights[t]:g} for {official.get(t, 'none')}" for t in table.changed)
             changed.append(f"{task}: {pairs}")
     return f"These are not the official weights, and the scores not official ones: {'; '.join(changed)}."
-
-
-def _was(preset: str, term: str) -> str:
-    return f"{PRESETS[preset][term]:g}" if term in PRESETS[preset] else "none"
 
 
 def _terms(metrics: Iterable[str]) -> list[str]:
