@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from proctor.suites.endovascular import kernel, solver
 from proctor.suites.endovascular.anatomy import Branch, VesselTree
+from proctor.suites.endovascular.paths import nearest, onward, remaining, way_to
 from proctor.suites.endovascular.rod import LENGTH, SETPOINT, STATUS, Field, Law, Rod, Sheath, State, Work, workspace
 from proctor.suites.endovascular.spline import sample
 
@@ -20,6 +21,26 @@ def field_of(values: np.ndarray, origin: float, spacing: float) -> Field:
     values = np.ascontiguousarray(values, np.float32)
     values.flags.writeable = False
     return Field(values, np.full(3, origin), spacing)
+
+
+class Route:
+    """From anywhere in a tree to the end of one of its branches, for positions (3,)."""
+
+    def __init__(self, tree: VesselTree, target: str):
+        self.map = way_to(tree, target)
+        self.initial_mm = float(self.map.distance[0])
+
+    def at_end(self, position: np.ndarray) -> bool:
+        """Whether the nearest centreline point is the last of a branch that has no children."""
+        return bool(self.map.dead_end[nearest(self.map, *position)])
+
+    def remaining_mm(self, position: np.ndarray) -> float:
+        """The path length from a position, taken onto the centreline, to the target."""
+        return float(remaining(self.map, nearest(self.map, *position), *position))
+
+    def ahead(self, position: np.ndarray, distance_mm: float) -> np.ndarray:
+        """The centreline point so far further on towards the target, at most the target itself."""
+        return self.map.points[onward(self.map, nearest(self.map, *position), distance_mm)]
 
 
 OPEN = field_of(np.full((3, 3, 3), -100.0), 0.0, 1.0)

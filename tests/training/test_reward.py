@@ -370,7 +370,6 @@ def test_videos_are_of_the_first_episode_of_every_task(tmp_path: Path) -> None:
 
 
 def test_a_replay_buffer_is_required() -> None:
-    assert RewardEvaluation.requires_replay_buffer()
     assert RewardEvaluationCfg.requires_replay_buffer()
     evaluation = RewardEvaluation(RewardEvaluationCfg(**SHORT))
     with pytest.raises(InputError, match="infers z from a replay buffer; pass replay_buffer="):

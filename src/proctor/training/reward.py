@@ -101,10 +101,6 @@ class RewardEvaluation:
         self.cfg = cfg
         self._made: tuple[OwnEnvironment, list[TaskReward], PostureReader] | None = None
 
-    @classmethod
-    def requires_replay_buffer(cls) -> bool:
-        return True
-
     def run(
         self,
         *,

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rods import tube
+from rods import Route, tube
 
 from proctor.suites.endovascular import grid
 from proctor.suites.endovascular.anatomy import STEP_MM, VesselTree, aortic_arch
 from proctor.suites.endovascular.carm import CArm
-from proctor.suites.endovascular.paths import Route
 from proctor.suites.endovascular.spline import sample
 
 TYPES = ("I", "II", "III")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rods import Route
 
 from proctor import ConfigError, config_from_dict, run_evaluation
 from proctor.errors import InputError
@@ -14,7 +15,6 @@ from proctor.registry import METRICS
 from proctor.suites.endovascular.agents import Navigator
 from proctor.suites.endovascular.env import RECORDED_POINTS, RECORDED_SHARES, EndovascularEnv
 from proctor.suites.endovascular.options import EndovascularOptions
-from proctor.suites.endovascular.paths import Route
 from proctor.suites.endovascular.spline import sample
 from proctor.suites.endovascular.tools import TOOLS, Tool, find_tool
 from proctor.suites.endovascular.wire import SimulationDiverged

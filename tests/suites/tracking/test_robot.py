@@ -90,7 +90,6 @@ def test_the_g1_has_24_tracked_bodies_and_31_observed_ones():
     assert not any("wrist" in robot.body_names[i] for i in robot.tracked)
     assert len(robot.observed) == 31
     assert robot.body_names[robot.observed[-1]] == "head"
-    assert robot.tracked_index("torso_link") == robot.description.tracked_bodies.index("torso_link")
     assert (robot.body_names[robot.root], robot.body_names[robot.anchor]) == ("pelvis", "torso_link")
 
 

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from proctor.record.sheet import Sheet
 from proctor.suites.endovascular.anatomy import aortic_arch
 from proctor.suites.endovascular.carm import CArm
 from proctor.suites.endovascular.fluoroscopy import Fluoroscope
 from proctor.suites.endovascular.grid import arch_field
 from proctor.suites.endovascular.options import EndovascularOptions
-from proctor.suites.endovascular.paths import Route
+from proctor.suites.endovascular.paths import way_to
 from proctor.suites.endovascular.tools import find_tool
 from proctor.suites.endovascular.view import AT, TRIP, Scene, sheet
 from proctor.suites.endovascular.wire import Physics, Wire
@@ -28,6 +29,9 @@ RECORDED_POINTS = 48
 """Points of the wire in a record, from the tip to the entry, closest at the tip: about a mm there, 15 at the entry of a
 long wire."""
 RECORDED_SHARES = np.linspace(0.0, 1.0, RECORDED_POINTS) ** 1.5
+OBSERVED_MM = 2000.0
+OBSERVED_UNITS = {"rotation": 1.0, "heading": 1.001, "shaft": 1.001}
+"""Bounds of what is observed: of lengths, forces and speeds, and of unit vectors."""
 
 
 class EndovascularEnv(SheetEnv):
@@ -45,14 +49,14 @@ class EndovascularEnv(SheetEnv):
         self.sheet = sheet(options.tracking_points, RECORDED_POINTS, options.privileged)
         self._fluoroscope: Fluoroscope | None = None
         self.wire = self._make_wire()
-        self.observation_space = _observation_space(options)
+        self.observation_space = _observation_space(self.sheet)
         limits = np.array([options.max_translation_mm_s, options.max_rotation_rad_s], np.float32)
         self.action_space = spaces.Box(-limits, limits, dtype=np.float32)
 
     def _scene_of(self, branch: str) -> Scene:
         options, anatomy = self.options, self.options.anatomy
         return Scene(
-            Route(self.tree, branch).map,
+            way_to(self.tree, branch),
             self.carm.rotation,
             self.tree.branch(branch).end,
             anatomy.target_threshold_mm,
@@ -115,28 +119,11 @@ class EndovascularEnv(SheetEnv):
         return self._fluoroscope.frame(self.wire.points, self._scene.target, self.options.anatomy.target_threshold_mm)
 
 
-def _observation_space(options: EndovascularOptions) -> spaces.Dict:
-    def box(*shape: int, bound: float = 2000.0) -> spaces.Box:
-        return spaces.Box(-bound, bound, shape, np.float32)
-
-    groups: dict[str, spaces.Space[Any]] = {
-        "tracking": box(options.tracking_points, 2),
-        "target": box(2),
-        "inserted_length": box(1),
-        "rotation": box(2, bound=1.0),
-        "last_action": box(2),
-    }
-    if options.privileged:
-        groups["privileged"] = spaces.Dict(
-            {
-                "tip": box(3),
-                "heading": box(3, bound=1.001),
-                "shaft": box(3, bound=1.001),
-                "shaft_pos": box(3),
-                "ahead": box(3),
-                "beyond": box(3),
-                "remaining": box(1),
-                "handle_force": box(1),
-            }
-        )
-    return spaces.Dict(groups)
+def _observation_space(sheet: Sheet) -> spaces.Dict:
+    groups: dict[str, Any] = {}
+    privileged: dict[str, Any] = {}
+    for path, cells in sheet.observation.items():
+        name = str(path[-1])
+        bound = OBSERVED_UNITS.get(name, OBSERVED_MM)
+        (groups if len(path) == 1 else privileged)[name] = spaces.Box(-bound, bound, cells.shape, np.float32)
+    return spaces.Dict({**groups, "privileged": spaces.Dict(privileged)} if privileged else groups)

@@ -56,42 +56,25 @@ def onward(way, at, distance_mm):
     return at
 
 
-class Route:
+def way_to(tree: VesselTree, target: str) -> Map:
     """From anywhere in a tree to the end of one of its branches."""
-
-    def __init__(self, tree: VesselTree, target: str):
-        points = tree.points()
-        arcs = {b.name: _arc(b.points) for b in tree.branches}
-        starts = dict(zip(tree.names, np.cumsum([0, *(len(b.points) for b in tree.branches)]), strict=False))
-        distance = _distances(tree, target, arcs, starts)
-        following = _successors(tree, starts, distance)
-        forward = points[following] - points
-        tangent = forward / np.maximum(np.linalg.norm(forward, axis=1), 1e-9)[:, None]
-        parents = {b.parent for b in tree.branches[1:] if b.joins == len(tree.branch(b.parent or "").points) - 1}
-        dead_end = np.zeros(len(points), bool)
-        dead_end[[int(starts[b.name]) + len(b.points) - 1 for b in tree.branches if b.name not in parents]] = True
-        self.map = Map(points, np.concatenate([b.radii for b in tree.branches]), distance, following, tangent, dead_end)
-        self.initial_mm = float(distance[0])
-        """Path length from the entry to the target."""
-
-    def at_end(self, position: np.ndarray) -> bool:
-        """Whether the nearest centreline point is the last of a branch that has no children."""
-        return bool(self.map.dead_end[nearest(self.map, *position)])
-
-    def remaining_mm(self, position: np.ndarray) -> float:
-        """The path length from a position, taken onto the centreline, to the target."""
-        return float(remaining(self.map, nearest(self.map, *position), *position))
-
-    def ahead(self, position: np.ndarray, distance_mm: float) -> np.ndarray:
-        """The centreline point so far further on towards the target, at most the target itself."""
-        return self.map.points[onward(self.map, nearest(self.map, *position), distance_mm)]
+    points = tree.points()
+    starts = dict(zip(tree.names, np.cumsum([0, *(len(b.points) for b in tree.branches)]).tolist(), strict=False))
+    distance = _distances(tree, target, {b.name: _arc(b.points) for b in tree.branches})
+    following = _successors(tree, starts, distance)
+    forward = points[following] - points
+    tangent = forward / np.maximum(np.linalg.norm(forward, axis=1), 1e-9)[:, None]
+    parents = {b.parent for b in tree.branches[1:] if b.joins == len(tree.branch(b.parent or "").points) - 1}
+    dead_end = np.zeros(len(points), bool)
+    dead_end[[starts[b.name] + len(b.points) - 1 for b in tree.branches if b.name not in parents]] = True
+    return Map(points, np.concatenate([b.radii for b in tree.branches]), distance, following, tangent, dead_end)
 
 
 def _arc(points: np.ndarray) -> np.ndarray:
     return np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))]
 
 
-def _distances(tree: VesselTree, target: str, arcs: dict[str, np.ndarray], starts: dict[str, int]) -> np.ndarray:
+def _distances(tree: VesselTree, target: str, arcs: dict[str, np.ndarray]) -> np.ndarray:
     """For every centreline point the path length to the end of the target branch: first down to the root, then out
     into the other branches."""
     found: dict[str, np.ndarray] = {}
@@ -107,7 +90,7 @@ def _distances(tree: VesselTree, target: str, arcs: dict[str, np.ndarray], start
         if branch.name not in found:
             assert branch.parent is not None
             found[branch.name] = found[branch.parent][branch.joins] + arcs[branch.name]
-    return np.concatenate([found[name] for name in starts])
+    return np.concatenate([found[name] for name in tree.names])
 
 
 def _successors(tree: VesselTree, starts: dict[str, int], distance: np.ndarray) -> np.ndarray:

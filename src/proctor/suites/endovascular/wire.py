@@ -11,7 +11,6 @@ from proctor.suites.endovascular.rod import (
     ANGLE,
     DEPTH_MAX,
     FORCE,
-    ITERATIONS,
     LENGTH,
     SETPOINT,
     STATUS,
@@ -49,19 +48,6 @@ class Physics:
     spacing_mm: float = 2.0
     friction: float = 0.001
     max_push_n: float = 1.5
-
-
-@dataclass(frozen=True)
-class Contact:
-    """The wall's forces on the wire, means over a control step, in newtons. `where` is the point of the largest (the
-    tip without any)."""
-
-    total: float
-    largest: float
-    where: np.ndarray
-    stacked_norm: float
-    resultant_norm: float
-    count: int
 
 
 class Wire:
@@ -173,17 +159,14 @@ class Wire:
         return float(self._status[DEPTH_MAX])
 
     @property
-    def iterations(self) -> int:
-        return int(self._status[ITERATIONS])
-
-    @property
     def unsettled(self) -> int:
         """Substeps of the last step that ended at the bound on iterations."""
         return int(self._status[UNSETTLED])
 
-    def contact(self) -> Contact:
-        total, largest, node, stacked, resultant, count = view.contact(self._state, self.free)
-        return Contact(total, largest, self._state.x[node].copy(), stacked, resultant, count)
+    def contact(self) -> tuple[float, float]:
+        """Sum and largest of the wall's forces on the wire, means over the last control step, N."""
+        total, largest, *_ = view.contact(self._state, self.free)
+        return total, largest
 
 
 def facing(direction: np.ndarray) -> np.ndarray:

@@ -110,7 +110,7 @@ class TrackingRenderer:
             moved = self._checked("reference_qpos", reference_qpos)
             moved[:3] += self.look.beside_m * self.look.right()
             reference = canvas.pose(REFERENCE, moved)
-        return canvas.draw(self._camera(agent, reference), reference is not None)
+        return canvas.draw(*self._camera(agent, reference), self.look, reference is not None)
 
     def close(self) -> None:
         """Let go of the graphics context. A later `render` makes a new one."""
@@ -140,20 +140,13 @@ class TrackingRenderer:
             raise InputError(f"{name}[{int(np.flatnonzero(~np.isfinite(state))[0])}] is not finite; nothing to draw")
         return state
 
-    def _camera(self, agent: np.ndarray, reference: np.ndarray | None) -> _View:
-        """Look at the middle of both roots, from as far as it takes to see both."""
+    def _camera(self, agent: np.ndarray, reference: np.ndarray | None) -> tuple[np.ndarray, float]:
+        """Look at the middle of both roots, from as far as it takes to see both: target and distance."""
         other = agent if reference is None else reference
         middle, apart = (agent + other) / 2, float(np.linalg.norm(agent[:2] - other[:2]))
         rise = max(0.0, float(max(agent[2], other[2])) - 1.2)
         target = np.array([middle[0], middle[1], self.look.height_m + rise / 2])
-        return _View(target, self.look.distance_m + 0.9 * max(0.0, apart - self.look.beside_m) + rise, self.look)
-
-
-@dataclass(frozen=True)
-class _View:
-    target: np.ndarray
-    distance_m: float
-    look: Look
+        return target, self.look.distance_m + 0.9 * max(0.0, apart - self.look.beside_m) + rise
 
 
 class _Canvas:
@@ -182,13 +175,13 @@ class _Canvas:
         self._data.mocap_pos[rows], self._data.mocap_quat[rows] = self._robot.xpos[1:], self._robot.xquat[1:]
         return qpos[:3].copy()
 
-    def draw(self, view: _View, with_reference: bool) -> np.ndarray:
+    def draw(self, target: np.ndarray, distance_m: float, look: Look, with_reference: bool) -> np.ndarray:
         import mujoco
 
         self._context.make_current()
         mujoco.mj_kinematics(self._stage.model, self._data)
         mujoco.mj_camlight(self._stage.model, self._data)
-        self._aim(view)
+        self._aim(target, distance_m, look)
         self._option.geomgroup[:] = 0
         self._option.geomgroup[[SCENERY, AGENT]] = 1
         self._option.geomgroup[REFERENCE] = with_reference
@@ -203,14 +196,14 @@ class _Canvas:
         mujoco.mjr_readPixels(frame, None, area, self._renderer)
         return np.ascontiguousarray(frame[::-1])
 
-    def _aim(self, view: _View) -> None:
+    def _aim(self, target: np.ndarray, distance_m: float, look: Look) -> None:
         import mujoco
 
         self._camera.type = mujoco.mjtCamera.mjCAMERA_FREE
-        self._camera.lookat[:] = view.target
-        self._camera.distance = view.distance_m
-        self._camera.azimuth, self._camera.elevation = view.look.azimuth_deg, view.look.elevation_deg
-        self._data.light_xpos[0, :2] = view.target[:2]
+        self._camera.lookat[:] = target
+        self._camera.distance = distance_m
+        self._camera.azimuth, self._camera.elevation = look.azimuth_deg, look.elevation_deg
+        self._data.light_xpos[0, :2] = target[:2]
 
     def free(self) -> None:
         self._context.make_current()

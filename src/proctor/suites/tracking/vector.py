@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.suites.tracking.batch import action_space
 from proctor.suites.tracking.judging import Judge, Verdict
 from proctor.suites.tracking.motions import MotionLibrary
@@ -76,7 +76,9 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
         """Start trials in all worlds or some. `seed`: one for each world that is reset, or for every world, or one
         number, from which they count up; None goes on with what the environment's generator gives."""
         options = options or {}
-        _refuse_unknown(options)
+        if unknown := [name for name in options if name not in RESET_OPTIONS]:
+            hint = did_you_mean(unknown[0], RESET_OPTIONS) or f" (known: {', '.join(RESET_OPTIONS)})"
+            raise InputError(f'reset: unknown option "{unknown[0]}"{hint}')
         rows = self._chosen(options)
         if isinstance(seed, int):
             super().reset(seed=seed)
@@ -184,12 +186,13 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
     def _states(self, given: Mapping[str, Any], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """qpos (k, 7 + J) and qvel (k, 6 + J) of target states."""
         joints = self.robot.description.n_joints
+
+        def part(name: str, width: int) -> np.ndarray:
+            return _part(given, name, (rows, self.num_envs, width))
+
         if "qpos" in given:
-            return _part(given, "qpos", (rows, self.num_envs, 7 + joints)), _part(
-                given, "qvel", (rows, self.num_envs, 6 + joints)
-            )
-        sizes = (3, 4, joints, 3, 3, joints)
-        parts = [_part(given, name, (rows, self.num_envs, size)) for name, size in zip(PARTS, sizes, strict=True)]
+            return part("qpos", 7 + joints), part("qvel", 6 + joints)
+        parts = [part(name, size) for name, size in zip(PARTS, (3, 4, joints, 3, 3, joints), strict=True)]
         return np.concatenate(parts[:3], axis=1), np.concatenate(parts[3:], axis=1)
 
     @property
@@ -224,16 +227,6 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
 
     def close_extras(self, **kwargs: Any) -> None:
         self.worlds.close()
-
-
-def _refuse_unknown(options: Mapping[str, Any]) -> None:
-    for name in options:
-        if name not in RESET_OPTIONS:
-            hint = nearest(str(name), RESET_OPTIONS)
-            raise InputError(
-                f'reset: unknown option "{name}"'
-                + (f'; did you mean "{hint}"?' if hint else f" (known: {', '.join(RESET_OPTIONS)})")
-            )
 
 
 def _part(given: Mapping[str, Any], name: str, shape: tuple[np.ndarray, int, int]) -> np.ndarray:

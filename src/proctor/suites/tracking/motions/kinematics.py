@@ -16,15 +16,6 @@ from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.rotations import about, cross, multiply, normalized, rotate
 
 
-@dataclass(frozen=True)
-class _Hinge:
-    column: int
-    """In the joint block."""
-    axis: np.ndarray
-    anchor: np.ndarray
-    zero: float
-
-
 @dataclass
 class _Pose:
     """One body in all states: (n, 3), (n, 4), (n, 3), (n, 3)."""
@@ -47,8 +38,8 @@ def forward(robot: Robot, qpos: np.ndarray, qvel: np.ndarray) -> Frames:
             poses.append(root)
         else:
             pose = _carried(poses[model.body_parentid[body]], model.body_pos[body], model.body_quat[body])
-            for hinge in _hinges(model, body):
-                pose = _turned(pose, hinge, qpos[:, 7 + hinge.column], qvel[:, 6 + hinge.column])
+            for joint in range(model.body_jntadr[body], model.body_jntadr[body] + model.body_jntnum[body]):
+                pose = _turned(pose, model, joint, qpos[:, 6 + joint], qvel[:, 5 + joint])
             poses.append(pose)
     return Frames(
         qpos=qpos,
@@ -60,14 +51,6 @@ def forward(robot: Robot, qpos: np.ndarray, qvel: np.ndarray) -> Frames:
     )
 
 
-def _hinges(model: Any, body: int) -> list[_Hinge]:
-    first = model.body_jntadr[body]
-    return [
-        _Hinge(j - 1, model.jnt_axis[j], model.jnt_pos[j], model.qpos0[model.jnt_qposadr[j]])
-        for j in range(first, first + model.body_jntnum[body])
-    ]
-
-
 def _carried(parent: _Pose, pos: np.ndarray, quat: np.ndarray) -> _Pose:
     """A body fixed to its parent."""
     arm = rotate(parent.quat, pos)
@@ -75,11 +58,12 @@ def _carried(parent: _Pose, pos: np.ndarray, quat: np.ndarray) -> _Pose:
     return _Pose(parent.pos + arm, turned, parent.lin + cross(parent.ang, arm), parent.ang)
 
 
-def _turned(pose: _Pose, hinge: _Hinge, angle: np.ndarray, speed: np.ndarray) -> _Pose:
+def _turned(pose: _Pose, model: Any, joint: int, angle: np.ndarray, speed: np.ndarray) -> _Pose:
     """The body after turning about a hinge."""
-    before = rotate(pose.quat, hinge.anchor)
-    ang = pose.ang + rotate(pose.quat, hinge.axis) * speed[:, None]
-    quat = normalized(multiply(pose.quat, about(hinge.axis, angle - hinge.zero)))
-    after = rotate(quat, hinge.anchor)
+    axis, anchor, zero = model.jnt_axis[joint], model.jnt_pos[joint], model.qpos0[model.jnt_qposadr[joint]]
+    before = rotate(pose.quat, anchor)
+    ang = pose.ang + rotate(pose.quat, axis) * speed[:, None]
+    quat = normalized(multiply(pose.quat, about(axis, angle - zero)))
+    after = rotate(quat, anchor)
     lin = pose.lin + cross(pose.ang, before) - cross(ang, after)
     return _Pose(pose.pos + before - after, quat, lin, ang)

@@ -50,7 +50,7 @@ def load_motions(
     folder = None if cache is None else (base or Path()) / Path(cache).expanduser()
     reader = _Reader(robot, dt_s, ReferenceCache(folder, robot, dt_s))
     problems: list[str] = []
-    loaded: list[_Loaded] = []
+    loaded: list[tuple[Reference, str]] = []
     for source in [sources] if isinstance(sources, str | Path | Mapping) else sources:
         with _noting(problems):
             own = _own_options(source, general)
@@ -59,8 +59,9 @@ def load_motions(
                     loaded += reader.load(item, own)
     problems += _twice(loaded)
     if problems:
-        raise InputError(problems[0] if len(problems) == 1 else _listed(problems))
-    return MotionLibrary([item.reference for item in loaded])
+        listed = "\n".join(f"- {problem}" for problem in problems)
+        raise InputError(problems[0] if len(problems) == 1 else f"{len(problems)} problems with motions:\n{listed}")
+    return MotionLibrary([reference for reference, _ in loaded])
 
 
 @contextmanager
@@ -73,21 +74,15 @@ def _noting(problems: list[str]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Loaded:
-    reference: Reference
-    origin: str
-
-
-@dataclass(frozen=True)
 class _Reader:
     robot: Robot
     dt_s: float
     cache: ReferenceCache
 
-    def load(self, item: str | Path, options: MotionOptions) -> list[_Loaded]:
-        """The references of a file or a procedural source, cut into clips."""
+    def load(self, item: str | Path, options: MotionOptions) -> list[tuple[Reference, str]]:
+        """The references of a file or a procedural source, cut into clips, each with its origin."""
         whole = self._made(item) if isinstance(item, str) else self._read(item, options)
-        return [_Loaded(clip, str(item)) for reference in whole for clip in cut(reference, options.clip_s)]
+        return [(clip, str(item)) for reference in whole for clip in cut(reference, options.clip_s)]
 
     def _made(self, item: str) -> list[Reference]:
         motions = make_procedural(item.removeprefix(PROCEDURAL), self.robot)
@@ -170,16 +165,11 @@ def _find(source: str, base: Path | None) -> Iterator[str | Path]:
         raise InputError(f"motions: no file or folder {path}" + did_you_mean(path.name, siblings))
 
 
-def _twice(loaded: Sequence[_Loaded]) -> list[str]:
+def _twice(loaded: Sequence[tuple[Reference, str]]) -> list[str]:
     origins: dict[str, str] = {}
     problems = []
-    for item in loaded:
-        name = item.reference.name
-        if name in origins:
-            problems.append(f'two motions are called "{name}": in {origins[name]} and in {item.origin}; rename one')
-        origins.setdefault(name, item.origin)
+    for reference, origin in loaded:
+        if (name := reference.name) in origins:
+            problems.append(f'two motions are called "{name}": in {origins[name]} and in {origin}; rename one')
+        origins.setdefault(name, origin)
     return problems
-
-
-def _listed(problems: Sequence[str]) -> str:
-    return f"{len(problems)} problems with motions:\n" + "\n".join(f"- {problem}" for problem in problems)

@@ -37,7 +37,8 @@ def make_reference(motion: Motion, robot: Robot, dt_s: float) -> Reference:
         )
     lower, part = _places(n, dt_s * motion.fps, len(motion))
     pos = _linear(motion.root_pos, lower, part)
-    quat = continuous(slerp(motion.root_quat[lower], motion.root_quat[_upper(lower, motion)], part))
+    upper = np.minimum(lower + 1, len(motion) - 1)
+    quat = continuous(slerp(motion.root_quat[lower], motion.root_quat[upper], part))
     joints = _linear(motion.joint_pos, lower, part)
     lin = differences(pos, dt_s) if motion.root_lin_vel is None else _linear(motion.root_lin_vel, lower, part)
     ang = angular_velocity(quat, dt_s) if motion.root_ang_vel is None else _linear(motion.root_ang_vel, lower, part)
@@ -57,10 +58,6 @@ def _places(n: int, frames_per_step: float, count: int) -> tuple[np.ndarray, np.
     place = np.where(np.abs(place - nearest) < _SAME, nearest, place)
     lower = np.minimum(np.floor(place).astype(np.int64), count - 1)
     return lower, place - lower
-
-
-def _upper(lower: np.ndarray, motion: Motion) -> np.ndarray:
-    return np.minimum(lower + 1, len(motion) - 1)
 
 
 def _linear(values: np.ndarray, lower: np.ndarray, part: np.ndarray) -> np.ndarray:

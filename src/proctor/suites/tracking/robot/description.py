@@ -86,10 +86,6 @@ class Robot:
         """Where the anchor is on the body axis."""
         return self.body_index(self.description.anchor_body)
 
-    def tracked_index(self, name: str) -> int:
-        """Where a body is among the tracked ones. Raises InputError where it is not tracked."""
-        return _find(name, self.description.tracked_bodies, f"tracked body of {self.description.name}")
-
     def body_index(self, name: str) -> int:
         """Where a body is on the body axis. Raises InputError where there is none."""
         return _find(name, self.body_names, f"body of {self.description.name}")
