@@ -408,12 +408,13 @@ class Engine:
     def _execute(self, requests: list[Request], chunks: np.ndarray | list[Chunk]) -> None:
         """Send chunks of actions to the slots that wait for them; all of one worker and task in one message."""
         alike: dict[tuple[Member, Task], list[int]] = {}
+        in_one = isinstance(chunks, np.ndarray)
         for row, request in enumerate(requests):
             if not _current(request):
                 continue
             slot: Slot = request.owner
             slot.execute()
-            if isinstance(chunks, np.ndarray):
+            if in_one:
                 alike.setdefault((slot.member, request.task), []).append(row)
             else:
                 slot.member.worker.send(Run([slot.number], chunks[row]))

@@ -63,7 +63,7 @@ class BatchWorlds(Worlds):
         else:
             given = dict(zip(slots, actions, strict=True))
             found, problem, seconds = self._watch.call(STEPPING, ALL_SLOTS, env.step, given)
-        spent = np.full(rows, seconds)
+        spent = [seconds] * rows
         try:
             if problem is not None:
                 raise problem
@@ -75,7 +75,7 @@ class BatchWorlds(Worlds):
             never = np.zeros(rows, bool)
             return Given(np.zeros(rows), never, never, never, {}, dict.fromkeys(range(rows), broken), spent)
 
-    def _from_columns(self, slots: Sequence[int], columns: Columns, seconds: np.ndarray) -> Given:
+    def _from_columns(self, slots: Sequence[int], columns: Columns, seconds: list[float]) -> Given:
         rows = len(slots)
         check_columns(columns, rows)
         faults: dict[int, BaseException] = {}

@@ -201,10 +201,10 @@ class Host:
         if not (asked or self.ready) and self.policies.waiting:
             self.policies.answer()
 
-    def spent(self, seconds: np.ndarray, in_one_call: bool) -> None:
+    def spent(self, seconds: list[float], in_one_call: bool) -> None:
         """A round took so long: whoever was not stepped has waited."""
         if not in_one_call:
-            self._turns_s += float(seconds.sum()) * (len(self.ready) + len(seconds) - 1)
+            self._turns_s += sum(seconds) * (len(self.ready) + len(seconds) - 1)
 
     def ask(self, group: Group, slots: list[int]) -> None:
         """These slots need an action: from the policies here, or from the engine."""

@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from proctor.config.models import LimitsCfg
 from proctor.rollout.blame import BREAKS
 
@@ -29,6 +27,8 @@ class Watch:
     def __init__(self, pulse: Any = None):
         self._cells = memoryview(bytearray(NBYTES) if pulse is None else pulse)[:24].cast("d")
         self._since = 0.0
+        self.now = 0.0
+        """When the last call came back, on the machine's monotonic clock."""
 
     def begin(self, what: float, slot: int) -> None:
         """A call of this kind begins, for this slot (`ALL_SLOTS`: for all of them)."""
@@ -40,7 +40,8 @@ class Watch:
     def end(self) -> float:
         """The call has come back; the seconds since `begin`."""
         self._cells[0] = IDLE
-        return time.monotonic() - self._since
+        self.now = now = time.monotonic()
+        return now - self._since
 
     def call(self, what: float, slot: int, function: Callable[..., Any], *arguments: Any) -> tuple[Any, Any, float]:
         """What the function gave (or None), what it raised (or None), and the seconds."""
@@ -64,14 +65,10 @@ class Limits:
             math.inf if limit is None else limit for limit in (cfg.reset_s, cfg.step_s, cfg.trial_s, cfg.act_s)
         )
 
-    def late(self, seconds: np.ndarray, total: np.ndarray, limit_s: float) -> list[int]:
-        """The rows whose call took longer than `limit_s`, or whose trial has now taken too long in all."""
-        if seconds.max(initial=0.0) <= limit_s and (self.trial_s == math.inf or total.max(initial=0.0) <= self.trial_s):
-            return []
-        return np.flatnonzero((seconds > limit_s) | (total > self.trial_s)).tolist()
-
-    def reason(self, seconds: float, total: float, limit_s: float) -> str:
-        """Which limit a late row broke."""
+    def broken(self, seconds: float, total: float, limit_s: float) -> str | None:
+        """Which limit is broken by a call of so many seconds, by a trial that has now spent `total`; None: none."""
         if seconds > limit_s:
             return f"one call into the environment took {seconds:.3g} s; the limit is {limit_s:g} s"
-        return f"the trial spent {total:.3g} s in its environment; the limit is {self.trial_s:g} s"
+        if total > self.trial_s:
+            return f"the trial spent {total:.3g} s in its environment; the limit is {self.trial_s:g} s"
+        return None

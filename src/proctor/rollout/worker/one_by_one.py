@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -62,21 +61,22 @@ class OneByOne(Worlds):
         return self._envs[slot]
 
     def step(self, slots: Sequence[int], actions: np.ndarray, unseen: Sequence[bool] | None, until: float) -> Given:
-        call, envs = self._watch.call, self._envs
+        watch, envs = self._watch, self._envs
         steps: list[Step | None] = []
         faults: dict[int, BaseException] = {}
         seconds: list[float] = []
-        for row, slot in enumerate(slots):
-            env = envs[slot]
-            function = env.step_unseen if unseen is not None and unseen[row] else env.step
-            step, problem, spent = call(STEPPING, slot, function, actions[row])
+        for slot, action in zip(slots, actions, strict=True):
+            env, row = envs[slot], len(steps)
+            watch.begin(STEPPING, slot)
+            try:
+                step = env.step(action) if unseen is None or not unseen[row] else env.step_unseen(action)
+            except BREAKS as problem:
+                step, faults[row] = None, problem
+            seconds.append(watch.end())
             steps.append(step)
-            seconds.append(spent)
-            if problem is not None:
-                faults[row] = problem
-            if time.monotonic() >= until:
+            if watch.now >= until:
                 break
-        return given_of(self, slots, steps, faults, np.array(seconds), unseen)
+        return given_of(self, slots, steps, faults, seconds, unseen)
 
     def render(self, slot: int) -> np.ndarray:
         return self._envs[slot].render()
@@ -115,7 +115,7 @@ class RowByRow(OneByOne):
             if problem is not None:
                 faults[row] = problem
                 rows[row] = 0.0
-            if time.monotonic() >= until:
+            if self._watch.now >= until:
                 break
         rows = rows[: len(seconds)]
         fine = [row for row in range(len(rows)) if row not in faults] if faults else slice(None)
@@ -125,4 +125,4 @@ class RowByRow(OneByOne):
         head = rows[:, :HEAD]
         terminated, truncated, success = (head[:, i] != 0.0 for i in range(1, HEAD))
         signals = {name: cells.column(rows) for name, cells in sheet.signals.items()}
-        return Given(head[:, 0].copy(), terminated, truncated, success, signals, faults, np.array(seconds))
+        return Given(head[:, 0].copy(), terminated, truncated, success, signals, faults, seconds)

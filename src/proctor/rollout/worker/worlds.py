@@ -51,7 +51,7 @@ class Given(NamedTuple):
     success: np.ndarray
     signals: Mapping[str, Column]
     faults: dict[int, BaseException]
-    seconds: np.ndarray
+    seconds: list[float]
 
     def take(self, rows: list[int]) -> Given:
         """These rows alone; they have no faults."""
@@ -60,7 +60,7 @@ class Given(NamedTuple):
             for name, column in self.signals.items()
         }
         reward, terminated, truncated, success = (column[rows] for column in self[:4])
-        return Given(reward, terminated, truncated, success, signals, {}, self.seconds[rows])
+        return Given(reward, terminated, truncated, success, signals, {}, [self.seconds[row] for row in rows])
 
 
 class Worlds(abc.ABC):
@@ -100,14 +100,17 @@ class Worlds(abc.ABC):
     def see(self, slot: int, observation: Any) -> None:
         """Write one slot's observation to its row of `seen`. Raises ValueError where it does not have the shape that
         its space says."""
-        if self.task.layout is None:
+        layout = self.task.layout
+        if layout is None:
             self.seen[slot] = observation
-            return
-        for column, leaf in zip(self.seen, self.task.layout.split(observation), strict=True):
-            column[slot] = leaf
+        elif type(observation) is np.ndarray and observation.shape == layout.bare_shape:
+            self.seen[0][slot] = observation
+        else:
+            for column, leaf in zip(self.seen, layout.split(observation), strict=True):
+                column[slot] = leaf
 
 
-_NOTHING, _KINDS = (0.0, False, False, False), (np.float64, bool, bool, bool)
+_NOTHING: tuple[float, bool, bool, bool, Mapping[str, Any]] = (0.0, False, False, False, {})
 
 
 def given_of(
@@ -115,28 +118,34 @@ def given_of(
     slots: Sequence[int],
     steps: Sequence[Step | None],
     faults: dict[int, BaseException],
-    seconds: np.ndarray,
+    seconds: list[float],
     unseen: Sequence[bool] | None = None,
 ) -> Given:
     """What the steps of slots came to, as columns; their observations are written to `seen`. A step that is None has
     its fault already. A value of the wrong kind is a fault of its slot."""
-    flags: list[tuple[float, bool, bool, bool]] = []
+    rewards: list[float] = []
+    flags: tuple[list[bool], list[bool], list[bool]] = ([], [], [])
     signals: list[Mapping[str, Any]] = []
     for row, step in enumerate(steps):
-        flag, said = _NOTHING, {}
+        reward, terminated, truncated, success, said = _NOTHING
         if step is not None:
             try:
                 observation, reward, terminated, truncated, success, said = step
                 if unseen is None or not unseen[row]:
                     worlds.see(slots[row], observation)
-                flag = (float(reward), bool(terminated), bool(truncated), bool(success))
+                reward, terminated, truncated = float(reward), bool(terminated), bool(truncated)
+                success = bool(success)
             except BREAKS as problem:
-                faults[row], said = problem, {}
-        flags.append(flag)
+                faults[row] = problem
+                reward, terminated, truncated, success, said = _NOTHING
+        rewards.append(reward)
+        flags[0].append(terminated)
+        flags[1].append(truncated)
+        flags[2].append(success)
         signals.append(said)
-    columns = [np.array(column, kind) for column, kind in zip(zip(*flags, strict=True), _KINDS, strict=True)]
-    reward, terminated, truncated, success = columns
-    return Given(reward, terminated, truncated, success, columns_of(signals), faults, seconds)
+    never = np.zeros(len(rewards), bool)
+    terminated, truncated, success = (np.array(flag) if True in flag else never for flag in flags)
+    return Given(np.array(rewards), terminated, truncated, success, columns_of(signals), faults, seconds)
 
 
 def columns_of(signals: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
