@@ -72,8 +72,9 @@ class BatchWorlds(Worlds):
             return given_of(self, slots, [found[slot] for slot in slots], {}, spent)
         except BREAKS as broken:
             self.close()
-            never = np.zeros(rows, bool)
-            return Given(np.zeros(rows), never, never, never, {}, dict.fromkeys(range(rows), broken), spent)
+            never = [False] * rows
+            faults: dict[int, BaseException] = dict.fromkeys(range(rows), broken)
+            return Given(np.zeros(rows), never, never, np.zeros(rows, bool), {}, faults, spent)
 
     def _from_columns(self, slots: Sequence[int], columns: Columns, seconds: list[float]) -> Given:
         rows = len(slots)
@@ -87,8 +88,8 @@ class BatchWorlds(Worlds):
             where = slice(None) if rows == len(self.seen[0]) else list(slots)
             for column, leaf in zip(self.seen, leaves, strict=True):
                 column[where] = leaf
-        terminated, truncated, success = (flag.astype(bool) for flag in columns[2:5])
-        reward = columns.reward.astype(np.float64)
+        terminated, truncated = (flag.astype(bool).tolist() for flag in (columns.terminated, columns.truncated))
+        reward, success = columns.reward.astype(np.float64), columns.success.astype(bool)
         return Given(reward, terminated, truncated, success, columns.signals, faults, seconds)
 
     def _one_by_one(self, slots: Sequence[int], observation: Any) -> dict[int, BaseException]:

@@ -28,25 +28,16 @@ if TYPE_CHECKING:
     from proctor.rollout.worker.host import Host
 
 
-STEPS, CURSOR, LENGTH = range(3)
-ONE_STEP = np.array([1, 1, 0])
-TRUE = b"\x01"
-"""The byte of a flag that is set: looking through bytes takes a tenth of the time that a reduction takes."""
-
-
 class _Round(NamedTuple):
-    """A round of steps: the slots, the same as an array, their state before it, their actions, and what came of it."""
+    """A round of steps: the slots, their actions, and what came of it."""
 
     slots: list[int]
-    at: np.ndarray
-    state: np.ndarray
     actions: np.ndarray
     given: Given
 
     def take(self, rows: list[int]) -> _Round:
         """These rows alone."""
-        slots = [self.slots[row] for row in rows]
-        return _Round(slots, self.at[rows], self.state[rows], self.actions[rows], self.given.take(rows))
+        return _Round([self.slots[row] for row in rows], self.actions[rows], self.given.take(rows))
 
 
 class Group:
@@ -62,10 +53,8 @@ class Group:
         self._labels = tuple(leaf.label for leaf in task.layout.leaves) if keep and task.layout else ()
         self._records: dict[int, Record] = {}
         self._tape = Tape()
-        self._state = np.zeros((slots, 3), np.int64)
-        """By slot: steps recorded, the next action of the chunk, and the chunk's length."""
-        self._waits = [0] * slots
-        """Warm-up steps left."""
+        self._steps, self._waits, self._cursor, self._length = ([0] * slots for _ in range(4))
+        """By slot: steps recorded, warm-up steps left, the next action of the chunk, and the chunk's length."""
         self._seconds = [0.0] * slots
         """What each slot's trial has spent in its environment."""
         self._chunks = np.zeros((slots, 1, *task.checker.shape), task.checker.dtype)
@@ -116,7 +105,7 @@ class Group:
         trial.request = self.host.policies.request(trial, self) if start.in_worker else None
         self._records[slot] = trial.record
         self._waits[slot] = self.task.cfg.wait_steps
-        self._state[slot] = 0
+        self._steps[slot] = self._cursor[slot] = self._length[slot] = 0
         if self._waits[slot]:
             self._waiting.add(slot)
         if video is not None:
@@ -151,9 +140,9 @@ class Group:
             grown = np.zeros((len(self._chunks), horizon, *self._chunks.shape[2:]), self._chunks.dtype)
             grown[:, : self._chunks.shape[1]] = self._chunks
             self._chunks = grown
-        at = np.array(slots)
-        self._chunks[at, :horizon] = chunks
-        self._state[at, CURSOR:] = 0, horizon
+        self._chunks[np.array(slots), :horizon] = chunks
+        for slot in slots:
+            self._cursor[slot], self._length[slot] = 0, horizon
         if self._odd:
             self._odd.difference_update(slots)
         self._act(slots)
@@ -163,7 +152,7 @@ class Group:
         if chunk.valid:
             self.execute([slot], chunk.actions[None, : chunk.valid])
         else:
-            self._state[slot, CURSOR:] = 0
+            self._cursor[slot] = self._length[slot] = 0
             self._act([slot])
         self.running[slot].odd = chunk
         self._odd.add(slot)
@@ -184,22 +173,20 @@ class Group:
             slots = self._without_invalid(slots)
             if not slots:
                 return 0
-        at = np.array(slots)
-        state = self._state[at]
-        actions = self._chunks[at, state[:, CURSOR]] if self._chunks.shape[1] > 1 else self._chunks[at, 0]
+        chunked = self._chunks.shape[1] > 1
+        actions = self._chunks[np.array(slots), [self._cursor[slot] for slot in slots] if chunked else 0]
         waiting = [row for row, slot in enumerate(slots) if slot in self._waiting] if self._waiting else []
         if waiting:
             actions[waiting] = self.task.dummy
-        unseen = self._unseen(slots, state) if self.task.skips and not self._labels else None
+        unseen = self._unseen(slots) if self.task.skips and not self._labels else None
         given = self.worlds.step(slots, actions, unseen, until)
         n = len(given.seconds)
         if n < len(slots):
             self.acting.update(slots[n:])
             self.host.ready.extendleft([(self, slot) for slot in reversed(slots[n:])])
-            slots, at, actions, waiting = slots[:n], at[:n], actions[:n], [row for row in waiting if row < n]
-            state = state[:n]
+            slots, actions, waiting = slots[:n], actions[:n], [row for row in waiting if row < n]
         self.host.spent(given.seconds, self.worlds.in_one_call)
-        self._digest(_Round(slots, at, state, actions, given), waiting)
+        self._digest(_Round(slots, actions, given), waiting)
         return n
 
     def _without_invalid(self, slots: list[int]) -> list[int]:
@@ -207,7 +194,7 @@ class Group:
         fine = []
         for slot in slots:
             odd = self.running[slot].odd if slot in self._odd and slot not in self._waiting else None
-            if odd is not None and self._state[slot, CURSOR] >= odd.valid:
+            if odd is not None and self._cursor[slot] >= odd.valid:
                 self._invalid(slot, odd.reason or "")
             else:
                 fine.append(slot)
@@ -222,13 +209,16 @@ class Group:
         else:
             self.finish(slot, Outcome.INVALID_ACTION, reason)
 
-    def _unseen(self, slots: list[int], state: np.ndarray) -> list[bool]:
+    def _unseen(self, slots: list[int]) -> list[bool]:
         """Whether nobody looks at what the next step of a slot shows: more of the chunk or of the warm-up follows, or
         the step limit ends the trial."""
-        more = (state[:, CURSOR] + 1 < state[:, LENGTH]) | (state[:, STEPS] + 1 >= self.task.max_steps)
         return [
-            self._waits[slot] > 1 if slot in self._waiting else follows or self._has_invalid(slot)
-            for slot, follows in zip(slots, more.tolist(), strict=True)
+            self._waits[slot] > 1
+            if slot in self._waiting
+            else self._cursor[slot] + 1 < self._length[slot]
+            or self._steps[slot] + 1 >= self.task.max_steps
+            or self._has_invalid(slot)
+            for slot in slots
         ]
 
     def _digest(self, made: _Round, waiting: list[int]) -> None:
@@ -242,7 +232,7 @@ class Group:
             if not rows:
                 return
             made = made.take(rows)
-        leaves = [column[made.at] for column in self.worlds.seen] if self._labels else ()
+        leaves = [column[made.slots] for column in self.worlds.seen] if self._labels else ()
         own = {"actions": made.actions, "rewards": made.given.reward, "success": made.given.success}
         self._tape.write(tuple(made.slots), self._records, Page(own, made.given.signals, leaves))
         if self._odd:
@@ -290,35 +280,43 @@ class Group:
         for slot in self._odd.intersection(slots):
             trial = self.running[slot]
             if trial.odd is not None and trial.odd.clipped is not None:
-                trial.clipped_steps += int(trial.odd.clipped[self._state[slot, CURSOR]])
+                trial.clipped_steps += int(trial.odd.clipped[self._cursor[slot]])
 
     def _go_on(self, made: _Round) -> None:
         """Every slot of these has made a recorded step: it ends, has more to execute, or asks."""
-        slots, state, given = made.slots, made.state, made.given
-        state += ONE_STEP
-        self._state[made.at] = state
-        limit = state[:, STEPS] >= self.task.max_steps
-        over = given.terminated | given.truncated | limit
-        if self.task.cfg.stop_on_success:
-            over = over | given.success
-        broken = self._film(slots) if self._filmed else set()
-        more = state[:, CURSOR] < state[:, LENGTH]
-        if not (broken or self._odd or TRUE in over.tobytes() or TRUE in more.tobytes()):
-            self.host.ask(self, slots)
-            return
-        asking, acting = [], []
-        for slot, ended, has_more in zip(slots, over.tolist(), more.tolist(), strict=True):
-            if slot in broken or ended:
-                continue
-            (acting if has_more or self._has_invalid(slot) else asking).append(slot)
-        for row in np.flatnonzero(over).tolist():
-            slot = slots[row]
-            if slot not in broken:
-                terminated = bool(given.terminated[row])
-                self.running[slot].end = terminated, bool(given.truncated[row] or (limit[row] and not terminated))
-                self.finish(slot)
+        slots, given = made.slots, made.given
+        steps, cursor, length, limit = self._steps, self._cursor, self._length, self.task.max_steps
+        terminated, truncated = given.terminated, given.truncated
+        over, acting, asking = [], [], []
+        for row, slot in enumerate(slots):
+            done, at = steps[slot] + 1, cursor[slot] + 1
+            steps[slot], cursor[slot] = done, at
+            if terminated[row] or truncated[row] or done >= limit:
+                over.append(row)
+            elif at < length[slot]:
+                acting.append(slot)
+            else:
+                asking.append(slot)
+        if self._odd or self._filmed or self.task.cfg.stop_on_success:
+            over, acting, asking = self._sorted_again(made, over)
+        for row in over:
+            ended = terminated[row]
+            self.running[slots[row]].end = ended, truncated[row] or (steps[slots[row]] >= limit and not ended)
+            self.finish(slots[row])
         self._act(acting)
         self.host.ask(self, asking)
+
+    def _sorted_again(self, made: _Round, over: list[int]) -> tuple[list[int], list[int], list[int]]:
+        """Rows that end, slots that have more to execute and slots that ask, where more than flags and counts decides:
+        success that stops a trial, invalid actions that follow, and frames that cannot be had."""
+        slots = made.slots
+        if self.task.cfg.stop_on_success:
+            over = sorted({*over, *np.flatnonzero(made.given.success).tolist()})
+        broken = self._film(slots) if self._filmed else set()
+        ending = {slots[row] for row in over}
+        going = [slot for slot in slots if slot not in ending and slot not in broken]
+        acting = [slot for slot in going if self._cursor[slot] < self._length[slot] or self._has_invalid(slot)]
+        return [row for row in over if slots[row] not in broken], acting, [s for s in going if s not in acting]
 
     def _has_invalid(self, slot: int) -> bool:
         """Whether an invalid action follows in the slot's chunk."""
@@ -329,7 +327,7 @@ class Group:
         """Take a frame of the slots that are filmed, now and then; the slots whose rendering broke."""
         broken = set()
         every = self.host.cfg.record.video.every
-        for slot in [s for s in slots if s in self._filmed and self._state[s, STEPS] % every == 0]:
+        for slot in [s for s in slots if s in self._filmed and self._steps[s] % every == 0]:
             try:
                 self.running[slot].film(self._frame(slot))
             except BREAKS as problem:

@@ -10,7 +10,7 @@ import numpy as np
 
 from proctor import suites
 from proctor.config.models import TaskCfg
-from proctor.record.sheet import HEAD
+from proctor.record.sheet import HEAD, SUCCESS, TERMINATED, TRUNCATED
 from proctor.rollout.blame import BREAKS
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.limits import RESETTING, STEPPING, Watch
@@ -123,6 +123,6 @@ class RowByRow(OneByOne):
         for column, leaf in zip(self.seen, sheet.leaves(rows[fine], self._paths), strict=True):
             column[where] = leaf
         head = rows[:, :HEAD]
-        terminated, truncated, success = (head[:, i] != 0.0 for i in range(1, HEAD))
+        terminated, truncated = ((head[:, i] != 0.0).tolist() for i in (TERMINATED, TRUNCATED))
         signals = {name: cells.column(rows) for name, cells in sheet.signals.items()}
-        return Given(head[:, 0].copy(), terminated, truncated, success, signals, faults, seconds)
+        return Given(head[:, 0].copy(), terminated, truncated, head[:, SUCCESS] != 0.0, signals, faults, seconds)

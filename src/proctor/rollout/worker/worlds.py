@@ -46,8 +46,8 @@ class Given(NamedTuple):
     then. Observations are in the `seen` columns of the worlds."""
 
     reward: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
+    terminated: list[bool]
+    truncated: list[bool]
     success: np.ndarray
     signals: Mapping[str, Column]
     faults: dict[int, BaseException]
@@ -59,8 +59,9 @@ class Given(NamedTuple):
             name: column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
             for name, column in self.signals.items()
         }
-        reward, terminated, truncated, success = (column[rows] for column in self[:4])
-        return Given(reward, terminated, truncated, success, signals, {}, [self.seconds[row] for row in rows])
+        terminated, truncated = ([flags[row] for row in rows] for flags in (self.terminated, self.truncated))
+        seconds = [self.seconds[row] for row in rows]
+        return Given(self.reward[rows], terminated, truncated, self.success[rows], signals, {}, seconds)
 
 
 class Worlds(abc.ABC):
@@ -143,9 +144,8 @@ def given_of(
         flags[1].append(truncated)
         flags[2].append(success)
         signals.append(said)
-    never = np.zeros(len(rewards), bool)
-    terminated, truncated, success = (np.array(flag) if True in flag else never for flag in flags)
-    return Given(np.array(rewards), terminated, truncated, success, columns_of(signals), faults, seconds)
+    terminated, truncated, success = flags
+    return Given(np.array(rewards), terminated, truncated, np.array(success), columns_of(signals), faults, seconds)
 
 
 def columns_of(signals: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
