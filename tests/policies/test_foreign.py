@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from proctor import ConfigError, config_from_dict
-from proctor.policies.foreign import conversion
+from proctor.policies.files import conversion
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from proctor.errors import InputError
-from proctor.policies.unpickle import read_vec_normalize
+from proctor.policies.normalize import read_vec_normalize
 from proctor.unpickle import read_pickle
 
 
@@ -120,7 +120,7 @@ class TestVecNormalize:
 
         _, path = made(gymnasium.make("Pendulum-v1"))
         code = (
-            "import sys; from pathlib import Path; from proctor.policies.unpickle import read_vec_normalize;"
+            "import sys; from pathlib import Path; from proctor.policies.normalize import read_vec_normalize;"
             f"read_vec_normalize(Path({str(path)!r}));"
             "print([m for m in ('stable_baselines3', 'gymnasium', 'torch') if m in sys.modules])"
         )

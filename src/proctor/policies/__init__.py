@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.exports import lazily
-from proctor.policies.files import find_file, sha256
-from proctor.policies.foreign import conversion
+from proctor.policies.files import conversion, find_file, sha256
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.padding import LeftPad

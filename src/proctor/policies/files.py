@@ -1,4 +1,4 @@
-"""Files that an agent names: finding them, and their hashes."""
+"""Files that an agent names: finding them, their hashes, and what to do with those that no loader reads."""
 
 from __future__ import annotations
 
@@ -25,3 +25,29 @@ def find_file(name: str, base: Path | None, what: str) -> Path:
 def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+ARGUMENTS = {".h5": "--keras", ".keras": "--keras", ".tflite": "--tflite"}
+"""Ending of a TensorFlow or Keras model -> how tf2onnx is told of it."""
+SAVED_MODEL = "saved_model.pb"
+"""What makes a folder a TensorFlow model."""
+
+
+def conversion(checkpoint: str, base: Path | None = None) -> str | None:
+    """How to make ONNX of a TensorFlow or Keras model; None for any other file. A relative path starts from `base`."""
+    path = Path(checkpoint).expanduser()
+    if path.name == SAVED_MODEL:
+        path = path.parent
+    folder = path if base is None else base / path
+    if (folder / SAVED_MODEL).is_file():
+        argument = "--saved-model"
+    elif path.suffix.lower() in ARGUMENTS:
+        argument = ARGUMENTS[path.suffix.lower()]
+    else:
+        return None
+    onnx = f"{path.stem}.onnx"
+    return (
+        f'"{checkpoint}" is a model of TensorFlow or Keras, which no loader reads; make ONNX of it where TensorFlow is '
+        f"installed (pip install tf2onnx; python -m tf2onnx.convert {argument} {path} --output {onnx}), then name it: "
+        f"checkpoint: {onnx}"
+    )

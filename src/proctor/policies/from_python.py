@@ -1,4 +1,4 @@
-"""The `python` loader: a Policy class or factory by import string."""
+"""The `python` loader: a Policy class or factory by import string, or under the short name that a suite gives it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
+
+from pydantic import Field, create_model
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
@@ -49,6 +51,18 @@ class PythonLoader(Loader):
 
     def files(self, agent: AgentCfg, options: Any, base: Path | None) -> dict[str, Path]:
         return {**super().files(agent, options, base), **source_file(options.target, base)}
+
+
+class ScriptedLoader(PythonLoader):
+    """The `python` loader with its target decided, such as `tracking/mirror`: an agent that comes with a suite. A
+    subclass says `name` and `target`, the import string of a Policy, which is imported when an agent is loaded."""
+
+    target: ClassVar[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        target = (str, Field(default=cls.target, pattern=f"^{cls.target}$"))
+        cls.Options = create_model(f"{cls.__name__}Options", __base__=PythonOptions, target=target)
 
 
 def source_file(target: str, base: Path | None) -> dict[str, Path]:

@@ -17,28 +17,15 @@ from proctor.testing.backend import BackendConformance
 from proctor.testing.batch_env import BatchEnvConformance
 from proctor.testing.env import EnvConformance
 from proctor.testing.form import FormConformance
-from proctor.testing.format import FormatConformance
-from proctor.testing.loader import LoaderConformance
 from proctor.testing.logger import LoggerConformance
-from proctor.testing.metric import MetricConformance
-from proctor.testing.metric_family import MetricFamilyConformance
-from proctor.testing.policy import PolicyConformance
+from proctor.testing.metric import MetricConformance, MetricFamilyConformance
+from proctor.testing.policy import LoaderConformance, PolicyConformance
+from proctor.testing.report import FormatConformance, SectionConformance
 from proctor.testing.scoring import ScoringConformance
-from proctor.testing.section import SectionConformance
 from proctor.testing.suite import SuiteConformance
 
 __all__ = [
-    "BackendConformance",
-    "BatchEnvConformance",
-    "EnvConformance",
-    "FormConformance",
-    "FormatConformance",
-    "LoaderConformance",
-    "LoggerConformance",
-    "MetricConformance",
-    "MetricFamilyConformance",
-    "PolicyConformance",
-    "ScoringConformance",
-    "SectionConformance",
-    "SuiteConformance",
-]
+    "BackendConformance", "BatchEnvConformance", "EnvConformance", "FormConformance", "FormatConformance",
+    "LoaderConformance", "LoggerConformance", "MetricConformance", "MetricFamilyConformance", "PolicyConformance",
+    "ScoringConformance", "SectionConformance", "SuiteConformance",
+]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from proctor.policies.scripted import ScriptedLoader
+from proctor.policies.from_python import ScriptedLoader
 
 
 class StandLoader(ScriptedLoader):
