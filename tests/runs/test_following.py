@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from csv_numbers import read_csv
 
 from proctor import ConfigError, config_from_dict, run_evaluation
 from proctor.errors import InputError
 from proctor.runs import following
 from proctor.runs.loggers.base import Logger, LoggerOptions
-from proctor.runs.loggers.csv_file import read_csv
 from proctor.runs.resume import resume
 
 

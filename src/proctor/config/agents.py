@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from proctor.config.brought import KEY
-from proctor.config.kinds import part_name
+from proctor.config.kinds import check_name, part_name
 from proctor.config.models import AgentCfg
 from proctor.config.paths import Context, existing_file, expand_pattern, is_pattern, resolve_options
 from proctor.config.problems import Path
@@ -46,7 +46,7 @@ def _resolve_entry(entry: Any, where: Path, context: Context) -> Iterator[tuple[
     for name, checkpoint in _checkpoints(entry, policy, where, context):
         data = {**common, "name": name, **({"checkpoint": checkpoint} if "checkpoint" in entry else {})}
         if isinstance(name, str):
-            _check_name(name, where, context)
+            check_name(name, where, context)
         yield str(name), validate(AgentCfg, data, where, context.problems)
 
 
@@ -112,7 +112,8 @@ def _checkpoints(entry: dict[str, Any], policy: str | None, where: Path, context
     checkpoint, here = entry.get("checkpoint"), (*where, "checkpoint")
     name = entry.get("name")
     if not isinstance(checkpoint, str) or "://" in checkpoint:
-        return [(name if "name" in entry else _policy_stem(policy), checkpoint)]
+        stem = "agent" if policy is None else policy.rpartition(":")[2].rpartition(".")[2]
+        return [(name if "name" in entry else stem, checkpoint)]
     if not is_pattern(checkpoint, context.base):
         path = existing_file(checkpoint, here, context)
         return [(name if "name" in entry else FilePath(path).stem, path)]
@@ -120,15 +121,3 @@ def _checkpoints(entry: dict[str, Any], policy: str | None, where: Path, context
     if not found:
         context.problems.add(here, f'no file matches "{checkpoint}" under {context.base}')
     return [(stem if name is None else f"{name}/{stem}", path) for stem, path in found.items()]
-
-
-def _policy_stem(policy: str | None) -> str:
-    return "agent" if policy is None else policy.rpartition(":")[2].rpartition(".")[2]
-
-
-def _check_name(name: str, where: Path, context: Context) -> None:
-    if not name.isprintable() or name != name.strip():
-        context.problems.add(
-            (*where, "name"),
-            f"found {name!r}; expected a name without control characters or blanks at its ends",
-        )

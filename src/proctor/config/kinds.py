@@ -26,6 +26,14 @@ def part_name(name: str, where: Path, registry: Registry[Any], example: str, con
     return None
 
 
+def check_name(name: str, where: Path, context: Context, forbidden: str = "") -> None:
+    """Note a problem with the name of an agent or a task that could not be shown or told from another."""
+    if any(character in name for character in forbidden) or not name.isprintable() or name != name.strip():
+        without = "".join(f'"{character}", ' for character in forbidden)
+        message = f"found {name!r}; expected a name without {without}control characters or blanks at its ends"
+        context.problems.add((*where, "name"), message)
+
+
 def resolve_kind(entry: Any, where: Path, registry: Registry[Any], context: Context) -> Any:
     """An entry with a `kind` (worker backend, run logger), its options checked against those of the part and complete.
     What is wrong is added to the context's problems."""

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from proctor.config.agents import resolve_agents
 from proctor.config.brought import brought_by_agents, check_brought
+from proctor.config.checks import check_report, check_scored_tasks, resolve_stop
 from proctor.config.forms import translated
 from proctor.config.kinds import resolve_kind
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
@@ -25,10 +26,8 @@ from proctor.config.overrides import override
 from proctor.config.paths import Context, resolve_options
 from proctor.config.plain import plain
 from proctor.config.problems import Problems, did_you_mean, shown
-from proctor.config.reporting import check_report
-from proctor.config.scoring import check_scored_tasks, resolve_scoring
+from proctor.config.scoring import resolve_scoring
 from proctor.config.shorthands import expand_shorthands
-from proctor.config.stopping import resolve_stop
 from proctor.config.tasks import resolve_tasks
 from proctor.config.validate import validate
 from proctor.config.yaml_source import parse

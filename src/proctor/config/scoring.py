@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from proctor.config.kinds import part_name
-from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
+from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.problems import Problems, did_you_mean
 from proctor.config.validate import validate
-from proctor.errors import InputError
 from proctor.registry import METRICS, SCORINGS
 
 
@@ -74,17 +73,6 @@ def _check_targets(targets: dict[str, Any], context: Context) -> None:
         if name not in METRICS:
             message = f'there is a target for "{name}", which is no metric; `proctor list` shows them all'
             context.problems.add(("scoring", "targets", name), message, did_you_mean(name, METRICS.names()))
-
-
-def check_scored_tasks(config: EvalConfig, problems: Problems) -> None:
-    """What a registered scoring says of the tasks."""
-    from proctor.scoring import make_scoring
-
-    try:
-        if config.scoring.mode in SCORINGS:
-            make_scoring(config.scoring).check_tasks(task.name for task in config.tasks)
-    except InputError as error:
-        problems.add(("scoring", "options"), str(error))
 
 
 def _metric(metric: Any, index: int, context: Context) -> Any:

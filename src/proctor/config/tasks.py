@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from proctor.config.kinds import part_name
+from proctor.config.kinds import check_name, part_name
 from proctor.config.models import TaskCfg
 from proctor.config.paths import Context, resolve_options
 from proctor.config.problems import Path
@@ -39,7 +39,7 @@ def resolve_tasks(entries: list[Any], context: Context) -> list[TaskCfg]:
         task = validate(TaskCfg, data, where, context.problems)
         if task is None:
             continue
-        _check_name(task.name, where, context)
+        check_name(task.name, where, context, forbidden="/")
         if task.name in first_owner:
             message = f'two tasks are named "{task.name}" (tasks[{first_owner[task.name]}] and tasks[{i}])'
             context.problems.add((*where, "name"), f"{message}; give each its own name")
@@ -119,9 +119,3 @@ def _suite_name(entry: dict[str, Any], where: Path, context: Context) -> str | N
 def _unique(name: str, taken: set[str]) -> str:
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return next(free for free in names if free not in taken)
-
-
-def _check_name(name: str, where: Path, context: Context) -> None:
-    if "/" in name or not name.isprintable() or name != name.strip():
-        message = f'found {name!r}; expected a name without "/", control characters or blanks at its ends'
-        context.problems.add((*where, "name"), message)

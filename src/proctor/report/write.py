@@ -13,7 +13,7 @@ from proctor.report.build.aggregate import report_of
 from proctor.report.formats.base import formats_of, write_formats
 from proctor.report.model import Report, ReportContext
 from proctor.scoring import make_scoring
-from proctor.scoring.trials import scored_trials
+from proctor.scoring.columns import scored_trials
 
 
 def write_reports(

@@ -58,7 +58,7 @@ def check(cfg: EvalConfig) -> Check:
         found.problems += str(error).splitlines()
         return found
     spaces = engine.spaces()
-    found.fine += [f'task "{t}": {_shapes(spaces, t)}' for t in spaces.observation]
+    found.fine += [f'task "{t}": observation {o}, action {spaces.action[t]}' for t, o in spaces.observation.items()]
     _try_scoring(cfg, tried, found)
     broken = {r.trial.task for r in tried if not r.outcome.scored}
     tasks = tuple(task for task in cfg.tasks if task.name not in broken)
@@ -68,10 +68,6 @@ def check(cfg: EvalConfig) -> Check:
     if agents and tasks:
         _try_agents(cfg, short.model_copy(update={"agents": agents, "tasks": tasks}), found)
     return found
-
-
-def _shapes(spaces: SpaceInfo, task: str) -> str:
-    return f"observation {spaces.observation[task]}, action {spaces.action[task]}"
 
 
 def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]]:

@@ -13,7 +13,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -43,19 +43,16 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class _Row:
-    """A trial as the file has it."""
+    """A trial as the file has it. `result` has the index 0 until all rows are known; its reward is the score."""
 
     line: int
-    agent: str
-    task: str
     trial: int | None
     seed: int | None
-    outcome: Outcome
-    score: float | None
-    steps: int | None
-    max_steps: int | None
-    case: str | None
-    metrics: dict[str, float | None]
+    result: TrialResult
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        return self.result.trial.agent, self.result.trial.task
 
 
 def import_outcomes(path: str | Path, options: ImportOptions) -> tuple[RunDir, Report]:
@@ -152,20 +149,21 @@ def _row(path: Path, line: int, raw: dict[str, Any], options: ImportOptions) -> 
     agent = cells.text("agent")
     if agent is None:
         raise cells.bad("agent", "a name")
-    further = [name for name in raw if name not in KNOWN and name]
-    return _Row(
-        line=line,
-        agent=agent,
-        task=cells.text("task") or options.task,
-        trial=cells.whole("trial"),
-        seed=cells.whole("seed"),
-        outcome=_outcome(cells),
-        score=cells.number("score"),
-        steps=cells.whole("steps"),
-        max_steps=cells.whole("max_steps", least=1),
+    outcome, steps, seed = _outcome(cells), cells.whole("steps"), cells.whole("seed")
+    won = outcome is Outcome.SUCCESS
+    result = TrialResult(
+        trial=Trial(agent, cells.text("task") or options.task, 0, seed or 0),
+        outcome=outcome,
+        success=won,
+        steps_total=steps or 0,
+        steps_to_success=steps if won else None,
+        episode_reward=cells.number("score"),
+        max_steps=cells.whole("max_steps", least=1) or max(steps or 0, UNLIMITED),
+        metrics={name: cells.number(name) for name in raw if name not in KNOWN and name},
+        error=None if outcome.scored and not outcome.broken_by_policy else f"{outcome.value}, as imported",
         case=cells.text("case"),
-        metrics={name: cells.number(name) for name in further},
     )
+    return _Row(line, cells.whole("trial"), seed, result)
 
 
 def _outcome(cells: _Cells) -> Outcome:
@@ -213,16 +211,16 @@ def _numbered(rows: list[_Row]) -> list[TrialResult]:
     seen: dict[tuple[str, str, int], int] = {}
     results = []
     for row, key in zip(rows, keys, strict=True):
-        trial = Trial(row.agent, row.task, order[key], order[key] if row.seed is None else row.seed)
-        place = (row.agent, row.task, trial.index)
-        if place in seen:
+        (agent, task), index = row.cell, order[key]
+        if (place := (agent, task, index)) in seen:
             what = f"trial {row.trial}" if row.seed is None else f"seed {row.seed}"
             raise InputError(
-                f"row {row.line}: {row.agent} on {row.task} has {what} already, in row {seen[place]}; number repeated "
+                f"row {row.line}: {agent} on {task} has {what} already, in row {seen[place]}; number repeated "
                 "trials in a column trial"
             )
         seen[place] = row.line
-        results.append(_result(row, trial))
+        trial = Trial(agent, task, index, index if row.seed is None else row.seed)
+        results.append(replace(row.result, trial=trial))
     return results
 
 
@@ -231,50 +229,30 @@ def _keys(rows: list[_Row]) -> list[tuple[str, int, int]]:
     counts: Counter[tuple[str, str]] = Counter()
     keys = []
     for row in rows:
-        counted = counts[row.agent, row.task]
-        counts[row.agent, row.task] += 1
         bare = row.trial is None and row.seed is None
-        keys.append((row.task, row.seed or 0, counted if bare else row.trial or 0))
+        keys.append((row.cell[1], row.seed or 0, counts[row.cell] if bare else row.trial or 0))
+        counts[row.cell] += 1
     return keys
-
-
-def _result(row: _Row, trial: Trial) -> TrialResult:
-    won = row.outcome is Outcome.SUCCESS
-    steps = row.steps or 0
-    return TrialResult(
-        trial=trial,
-        outcome=row.outcome,
-        success=won,
-        steps_total=steps,
-        steps_to_success=row.steps if won else None,
-        episode_reward=row.score,
-        max_steps=row.max_steps or max(steps, UNLIMITED),
-        metrics=row.metrics,
-        error=None if row.outcome.scored and not row.outcome.broken_by_policy else f"{row.outcome.value}, as imported",
-        case=row.case,
-    )
 
 
 def _config(rows: list[_Row], results: Iterable[TrialResult], options: ImportOptions, path: Path) -> EvalConfig:
     """The score of the file where every scored row has one, success where none has."""
-    scored = [row for row in rows if row.outcome.scored]
-    with_score = [row for row in scored if row.score is not None]
-    if with_score and len(with_score) < len(scored):
-        blank = next(row for row in scored if row.score is None)
-        raise InputError(f"{path}, row {blank.line}, column score: empty, while other rows have one; give all, or none")
-    paired = rows[0].seed is not None
+    scored = [row for row in rows if row.result.outcome.scored]
+    blank = [row for row in scored if row.result.episode_reward is None]
+    if blank and len(blank) < len(scored):
+        line = blank[0].line
+        raise InputError(f"{path}, row {line}, column score: empty, while other rows have one; give all, or none")
     counts = Counter((r.trial.task, r.trial.agent) for r in results)
-    tasks = dict.fromkeys(row.task for row in rows)
+    agents, tasks = (dict.fromkeys(row.cell[which] for row in rows) for which in (0, 1))
     n_trials = {task: max(n for (name, _), n in counts.items() if name == task) for task in tasks}
+    pairs = {"pairs": rows[0].seed is not None}
     return EvalConfig(
         name=options.name,
-        agents=tuple(AgentCfg(name=name, policy=IMPORTED) for name in dict.fromkeys(row.agent for row in rows)),
-        tasks=tuple(
-            TaskCfg(suite=IMPORTED, name=task, n_trials=n_trials[task], options={"pairs": paired}) for task in tasks
-        ),
+        agents=tuple(AgentCfg(name=name, policy=IMPORTED) for name in agents),
+        tasks=tuple(TaskCfg(suite=IMPORTED, name=t, n_trials=n_trials[t], options=pairs) for t in tasks),
         n_trials=max(n_trials.values()),
         base_seed=min((row.seed for row in rows if row.seed is not None), default=0),
         output_root=options.output_root,
         record=RecordCfg(level="summary"),
-        scoring=ScoringCfg(mode="return" if with_score else "success"),
+        scoring=ScoringCfg(mode="return" if scored and not blank else "success"),
     )

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from proctor.config.models import EvalConfig
 from proctor.record.batch import Metrics, TrialBatch, metrics_of, numbers
-from proctor.record.columns import BROKEN, SCORED
+from proctor.record.columns import BROKEN, SCORED, Trials, read_trials
 from proctor.record.result import TrialResult
 from proctor.scoring.protocol import Score, Scoring
 
@@ -111,6 +112,16 @@ def score_batch(scoring: Scoring, batch: TrialBatch) -> Scores:
     which = np.zeros(len(batch), np.int64)
     which[ran] = 1 + rated.components.which
     return Scores(total, Metrics(columns, [scoring.components, *rated.components.named], which))
+
+
+def scored_trials(cfg: EvalConfig, batches: Iterable[TrialBatch], scoring: Scoring) -> Trials:
+    """The trials of every agent and task of the config, each scored once."""
+
+    def score(batch: TrialBatch) -> tuple[np.ndarray, Metrics]:
+        found = score_batch(scoring, batch)
+        return found.total, found.components
+
+    return read_trials([(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks], batches, score)
 
 
 def weighted_sum(parts: Mapping[str, np.ndarray], weights: Mapping[str, float], *, normalize: bool) -> np.ndarray:

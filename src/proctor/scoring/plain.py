@@ -1,14 +1,16 @@
-"""Scores that read one thing of a trial, and a user's plain function as a scoring."""
+"""Scores that read one thing of a trial, a user's plain function as a scoring, and scorings by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.record.result import TrialResult
+from proctor.registry import SCORINGS, import_object
 from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns
 from proctor.scoring.protocol import Score, Scoring, ScoringOptions
 
@@ -62,3 +64,18 @@ class FunctionScoring(Scoring):
         raise InputError(
             f'the scoring "{self.name}" returned {value!r} for trial {key}; expected a number, None or Score'
         )
+
+
+def make_scoring(cfg: ScoringCfg, base: Path | None = None) -> Scoring:
+    """The scoring that `cfg.mode` names: registered, or by import string (files under `base`) a Scoring
+    subclass or a plain function of a TrialResult."""
+    found = import_object(cfg.mode, base) if ":" in cfg.mode else SCORINGS.load(cfg.mode)
+    if isinstance(found, type):
+        if issubclass(found, Scoring):
+            return found(cfg)
+    elif callable(found):
+        return FunctionScoring(cfg, found)
+    raise InputError(
+        f'the scoring "{cfg.mode}" is {found!r}; expected a subclass of proctor.scoring.Scoring or a '
+        "function that takes a TrialResult and returns a number"
+    )

@@ -117,7 +117,7 @@ def mean_expansion(strata: Sequence[np.ndarray], level: float) -> Interval:
     assert influence is not None
     error = math.sqrt(float((_centred(influence, pooled, tasks_too=False) ** 2).sum()))
     skew, (factor, freedom) = _skew([(strata, MEAN)], resampling), stretch(strata, resampling)
-    z, mean = factor * _quantile(0.5 + level / 2, freedom), MEAN.of(strata)
+    z, mean = factor * t_quantile(freedom, 0.5 + level / 2), MEAN.of(strata)
     low, high = (mean + error * (end + skew * (2 * z * z + 1)) for end in (-z, z))
     return Interval(low, high)
 
@@ -131,7 +131,7 @@ def bca_interval(
         return None
     below = (np.count_nonzero(samples < value) + np.count_nonzero(samples <= value)) / 2
     share = min(max(below, 0.5), len(samples) - 0.5) / len(samples)
-    shift, factor = NORMAL.inv_cdf(share), further[0] * _quantile(0.5 + level / 2, further[1])
+    shift, factor = NORMAL.inv_cdf(share), further[0] * t_quantile(further[1], 0.5 + level / 2)
     points = [NORMAL.cdf(_moved(shift, shift + z, skew)) for z in (-factor, factor)]
     low, high = np.quantile(samples, points)
     return Interval(float(low), float(high)) if low < high else None
@@ -141,10 +141,6 @@ def _moved(shift: float, moved: float, skew: float) -> float:
     """BCa's map; beyond its pole it is at infinity."""
     scale = 1 - skew * moved
     return shift + moved / scale if scale > 0 else math.copysign(math.inf, moved)
-
-
-def _quantile(share: float, freedom: float) -> float:
-    return NORMAL.inv_cdf(share) if math.isinf(freedom) else t_quantile(freedom, share)
 
 
 def _missing(strata: Sequence[np.ndarray]) -> int:

@@ -87,7 +87,10 @@ class SpendingTest:
             self._walk()
         boundary = self._spend(n)
         self._looks.append((self.pairs, boundary))
-        self.decision = self._decide(n, boundary)
+        if abs(self._sum) >= boundary:
+            self.decision = Decision(Verdict.DIFFERENT, n, "a" if self._sum > 0 else "b")
+        else:
+            self.decision = Decision(Verdict.MAXIMUM if n == self.max_trials else Verdict.GO_ON, n)
         return self.decision
 
     def _walk(self) -> None:
@@ -109,11 +112,6 @@ class SpendingTest:
         self._spent += tail
         self._top = min(self._top, boundary - 1)
         return boundary
-
-    def _decide(self, n: int, boundary: int) -> Decision:
-        if abs(self._sum) >= boundary:
-            return Decision(Verdict.DIFFERENT, n, "a" if self._sum > 0 else "b")
-        return Decision(Verdict.MAXIMUM if n == self.max_trials else Verdict.GO_ON, n)
 
     def interval(self) -> Interval:
         """For rate a minus rate b, at any look and after the stop: at each look the differences that a score test

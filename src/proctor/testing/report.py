@@ -28,7 +28,7 @@ from proctor.report.formats.tables import COMMON, agent_keys
 from proctor.report.model import Finding, Report, ReportContext
 from proctor.report.section import Section, applies
 from proctor.scoring import make_scoring
-from proctor.scoring.trials import scored_trials
+from proctor.scoring.columns import scored_trials
 from proctor.testing.common import Conformance, check_part
 
 AGENTS = ("steady", "hasty")

@@ -11,16 +11,11 @@ from proctor.config.models import EvalConfig
 from proctor.record.columns import BROKEN, SCORED, Trials
 from proctor.record.ledger import Ledger
 from proctor.scoring import make_scoring
-from proctor.scoring.columns import reads_of
-from proctor.scoring.trials import scored_trials
+from proctor.scoring.columns import reads_of, scored_trials
 
 IMPORTED = "imported"
 """The suite of tasks whose outcomes were read from a file."""
 READ = ("outcome", "success", "trace", "after_stop")
-
-
-def _none() -> np.ndarray:
-    return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +28,7 @@ class TaskTrials:
     success: np.ndarray
     score: np.ndarray
     prints: np.ndarray
-    unscored: np.ndarray = field(default_factory=_none)
+    unscored: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     seed: np.ndarray | None = None
     """Of the scored trials; None: the same for every agent at an index."""
     terms: Mapping[str, np.ndarray] = field(default_factory=dict)

@@ -5,10 +5,10 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from csv_numbers import read_csv
 
 from proctor import CsvLogger, DictLogger, Loggers, MlflowLogger, TensorboardLogger, WandbLogger
 from proctor.errors import InputError, MissingExtra
-from proctor.runs.loggers.csv_file import read_csv
 
 VALUES = {"eval/tracking/emd": 0.1 + 0.2, "eval/tracking/emd#std": float("nan")}
 

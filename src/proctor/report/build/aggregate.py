@@ -21,7 +21,7 @@ from proctor.report.build.sample import causes, extreme_trials, facts, sample_of
 from proctor.report.build.stops import stop_findings
 from proctor.report.section import Section, Shown, attempt, sections_of
 from proctor.scoring import Scoring, make_scoring
-from proctor.scoring.trials import scored_trials
+from proctor.scoring.columns import scored_trials
 
 MARKS_IN_ALL, MARKS_PER_CELL, MARKS_AT_LEAST = 6000, 200, 20
 

@@ -54,12 +54,3 @@ class CsvLogger(Logger):
             raise InputError(
                 f"{self.path} begins with {','.join(found)}; expected {','.join(HEADER)}; use another file"
             )
-
-
-def read_csv(path: str | Path) -> dict[int, dict[str, float]]:
-    """What a CsvLogger wrote: step -> values."""
-    history: dict[int, dict[str, float]] = {}
-    with Path(path).open(newline="") as file:
-        for row in csv.DictReader(file):
-            history.setdefault(int(row["step"]), {})[row["key"]] = float(row["value"])
-    return history

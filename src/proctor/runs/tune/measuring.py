@@ -22,6 +22,7 @@ from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.progress import Progress
 from proctor.rollout.tasks import Task
 from proctor.rollout.trying import temporary_engine
+from proctor.runs.tune.model import Costs
 from proctor.spaces import Sampler, action_sampler
 from proctor.suites.protocol import BatchEnv, Env
 
@@ -122,7 +123,9 @@ class _Walk:
         self.runner = runner
         trials = [Trial("tune", task.name, i, i) for i in range(rows)]
         self.requests = [Request(None, trial, task, runner.first_stage) for trial in trials]
-        observation = _observation(task)
+        task.observation_space.seed(0)
+        drawn = task.observation_space.sample()
+        observation = drawn if task.layout is None else task.layout.split(drawn)
         for request in self.requests:
             request.show(observation)
         self.spent: dict[str, float] = {}
@@ -160,12 +163,6 @@ class _Walk:
         return asking
 
 
-def _observation(task: Task) -> object:
-    task.observation_space.seed(0)
-    drawn = task.observation_space.sample()
-    return drawn if task.layout is None else task.layout.split(drawn)
-
-
 # Runs -----------------------------------------------------------------------------------------------------------------
 
 
@@ -195,27 +192,17 @@ def run_rate(cfg: EvalConfig, seconds: float) -> float:
     return progress.steps / whole
 
 
-@dataclass(frozen=True)
-class StepSeconds:
-    """From step to step of a run whose agent does nothing."""
-
-    inline: float
-    """In one process, many slots."""
-    lone: float
-    """One slot in one worker process: every step waits for its answer."""
-    crowded: float
-    """Many slots in as many worker processes as there are cores."""
-
-
-def step_seconds(cfg: EvalConfig, cores: int, seconds: float) -> StepSeconds:
-    """Three short runs."""
+def ask_costs(cfg: EvalConfig, cores: int, step_s: float, seconds: float) -> Costs:
+    """The costs of steps of `step_s` and of asks, without those of forwards: from three short runs whose agent does
+    nothing. With many slots in one process, only the engine's work is added; one slot in one worker process waits for
+    every answer; with many slots in as many worker processes as there are cores, all of these are busy."""
     idle = cfg.model_copy(update={"agents": (AgentCfg(name="zero", policy="zero"),)})
 
     def measured(workers: WorkersCfg, slots: int) -> float:
         return 1.0 / run_rate(idle.model_copy(update={"workers": workers, "num_parallel": slots}), seconds)
 
-    return StepSeconds(
-        inline=measured(WorkersCfg(kind="inline"), CROWD),
-        lone=measured(WorkersCfg(kind="process", count=1), 1),
-        crowded=measured(WorkersCfg(kind="process", count=cores), max(CROWD, cores)),
-    )
+    inline = measured(WorkersCfg(kind="inline"), CROWD)
+    lone = measured(WorkersCfg(kind="process", count=1), 1)
+    crowded = measured(WorkersCfg(kind="process", count=cores), max(CROWD, cores))
+    engine_s, transfer_s, message_s = (max(spent - step_s, 0.0) for spent in (inline, lone, cores * crowded))
+    return Costs(step_s, {}, engine_s=engine_s, transfer_s=transfer_s, message_s=message_s, cores=cores)

@@ -5,24 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from proctor.config.models import AgentCfg, EvalConfig, WorkersCfg
+from proctor.config.models import EvalConfig, WorkersCfg
 from proctor.network.offer import tasks_of
 from proctor.policies import loader_for, options_for
-from proctor.policies.protocol import SpaceInfo
-from proctor.rollout.tasks import Task
-from proctor.runs.tune.measuring import (
-    CROWD,
-    ForwardCost,
-    StepSeconds,
-    env_seconds,
-    forward_cost,
-    run_rate,
-    runner_of,
-    step_seconds,
-)
+from proctor.runs.tune.measuring import CROWD, ForwardCost, ask_costs, env_seconds, forward_cost, run_rate, runner_of
 from proctor.runs.tune.model import Costs, Settings, predict, propose
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -86,13 +75,16 @@ def tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tunin
     for task in cfg.tasks:
         tell(f'stepping the environment of task "{task.name}"')
         env_s[task.name] = env_seconds(task, cfg.base_seed, each, min(cfg.num_parallel, 16))
-    forwards = {}
+    forwards, sizes = {}, [size for size in SIZES if size <= tuning.most_slots]
     for agent in cfg.agents:
         tell(f'asking agent "{agent.name}"')
-        forwards[agent.name] = _forwards(agent, spaces, tasks, tuning)
+        with runner_of(agent, spaces) as runner:  # on the first task: forwards differ little from task to task
+            forwards[agent.name] = forward_cost(runner, next(iter(tasks.values())), sizes, tuning.seconds)
     tell("sending observations through workers")
     available = cores()
-    costs = _costs(cfg, env_s, forwards, step_seconds(_enough_trials(cfg, CROWD), available, tuning.seconds), available)
+    step_s = sum(env_s.values()) / len(env_s)
+    steps = ask_costs(_enough_trials(cfg, CROWD), available, step_s, tuning.seconds)
+    costs = _with_forwards(steps, cfg, forwards)
 
     def rate(settings: Settings, changed: EvalConfig) -> Rated:
         tell(f"a short run with {settings.workers or 'inline'} workers and {settings.num_parallel} slots")
@@ -104,28 +96,13 @@ def tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tunin
     return Tuning(env_s, forwards, costs, current, tried)
 
 
-def _forwards(agent: AgentCfg, spaces: SpaceInfo, tasks: dict[str, Task], tuning: TuneCfg) -> ForwardCost:
-    """On the first task: an agent's forwards differ little from task to task."""
-    task = next(iter(tasks.values()))
-    sizes = [size for size in SIZES if size <= tuning.most_slots]
-    with runner_of(agent, spaces) as runner:
-        return forward_cost(runner, task, sizes, tuning.seconds)
-
-
-def _costs(
-    cfg: EvalConfig, env_s: dict[str, float], forwards: dict[str, ForwardCost], steps: StepSeconds, available: int
-) -> Costs:
-    """Of a run in which agents and tasks take turns: their means."""
-    step_s = sum(env_s.values()) / len(env_s)
+def _with_forwards(steps: Costs, cfg: EvalConfig, forwards: dict[str, ForwardCost]) -> Costs:
+    """The costs of steps with those of forwards, of a run in which agents take turns: their means."""
     sizes = set.intersection(*(set(cost.seconds) for cost in forwards.values()))
-    return Costs(
-        env_s=step_s,
+    return replace(
+        steps,
         forwards={n: sum(cost.seconds[n] for cost in forwards.values()) / len(forwards) for n in sorted(sizes)},
         horizon=sum(cost.horizon for cost in forwards.values()) / len(forwards),
-        engine_s=max(steps.inline - step_s, 0.0),
-        transfer_s=max(steps.lone - step_s, 0.0),
-        message_s=max(available * steps.crowded - step_s, 0.0),
-        cores=available,
         policy_on_cores=any(a.device == "cpu" and not loader_for(a.policy).row_by_row for a in cfg.agents),
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from proctor.errors import InputError
 from proctor.record.columns import Trials
 from proctor.scoring import make_scoring
-from proctor.scoring.trials import scored_trials
+from proctor.scoring.columns import scored_trials
 from proctor.verdict import protocol
 from proctor.verdict.comparison import JudgeCfg
 from proctor.verdict.leaderboard.build import Contest, build

@@ -1,12 +1,35 @@
-"""`stop_when` of a config against its agents and trials."""
+"""What a config that is valid by itself says of its own agents, tasks and trials: report, scoring and `stop_when`."""
 
 from __future__ import annotations
 
 from proctor.config.models import EvalConfig
 from proctor.config.problems import Problems, did_you_mean
+from proctor.errors import InputError
+from proctor.registry import FORMATS, SCORINGS, SECTIONS
 
 MAX_PAIRS = 20_000
 """The largest maximum for which the boundary of a comparison is computed."""
+
+
+def check_report(config: EvalConfig, problems: Problems) -> None:
+    """Add a problem for every section and format that nobody brings."""
+    for key, registry in (("sections", SECTIONS), ("formats", FORMATS)):
+        known = registry.names()
+        for position, name in enumerate(getattr(config.report, key) or ()):
+            if name not in known:
+                message = f'no {registry.kind} is named "{name}"; expected some of {", ".join(known)}'
+                problems.add(("report", key, position), message, did_you_mean(name, known))
+
+
+def check_scored_tasks(config: EvalConfig, problems: Problems) -> None:
+    """What a registered scoring says of the tasks."""
+    from proctor.scoring import make_scoring
+
+    try:
+        if config.scoring.mode in SCORINGS:
+            make_scoring(config.scoring).check_tasks(task.name for task in config.tasks)
+    except InputError as error:
+        problems.add(("scoring", "options"), str(error))
 
 
 def resolve_stop(config: EvalConfig, problems: Problems) -> EvalConfig:
