@@ -56,10 +56,11 @@ def _units(vectors: np.ndarray) -> np.ndarray:
 
 def pairwise(made: Case) -> dict[str, Any]:
     """Every pairwise metric: accuracy, discriminability, consistency, robustness, variance."""
-    from proctor.suites.goals.metrics.pairwise import group_means, mean_pairwise, own_cosines, task_variance
+    from proctor.suites.goals.metrics.pairwise import mean_pairwise, own_cosines, task_variance
 
+    cosines = own_cosines(made.goals, made.visuals, made.offsets)
     return {
-        "accuracy": group_means(own_cosines(made.goals, made.visuals, made.offsets), made.offsets),
+        "accuracy": [own.mean(dtype=np.float64) for own in np.split(cosines, made.offsets[1:-1])],
         "discriminability": 1 - float(mean_pairwise(made.goals)),
         "consistency": mean_pairwise(made.draws),
         "robustness": mean_pairwise(made.wordings),

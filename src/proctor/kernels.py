@@ -70,13 +70,8 @@ def main(target: str, mark: str) -> None:
 
 def _start(target: str, mark: Path) -> subprocess.Popen[bytes]:
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE.parent), *sys.path])}
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; from proctor.kernels import main; main(*sys.argv[1:])",
-        target,
-        str(mark),
-    ]
+    code = "import sys; from proctor.kernels import main; main(*sys.argv[1:])"
+    command = [sys.executable, "-c", code, target, str(mark)]
     return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 

@@ -207,18 +207,13 @@ def import_object(target: str, base: Path | None = None) -> Any:
     module_name, _, attribute = target.partition(":")
     if not module_name or not attribute:
         raise InputError(f'"{target}" is not an import string; write package.module:Name or path/to/file.py:Name')
-    module = _import_file(module_name, base) if module_name.endswith(".py") else _import_module(module_name, base)
+    module = import_file(module_name, base) if module_name.endswith(".py") else _import_module(module_name, base)
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise InputError(f'"{module_name}" has no "{part}"' + did_you_mean(part, dir(found)) + f" (from {target})")
         found = getattr(found, part)
     return found
-
-
-def import_file(path: Path) -> Any:
-    """The module of a Python file; the same file is run once per process."""
-    return _import_file(str(path), None)
 
 
 def _import_module(name: str, base: Path | None) -> Any:
@@ -228,11 +223,12 @@ def _import_module(name: str, base: Path | None) -> Any:
         if error.name is None or not (name == error.name or name.startswith(error.name + ".")):
             raise
     if base is not None and (base / Path(*name.split("."))).with_suffix(".py").is_file():
-        return _import_file(str(Path(*name.split(".")).with_suffix(".py")), base)
+        return import_file(Path(*name.split(".")).with_suffix(".py"), base)
     raise InputError(f'no module "{name}" on the Python path' + (f" or under {base}" if base else ""))
 
 
-def _import_file(name: str, base: Path | None) -> Any:
+def import_file(name: str | Path, base: Path | None = None) -> Any:
+    """The module of a Python file, which is looked for under `base`; the same file is run once per process."""
     path = Path(name) if base is None else base / name
     if not path.is_file():
         raise InputError(f"no file {path}")

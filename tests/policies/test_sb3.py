@@ -15,9 +15,9 @@ from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy
+from proctor.policies.from_sb3 import pick
 from proctor.policies.protocol import SpaceInfo
 from proctor.policies.rows import sample_batch
-from proctor.policies.sb3_policy import pick
 from proctor.testing import PolicyConformance
 
 torch = pytest.importorskip("torch")

@@ -110,6 +110,10 @@ class _Connection:
     def __init__(self, socket: Any, generation: int):
         self.socket, self.generation = socket, generation
 
+    async def close(self) -> None:
+        """Never raises, and waits a second at most for the other side's goodbye."""
+        await self.socket.close()
+
 
 class _Pool:
     """The connections; everything here runs on the client's loop."""
@@ -138,7 +142,7 @@ class _Pool:
             task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
         while self._idle:
-            await _close(self._idle.popleft())
+            await self._idle.popleft().close()
 
     async def _reply(self, frame: bytes) -> Reply:
         try:
@@ -152,10 +156,10 @@ class _Pool:
         try:
             answer = await self._exchange(connection, frame)
         except BaseException:
-            await _close(connection)
+            await connection.close()
             raise
         if isinstance(answer, str):
-            await _close(connection)
+            await connection.close()
             raise ServerError(answer)
         self._idle.append(connection)
         return _message(answer, "an answer")
@@ -180,7 +184,7 @@ class _Pool:
             connection = self._idle.popleft()
             if connection.generation == self.losses:
                 return connection
-            await _close(connection)
+            await connection.close()
         return await self._reopen()
 
     async def _reopen(self) -> _Connection:
@@ -220,7 +224,7 @@ class _Pool:
         try:
             self._check_greeting(_message(greeting, "a greeting"))
         except BaseException:
-            await _close(connection)
+            await connection.close()
             raise
         return connection
 
@@ -286,8 +290,3 @@ def _why(problem: Exception, cfg: ClientCfg) -> str:
     if isinstance(problem, ConnectionClosed) and problem.rcvd is not None and problem.rcvd.code == 1009:
         return "it takes no frame as large as this observation"
     return str(problem) or type(problem).__name__
-
-
-async def _close(connection: _Connection) -> None:
-    """Never raises, and waits a second at most for the other side's goodbye."""
-    await connection.socket.close()

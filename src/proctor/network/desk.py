@@ -38,11 +38,14 @@ class AgentDesk:
         self.seats.hung_up(caller)
         self.pump.forget(caller)
 
-    # Proctor's own client -----------------------------------------------------------------------------------------
-
     async def _trial(self, caller: int, message: dict[Any, Any]) -> dict[str, Any]:
+        """Of Proctor's own client."""
         session, trial, asked = _identity(message)
-        task, stage = self._task(trial.task), self._stage(message.get(fields.STAGE))
+        task, stage, lanes = self.tasks.get(trial.task), message.get(fields.STAGE), self.pump.runtime.lanes
+        if task is None:
+            raise Refusal(f'unknown task "{trial.task}"; this server knows {", ".join(self.tasks)}')
+        if stage not in lanes:
+            raise Refusal(f"unknown stage {stage!r}; the policy's stages are {', '.join(lanes)}")
         observation = observation_of(task, message)
         self.seats.called(session, caller)
         if asked == 0:
@@ -60,20 +63,8 @@ class AgentDesk:
             self.seats.leave(session, trial)
         return reply
 
-    def _task(self, name: str) -> Task:
-        if name not in self.tasks:
-            raise Refusal(f'unknown task "{name}"; this server knows {", ".join(self.tasks)}')
-        return self.tasks[name]
-
-    def _stage(self, name: Any) -> str:
-        lanes = self.pump.runtime.lanes
-        if name not in lanes:
-            raise Refusal(f"unknown stage {name!r}; the policy's stages are {', '.join(lanes)}")
-        return name
-
-    # Any other client ---------------------------------------------------------------------------------------------
-
     async def _stream(self, caller: int, message: dict[Any, Any]) -> dict[str, Any]:
+        """Of any other client."""
         seat = self._streams.get(caller)
         if seat is None:
             name, task = next(iter(self.tasks.items()))

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from proctor.errors import InputError
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 
 
 def find_file(name: str, base: Path | None, what: str) -> Path:
@@ -17,9 +17,9 @@ def find_file(name: str, base: Path | None, what: str) -> Path:
     if path.is_file():
         return path
     siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-    hint = nearest(path.name, siblings)
-    found = f"{path} is a folder" if path.is_dir() else f"no file {path}"
-    raise InputError(f"{what}: {found}" + (f'; did you mean "{hint}"?' if hint and not path.is_dir() else ""))
+    if path.is_dir():
+        raise InputError(f"{what}: {path} is a folder")
+    raise InputError(f"{what}: no file {path}{did_you_mean(path.name, siblings)}")
 
 
 def sha256(path: Path) -> str:

@@ -138,22 +138,15 @@ class LatentLoader(Loader):
             raise InputError(
                 f'agent "{agent.name}": backward_file and actor_file must be both ONNX, or both TorchScript'
             )
+        parts = (files["backward_file"], options.backward_inputs), (files["actor_file"], options.actor_inputs)
         if kinds == {False}:
-            nets = [
-                self._script(files[f"{part}_file"], getattr(options, f"{part}_inputs"), agent, options)
-                for part in _PARTS
-            ]
-            return Pair(*nets), RobotMetadata()
+            return Pair(*(self._script(*part, agent, options) for part in parts)), RobotMetadata()
         self.require("onnxruntime")
-        sessions = [OnnxLoader().session(files[f"{part}_file"], agent.device, options.threads) for part in _PARTS]
         backward, actor = (
-            OnnxNet(session, getattr(options, f"{part}_inputs"), files[f"{part}_file"])
-            for part, session in zip(_PARTS, sessions, strict=True)
+            OnnxNet(OnnxLoader().session(path, agent.device, options.threads), inputs, path) for path, inputs in parts
         )
-        known = (
-            RobotMetadata() if options.metadata == "ignore" else RobotMetadata.read(actor.metadata, files["actor_file"])
-        )
-        return Pair(backward, actor), known
+        read = options.metadata == "check"
+        return Pair(backward, actor), RobotMetadata.read(actor.metadata if read else {}, files["actor_file"])
 
     def _torch(self, path: Path, agent: AgentCfg, options: LatentOptions, base: Path | None) -> TorchNet:
         torch, device = self.require("torch"), torch_device(agent.device)
@@ -165,9 +158,6 @@ class LatentLoader(Loader):
         torch, device = self.require("torch"), torch_device(agent.device)
         module = TorchLoader().module(path, TorchOptions(torchscript=True), device, None)
         return ScriptNet(module, inputs, device, getattr(torch, options.dtype))
-
-
-_PARTS = ("backward", "actor")
 
 
 def _table(model: Any, briefing: Any, options: LatentOptions, where: str) -> ContextTable:

@@ -116,8 +116,6 @@ class WaypointPolicy(StagedPolicy):
     def forward(self, stage: str, batch: Batch) -> StageOutput:
         return self._planned(batch) if stage == PLAN else self._acted(batch)
 
-    # The planner ----------------------------------------------------------------------------------------------------
-
     def _planned(self, batch: Batch) -> StageOutput:
         plan = _on_host(self.plan(_with_memory(batch)))
         lengths = _check_plan(plan, len(batch), self.cfg)
@@ -137,8 +135,6 @@ class WaypointPolicy(StagedPolicy):
             decisions.append(_after_planning(legs, empty))
         state["start"] = np.array(plan.start, np.float64)
         return StageOutput(decisions, state)
-
-    # The expert -----------------------------------------------------------------------------------------------------
 
     def _acted(self, batch: Batch) -> StageOutput:
         rows, old = np.arange(len(batch)), batch.state

@@ -101,7 +101,8 @@ def test_permuting_tasks_permutes_results(mode: str) -> None:
     order = [2, 0, 3, 1]
     tasks = tuple(TASKS[i] for i in order)
     assert answers.texts is not None
-    turned = replace(answers, tasks=tasks, goals=answers.goals[order], texts=answers.texts.take(np.array(order)))
+    texts = replace(answers.texts, vectors=answers.texts.vectors[order])
+    turned = replace(answers, tasks=tasks, goals=answers.goals[order], texts=texts)
     before = every(answers, gallery, cfg(accuracy=mode))
     after = every(turned, gallery_of(visuals, tasks), cfg(accuracy=mode))
     for name, own in before.items():

@@ -12,7 +12,6 @@ from proctor.suites.goals import dimensions
 from proctor.suites.goals.ablation import NO_ABLATION, Ablation, shared_seeds
 from proctor.suites.goals.config import VISUAL
 from proctor.suites.goals.evidence import Answers, Gallery
-from proctor.suites.goals.metrics.pairwise import similarity_table
 from proctor.suites.goals.metrics.retrieval import Nearest
 from proctor.suites.goals.records import Records
 from proctor.suites.goals.report.model import (
@@ -81,7 +80,7 @@ def _prior(
             "preservation_cross_space": dimensions.preservation_cross_space(answers, cfg),
         },
         degenerate=dimensions.degenerate(every, cfg),
-        similarity=similarity_table(answers.means[:SHOWN_TASKS]),
+        similarity=answers.means[:SHOWN_TASKS] @ answers.means[:SHOWN_TASKS].T,
         own=own,
         other=other,
         nearest={} if found is None or gallery is None else pictures.nearest(answers, found),

@@ -14,7 +14,7 @@ import numpy as np
 from proctor.config.models import TaskCfg
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-from proctor.suites import make_env
+from proctor.suites import make_env, suite_for
 from proctor.suites.protocol import BatchEnv, Env
 
 
@@ -50,8 +50,6 @@ class Player:
             self._env = None
 
     def _fresh(self) -> Env | BatchEnv:
-        from proctor.suites import suite_for
-
         if self._env is None or not suite_for(self._task).reusable:
             self.close()
             self._env = make_env(self._task, render=self._source == "render", worlds=1)

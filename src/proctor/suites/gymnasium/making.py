@@ -10,7 +10,6 @@ import copy
 import functools
 import importlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -42,7 +41,7 @@ def find_spec(options: GymnasiumOptions) -> registration.EnvSpec:
 
 def _import(module: str) -> None:
     if module.endswith(".py"):
-        import_file(Path(module))
+        import_file(module)
         return
     try:
         importlib.import_module(module)

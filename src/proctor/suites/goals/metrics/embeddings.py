@@ -55,9 +55,6 @@ class Embeddings:
         """The vectors divided by their lengths, (n, d)."""
         return unit_rows(self.vectors, self.space)
 
-    def take(self, rows: np.ndarray | slice) -> Embeddings:
-        return Embeddings(self.vectors[rows], self.space)
-
 
 def unit_rows(vectors: np.ndarray, name: str) -> np.ndarray:
     """`vectors` (..., d) divided by their lengths, in their dtype. `name` is for the error of a row without a

@@ -26,15 +26,6 @@ def own_cosines(goals: np.ndarray, visuals: np.ndarray, offsets: np.ndarray) -> 
     return out
 
 
-def group_means(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """The mean over each group's rows; NaN for an empty group. `values` (n,) or (n, d)."""
-    sizes = np.diff(offsets)
-    out = np.full((len(sizes), *values.shape[1:]), np.nan)
-    for i in np.flatnonzero(sizes):
-        out[i] = values[offsets[i] : offsets[i + 1]].mean(axis=0, dtype=np.float64)
-    return out
-
-
 def mean_pairwise(units: np.ndarray) -> np.ndarray:
     """The mean cosine over the pairs of different rows, the upper triangle: `units` (..., n, d) -> (...). NaN for
     fewer than two rows."""
@@ -80,8 +71,3 @@ def task_variance_without(units: np.ndarray) -> np.ndarray:
     rest = np.einsum("si,si->s", total, total) - 2 * np.einsum("tsi,si->ts", units, total) + squares
     spread = (squares.sum(axis=0) - squares) / (t - 1) - rest / (t - 1) ** 2
     return np.maximum(spread, 0).mean(axis=1) / d
-
-
-def similarity_table(goals: np.ndarray) -> np.ndarray:
-    """Cosines (t, t) between tasks, from mean directions `goals` (t, d) of their draws."""
-    return goals @ goals.T
