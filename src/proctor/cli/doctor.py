@@ -21,37 +21,18 @@ class Check:
     """The word for a finding that is not ok."""
 
 
-Sections = dict[str, list[Check]]
-
-
 def doctor_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Say what is installed, what is missing, and what renders."""
-    sections = examine()
-    typer.echo(as_json_text(sections) if as_json else as_text(sections))
+    from proctor.cli.probes import SECTIONS
+
+    sections = {title: probe() for title, probe in SECTIONS.items()}
+    plain = {title: [asdict(check) for check in checks] for title, checks in sections.items()}
+    typer.echo(json.dumps(plain, indent=2) if as_json else as_text(sections))
 
 
-def examine() -> Sections:
-    """All checks by section. Nothing raises: what does not work is a finding."""
-    from proctor.cli import probes
-
-    return {
-        "machine": probes.machine(),
-        "packages": probes.packages(),
-        "suites": probes.suites(),
-        "policies": probes.policies(),
-        "plug-ins": probes.plugins(),
-        "rendering": probes.rendering(),
-    }
-
-
-def as_json_text(sections: Sections) -> str:
-    """The findings for machines."""
-    return json.dumps({title: [asdict(check) for check in checks] for title, checks in sections.items()}, indent=2)
-
-
-def as_text(sections: Sections) -> str:
+def as_text(sections: dict[str, list[Check]]) -> str:
     """The findings as lines, each missing thing followed by the command that mends it."""
     lines: list[str] = []
     for title, checks in sections.items():

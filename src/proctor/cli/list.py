@@ -85,16 +85,12 @@ def as_text(parts: dict[str, list[dict[str, Any]]]) -> str:
     for kind, entries in parts.items():
         columns = list(dict.fromkeys(key for entry in entries for key in entry if key != "about"))
         rows = [[_cell(entry.get(key, "")) for key in (*columns, "about")] for entry in entries]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
-        lines = [_line(row, widths) for row in rows] or ["  none"]
+        widths = [*(max(len(row[i]) for row in rows) for i in range(len(columns))), 0]
+        padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+        lines = ["  " + "  ".join(row).rstrip() for row in padded] or ["  none"]
         blocks.append("\n".join([_TITLES.get(kind, kind.capitalize()), *lines]))
     return "\n\n".join(blocks)
 
 
 def _cell(value: Any) -> str:
     return " ".join(value) if isinstance(value, list) else str(value)
-
-
-def _line(row: list[str], widths: list[int]) -> str:
-    padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-    return "  " + "  ".join([*padded, row[-1]]).rstrip()

@@ -207,3 +207,10 @@ def _reason(done: subprocess.CompletedProcess[str]) -> str:
     """The error's own line; drivers print more after it."""
     named = re.search(r"^[\w.]*(Error|Exception|NotInstalled)\b.*", done.stderr, re.MULTILINE)
     return named[0].strip() if named else f"the process ended with code {done.returncode}"
+
+
+SECTIONS: dict[str, Callable[[], list[Check]]] = {
+    "machine": machine, "packages": packages, "suites": suites, "policies": policies, "plug-ins": plugins,
+    "rendering": rendering,
+}  # fmt: skip
+"""All checks by section. Nothing raises: what does not work is a finding."""

@@ -40,43 +40,30 @@ def compute(episode: Episode, extra: tuple[str, ...] = (), base: Path | None = N
     episode. Metrics whose arrays are missing are left out. Those of families are among them."""
     values: dict[str, float | None] = {}
     groups: _Groups = {}
-    for metric in find_metrics(extra, base):
-        if all(name in episode.arrays for name in metric.needs):
-            values[metric.name] = _value(metric, episode, groups)
-    for family in find_families():
-        values.update(_of_family(family, episode))
+    for part in (*find_metrics(extra, base), *find_families()):
+        try:
+            if isinstance(part, MetricFamily):
+                values.update({name: _known(value) for name, value in part.values(episode).items()})
+            elif all(name in episode.arrays for name in part.needs):
+                values[part.name] = _known(_value(part, episode, groups))
+        except Exception as error:
+            who = f'metric{" family" if isinstance(part, MetricFamily) else ""} "{part.name}"'
+            raise InputError(
+                f"the {who} failed on an episode of {episode.n_steps} steps: {type(error).__name__}: {error}"
+            ) from error
     return values
 
 
 def _value(metric: Metric, episode: Episode, groups: _Groups) -> float | None:
-    try:
-        if isinstance(metric, GroupMetric):
-            if metric.together not in groups:
-                groups[metric.together] = metric.together(episode)
-            value = groups[metric.together].get(metric.name)
-        else:
-            value = metric(episode)
-        number = None if value is None else float(value)
-    except Exception as error:
-        raise InputError(
-            f'the metric "{metric.name}" failed on an episode of {episode.n_steps} steps: '
-            f"{type(error).__name__}: {error}"
-        ) from error
-    return _known(number)
+    if not isinstance(metric, GroupMetric):
+        return metric(episode)
+    if metric.together not in groups:
+        groups[metric.together] = metric.together(episode)
+    return groups[metric.together].get(metric.name)
 
 
 def _known(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
-
-
-def _of_family(family: MetricFamily, episode: Episode) -> dict[str, float | None]:
-    try:
-        return {name: _known(value) for name, value in family.values(episode).items()}
-    except Exception as error:
-        raise InputError(
-            f'the metric family "{family.name}" failed on an episode of {episode.n_steps} steps: '
-            f"{type(error).__name__}: {error}"
-        ) from error
 
 
 def describe(extra: tuple[str, ...] = (), base: Path | None = None) -> list[MetricInfo]:

@@ -7,11 +7,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from proctor.config.models import EvalConfig, RecordCfg, VideoCfg, WorkersCfg
 from proctor.errors import InputError, RunError
 from proctor.plan.plan import Plan
+from proctor.record.episode import digest
 from proctor.record.ledger import Ledger
 from proctor.record.npz import read_npz
 from proctor.record.result import TrialResult
@@ -74,15 +73,9 @@ def _only(cfg: EvalConfig, result: TrialResult, film: bool) -> EvalConfig:
         observations=cfg.record.observations,
         video=VideoCfg(trials="all", every=cfg.record.video.every, fps=cfg.record.video.fps),
     )
-    return cfg.model_copy(
-        update={
-            "agents": (cfg.agent(result.trial.agent),),
-            "tasks": (cfg.task(result.trial.task),),
-            "record": record,
-            "num_parallel": 1,
-            "workers": WorkersCfg(kind="process", count=1),
-        }
-    )
+    agents, tasks = (cfg.agent(result.trial.agent),), (cfg.task(result.trial.task),)
+    only = {"agents": agents, "tasks": tasks, "record": record, "num_parallel": 1}
+    return cfg.model_copy(update={**only, "workers": WorkersCfg(kind="process", count=1)})
 
 
 def _run(cfg: EvalConfig, recorded: TrialResult, folder: Path) -> TrialResult:
@@ -102,9 +95,6 @@ def _compare(run: RunDir, recorded: TrialResult, folder: Path, again: TrialResul
     if recorded.npz is None or again.npz is None:
         return ("everything",)
     before, after = run.episode(recorded).arrays, read_npz(folder / again.npz)
-    names = sorted({*before, *after})
-    return tuple(n for n in names if n not in before or n not in after or not _same(before[n], after[n]))
-
-
-def _same(a: np.ndarray, b: np.ndarray) -> bool:
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    shared = before.keys() & after.keys()
+    same = {name for name in shared if digest({"": before[name]}) == digest({"": after[name]})}
+    return tuple(sorted({*before, *after} - same))

@@ -116,11 +116,7 @@ def as_rows(found: Sequence[Answer]) -> list[dict[str, object]]:
             "unpaired": answer.unpaired.n,
             "sequential_maximum": answer.sequential.n,
             "sequential_usual": answer.usual,
-            "methods": {
-                "paired": answer.paired.method,
-                "unpaired": answer.unpaired.method,
-                "sequential": answer.sequential.method,
-            },
+            "methods": {kind: getattr(answer, kind).method for kind in ("paired", "unpaired", "sequential")},
         }
         for answer in found
     ]
