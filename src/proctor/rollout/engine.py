@@ -408,22 +408,20 @@ class Engine:
     def _execute(self, requests: list[Request], chunks: np.ndarray | list[Chunk]) -> None:
         """Send chunks of actions to the slots that wait for them; all of one worker and task in one message."""
         alike: dict[tuple[Member, Task], list[int]] = {}
-        in_one = isinstance(chunks, np.ndarray)
         for row, request in enumerate(requests):
-            if not _current(request):
-                continue
-            slot: Slot = request.owner
-            slot.execute()
-            if in_one:
+            if _current(request):
+                slot: Slot = request.owner
+                slot.execute()
                 alike.setdefault((slot.member, request.task), []).append(row)
-            else:
-                slot.member.worker.send(Run([slot.number], chunks[row]))
-                self.progress.steps += len(chunks[row].actions)
         for (member, _), rows in alike.items():
-            assert isinstance(chunks, np.ndarray)
-            chosen = chunks if len(rows) == len(chunks) else chunks[rows]
-            member.worker.run([requests[row].owner.number for row in rows], chosen)
-            self.progress.steps += len(rows) * chunks.shape[1]
+            numbers = [requests[row].owner.number for row in rows]
+            if isinstance(chunks, np.ndarray):
+                member.worker.run(numbers, chunks if len(rows) == len(chunks) else chunks[rows])
+                self.progress.steps += len(rows) * chunks.shape[1]
+                continue
+            for number, row in zip(numbers, rows, strict=True):
+                member.worker.send(Run([number], chunks[row]))
+                self.progress.steps += len(chunks[row].actions)
 
     def _fail(self, slot: Slot, outcome: Outcome, error: str) -> None:
         """End a slot's trial for what its policy answered."""
