@@ -10,24 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proctor.record.episode import Outcome
-from proctor.record.tape import MISSING, Page, Record, Tape
+from proctor.record.tape import MISSING, Record, RoundRecord, Tape
 
 
 def record(dt_s: float | None = 0.1, labels: tuple[str, ...] = ()) -> Record:
     return Record((2,), np.float32, dt_s, labels)
 
 
-def page(signals: dict[str, Any], reward: float = 0.0, success: bool = False, leaves: Any = ()) -> Page:
+def page(signals: dict[str, Any], reward: float = 0.0, success: bool = False, leaves: Any = ()) -> RoundRecord:
     """A round of one slot."""
     own = {
         "actions": np.full((1, 2), reward, np.float32),
         "rewards": np.array([reward]),
         "success": np.array([success]),
     }
-    return Page(own, signals, leaves)
+    return RoundRecord(own, signals, leaves)
 
 
-def written(*pages: Page, **keys: Any) -> Record:
+def written(*pages: RoundRecord, **keys: Any) -> Record:
     made, tape = record(**keys), Tape()
     for one in pages:
         tape.write((0,), {0: made}, one)
@@ -62,12 +62,12 @@ def test_a_record_does_not_depend_on_who_shared_its_rounds(rounds: list[list[int
         tape.write(
             tuple(slots),
             shared,
-            Page({"actions": actions, "rewards": rewards, "success": success}, {"x": signal}, [seen]),
+            RoundRecord({"actions": actions, "rewards": rewards, "success": success}, {"x": signal}, [seen]),
         )
         for i, slot in enumerate(slots):
             row = slice(i, i + 1)
             mine = {"actions": actions[row], "rewards": rewards[row], "success": success[row]}
-            own[slot].write((slot,), apart, Page(mine, {"x": signal[row]}, [seen[row]]))
+            own[slot].write((slot,), apart, RoundRecord(mine, {"x": signal[row]}, [seen[row]]))
     for slot in range(5):
         found, expected = shared[slot].arrays(True, False), apart[slot].arrays(True, False)
         assert found.keys() == expected.keys()

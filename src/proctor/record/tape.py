@@ -1,8 +1,8 @@
 """From steps to a record: the one place where what environments gave becomes the arrays of an episode.
 
-A worker steps several slots in one round and writes what they gave as one *page*: a column per quantity with a row per
-slot. Pages of the same slots follow each other in a *block*. A trial's record is the list of the stretches of blocks
-that its steps lie in; its arrays are cut out once, when it ends, many steps at a time.
+A worker steps several slots in one round and writes what they gave as columns: one per quantity, with a row per slot.
+Rounds of the same slots follow each other in a *stretch*. A trial's record is the list of the stretches that its steps
+lie in; its arrays are cut out once, when it ends, many steps at a time.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Column = np.ndarray | list[Any]
 MISSING: Any = object()
 """In a list: this slot's environment gave no such signal in this step."""
 MOST_OPEN = 8
-"""Sets of slots whose pages are collected at the same time; more than that means that they hardly ever repeat."""
+"""Sets of slots whose rounds are collected at the same time; more than that means that they hardly ever repeat."""
 
 
-class Page:
+class RoundRecord:
     """One round: `own` are actions, rewards and success flags, `signals` by name, `leaves` the observations after the
     step where they are recorded. The arrays are not to be changed afterwards."""
 
@@ -32,69 +32,69 @@ class Page:
         self.own, self.signals, self.leaves = own, signals, leaves
 
 
-class Block:
-    """Pages of the same slots with the same signals. Once it has been read nothing is added any more."""
+class Stretch:
+    """Rounds of the same slots with the same signals. Once it has been read nothing is added any more."""
 
-    __slots__ = ("_columns", "_pages", "count")
+    __slots__ = ("_columns", "_rounds", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        self._pages: list[Page] = []
+        self._rounds: list[RoundRecord] = []
         self._columns: dict[str, Any] = {}
 
-    def add(self, page: Page) -> None:
-        self._pages.append(page)
+    def add(self, made: RoundRecord) -> None:
+        self._rounds.append(made)
         self.count += 1
 
     def rows(self, row: int, first: int, stop: int) -> Iterator[tuple[str, Column]]:
-        """What one slot has in the pages from `first` to `stop`, by name; the i-th leaf is called `i`."""
-        if self._pages:
-            self._columns, self._pages = dict(_stacked(self._pages)), []
+        """What one slot has in the rounds from `first` to `stop`, by name; the i-th leaf is called `i`."""
+        if self._rounds:
+            self._columns, self._rounds = dict(_stacked(self._rounds)), []
         for name, column in self._columns.items():
             if isinstance(column, np.ndarray):
                 yield name, column[first:stop, row]
             else:
-                yield name, [page[row] for page in column[first:stop]]
+                yield name, [made[row] for made in column[first:stop]]
 
 
-def _stacked(pages: Sequence[Page]) -> Iterator[tuple[str, Any]]:
-    first = pages[0]
+def _stacked(rounds: Sequence[RoundRecord]) -> Iterator[tuple[str, Any]]:
+    first = rounds[0]
     for name in first.own:
-        yield name, np.stack([page.own[name] for page in pages])
+        yield name, np.stack([made.own[name] for made in rounds])
     for name, column in first.signals.items():
-        found = [page.signals[name] for page in pages]
+        found = [made.signals[name] for made in rounds]
         yield _SIGNAL + name, np.stack(found) if isinstance(column, np.ndarray) else found
     for i in range(len(first.leaves)):
-        yield str(i), np.stack([page.leaves[i] for page in pages])
+        yield str(i), np.stack([made.leaves[i] for made in rounds])
 
 
 _SIGNAL = "signal "
 
 
 class Tape:
-    """The pages of one group of worlds."""
+    """The rounds of one group of worlds."""
 
     def __init__(self) -> None:
-        self._open: dict[Any, Block] = {}
-        self._last: Block | None = None
+        self._open: dict[Any, Stretch] = {}
+        self._last: Stretch | None = None
 
-    def write(self, slots: tuple[int, ...], records: Mapping[int, Record], page: Page) -> None:
+    def write(self, slots: tuple[int, ...], records: Mapping[int, Record], made: RoundRecord) -> None:
         """Write a round of these slots; `records` has the record of each slot's trial."""
-        shapes = tuple(c.shape[1:] if isinstance(c, np.ndarray) else None for c in page.signals.values())
-        key = (slots, tuple(page.signals), shapes) if page.signals else slots
-        block = self._open.get(key)
-        if block is None:
+        shapes = tuple(c.shape[1:] if isinstance(c, np.ndarray) else None for c in made.signals.values())
+        key = (slots, tuple(made.signals), shapes) if made.signals else slots
+        stretch = self._open.get(key)
+        if stretch is None:
             if len(self._open) >= MOST_OPEN:
                 self._open.clear()
-            block = self._open[key] = Block()
-        if block is not self._last:
+            stretch = self._open[key] = Stretch()
+        if stretch is not self._last:
             for row, slot in enumerate(slots):
-                records[slot].go_on(block, row)
-            self._last = block
-        block.add(page)
+                records[slot].go_on(stretch, row)
+            self._last = stretch
+        stretch.add(made)
 
     def cut(self) -> None:
-        """A trial has ended: its slot's next trial begins a new block."""
+        """A trial has ended: its slot's next trial begins a new stretch."""
         self._open.clear()
         self._last = None
 
@@ -110,8 +110,8 @@ class Record:
         self._nothing = np.empty((0, *action_shape), action_dtype)
         self._constants: dict[str, np.ndarray] = {}
         self._first: list[np.ndarray] = []
-        self._parts: list[tuple[Block, int, int, int]] = []
-        """Block, row, first page and, once another block follows, the page behind the last."""
+        self._parts: list[tuple[Stretch, int, int, int]] = []
+        """Stretch, row, first round and, once another stretch follows, the round behind the last."""
 
     def keep(self, constants: Mapping[str, Any]) -> None:
         """Keep what the environment says once per trial. Raises ValueError for what cannot be recorded."""
@@ -127,14 +127,14 @@ class Record:
         if self._labels:
             self._first = [np.array(leaf) for leaf in leaves]
 
-    def go_on(self, block: Block, row: int) -> None:
-        """The next steps are in this row of this block, from its next page on."""
+    def go_on(self, stretch: Stretch, row: int) -> None:
+        """The next steps are in this row of this stretch, from its next made on."""
         if self._parts:
             last, at, first, _ = self._parts[-1]
-            if last is block:
+            if last is stretch:
                 return
             self._parts[-1] = (last, at, first, last.count)
-        self._parts.append((block, row, block.count, -1))
+        self._parts.append((stretch, row, stretch.count, -1))
 
     def episode(self, outcome: Outcome, ended: tuple[bool, bool], max_steps: int, task: str) -> Episode:
         """The finished episode. Raises ValueError where a signal cannot be made into an array."""
@@ -174,10 +174,10 @@ class Record:
         """The pieces of every quantity in their order, and the number of steps."""
         found: dict[str, list[Any]] = {}
         n = 0
-        for block, row, first, stop in self._parts:
-            last = block.count if stop < 0 else stop
+        for stretch, row, first, stop in self._parts:
+            last = stretch.count if stop < 0 else stop
             n += last - first
-            for name, piece in block.rows(row, first, last) if last > first else ():
+            for name, piece in stretch.rows(row, first, last) if last > first else ():
                 found.setdefault(name, []).append(piece)
         return found, n
 

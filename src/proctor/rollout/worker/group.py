@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from proctor.record.episode import Outcome
-from proctor.record.tape import Page, Record, Tape
+from proctor.record.tape import Record, RoundRecord, Tape
 from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.blame import BREAKS, explain
 from proctor.rollout.messages import Start
@@ -234,7 +234,7 @@ class Group:
             made = made.take(rows)
         leaves = [column[made.slots] for column in self.worlds.seen] if self._labels else ()
         own = {"actions": made.actions, "rewards": made.given.reward, "success": made.given.success}
-        self._tape.write(tuple(made.slots), self._records, Page(own, made.given.signals, leaves))
+        self._tape.write(tuple(made.slots), self._records, RoundRecord(own, made.given.signals, leaves))
         if self._odd:
             self._count_clipped(made.slots)
         self._go_on(made)
