@@ -154,7 +154,7 @@ def check_observation(observation: Any, space: Any, where: str) -> None:
 
 
 def check_step(step: Any, space: Any, where: str) -> None:
-    """A Step has the right kinds of values."""
+    """A Step has the right kinds of values; signals are numbers under names that the record does not use itself."""
     from proctor.suites.protocol import Step
 
     assert isinstance(step, Step), f"{where} is a {type(step).__name__}; expected proctor.Step"
@@ -164,14 +164,9 @@ def check_step(step: Any, space: Any, where: str) -> None:
     for name in ("terminated", "truncated", "success"):
         flag = getattr(step, name)
         assert isinstance(flag, bool | np.bool_), f"{where}.{name} is a {type(flag).__name__}; expected a bool"
-    check_signals(step.signals, f"{where}.signals")
-
-
-def check_signals(signals: Any, where: str) -> None:
-    """Signals are numbers or arrays of numbers under names that the record does not use itself."""
-    assert isinstance(signals, Mapping), f"{where} is a {type(signals).__name__}; expected a mapping"
-    for name, value in signals.items():
-        assert isinstance(name, str), f"{where} has the name {name!r}; expected a string"
-        assert name not in RESERVED, f'{where} has the name "{name}", which the record uses itself'
+    assert isinstance(step.signals, Mapping), f"{where}.signals is a {type(step.signals).__name__}; expected a mapping"
+    for name, value in step.signals.items():
+        assert isinstance(name, str), f"{where}.signals has the name {name!r}; expected a string"
+        assert name not in RESERVED, f'{where}.signals has the name "{name}", which the record uses itself'
         kind = np.asarray(value).dtype.kind
-        assert kind in "fiub", f'{where}["{name}"] is a {type(value).__name__}; expected numbers'
+        assert kind in "fiub", f'{where}.signals["{name}"] is a {type(value).__name__}; expected numbers'

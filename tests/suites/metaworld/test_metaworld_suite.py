@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -333,21 +334,12 @@ def test_wrong_options_are_named(given: dict[str, Any], message: str) -> None:
 
 
 def test_without_the_package_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    import builtins
-
-    real = builtins.__import__
-
-    def absent(name: str, *rest: Any) -> Any:
-        if name.partition(".")[0] == "metaworld":
-            raise ModuleNotFoundError(name=name.partition(".")[0])
-        return real(name, *rest)
-
     cfg = config_from_dict(
         {
             "agents": [{"policy": "random"}],
             "tasks": [{"suite": "metaworld", "options": {"task": "push", "variations": 1}}],
         }
     )
-    monkeypatch.setattr(builtins, "__import__", absent)
+    monkeypatch.setitem(sys.modules, "metaworld.env_dict", None)
     with pytest.raises(InputError, match=r'the metaworld suite needs the package "metaworld"; .*proctor\[metaworld\]'):
         make_env(cfg.tasks[0], render=False, worlds=1)

@@ -17,8 +17,7 @@ from proctor.runs.resume import resume
 from proctor.suites.offscreen import RenderingUnavailable, graphics_context
 from proctor.suites.soccer.env import SoccerEnv
 from proctor.suites.soccer.options import SoccerOptions
-from proctor.suites.soccer.seeds import match_seed
-from proctor.suites.soccer.tasks import BROKEN, NAMES, OFFICIAL, TASKS
+from proctor.suites.soccer.tasks import BROKEN, NAMES, OFFICIAL, TASKS, match_seed
 from proctor.testing import EnvConformance
 
 STARTED = f"{official_soccer.__file__}:StartedSuite"

@@ -10,8 +10,7 @@ from official_soccer import official
 from proctor import load_config, run_evaluation
 from proctor.registry import import_file
 from proctor.suites.soccer.scoring.terminal import TerminalScoring
-from proctor.suites.soccer.seeds import match_seed
-from proctor.suites.soccer.tasks import TASKS
+from proctor.suites.soccer.tasks import TASKS, match_seed
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 STEPS = 20

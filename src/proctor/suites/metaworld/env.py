@@ -45,7 +45,9 @@ class MetaworldEnv(Env):
         self._images = options.observation == "images"
         self._size: Size = (options.image_height, options.image_width)
         self._video_size: Size = (options.video_height, options.video_width)
-        self._viewer = self._make_viewer()
+        effects = Effects(options.shadows, options.reflections, options.samples)
+        largest = max(self._size[0], self._video_size[0]), max(self._size[1], self._video_size[1])
+        self._viewer = Viewer(self._world.model, self._world.data, largest, effects)
         self._frames: dict[tuple[str, Size], np.ndarray] = {}
         self._text = text_to_bytes(self.instruction, TEXT_BYTES)
         self._vector = np.zeros(FULL)
@@ -53,11 +55,6 @@ class MetaworldEnv(Env):
         self.action_dt_s = float(self._world.dt)
         self.action_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
         self.observation_space = _observation_space(options)
-
-    def _make_viewer(self) -> Viewer:
-        effects = Effects(self.options.shadows, self.options.reflections, self.options.samples)
-        largest = max(self._size[0], self._video_size[0]), max(self._size[1], self._video_size[1])
-        return Viewer(self._world.model, self._world.data, largest, effects)
 
     def reset(self, seed: int, index: int) -> Any:
         """Start with variation `index` modulo their number."""

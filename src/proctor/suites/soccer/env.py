@@ -26,7 +26,7 @@ from proctor.suites.soccer.evaluating import Evaluation
 from proctor.suites.soccer.options import SoccerOptions
 from proctor.suites.soccer.preprocessing import LENGTH, official_observation, task_code
 from proctor.suites.soccer.readings import Readings
-from proctor.suites.soccer.seeds import match_seed
+from proctor.suites.soccer.tasks import match_seed
 
 PICTURE = {"width": 640, "height": 360}
 TERM = "term/"

@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from proctor.suites.protocol import SuiteOptions
-from proctor.suites.soccer.seeds import MASTER_BYTES
-from proctor.suites.soccer.tasks import OFFICIAL, has_legs_only, task_id
+from proctor.suites.soccer.tasks import MASTER_BYTES, OFFICIAL, has_legs_only, task_id
 
 
 class MatchSeedsCfg(SuiteOptions):

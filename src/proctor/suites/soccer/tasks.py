@@ -1,7 +1,9 @@
-"""The tasks of sai-mujoco, by id and by short name."""
+"""The tasks of sai-mujoco, by id and by short name, and the seeds of the matches of an official run."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 from types import MappingProxyType
 
@@ -10,6 +12,7 @@ from proctor.registry import did_you_mean
 KINDS = ("GoaliePenaltyKick", "ObstaclePenaltyKick", "KickToTarget", "PenaltyKick")
 LOWER, WHOLE = "LowerT1", "T1"
 """The robot of the competition, with legs only, driven by torques; and the whole one, driven by joint positions."""
+MASTER_BYTES, INDEX_BYTES, SEED_BYTES = 32, 8, 8
 BROKEN = "GoalKeeper"
 """Registered by sai-mujoco, but its environment cannot be built."""
 
@@ -48,3 +51,11 @@ def _known() -> str:
 def has_legs_only(task: str) -> bool:
     """Whether a task (by id) is driven by the torques of twelve leg joints."""
     return task.startswith(LOWER)
+
+
+def match_seed(master: int, index: int) -> int:
+    """The seed of one match, below 2**64: HKDF-SHA256 of the master seed, with the index as its purpose. One block of
+    the expansion has more bytes than a seed needs."""
+    key = hmac.digest(bytes(hashlib.sha256().digest_size), master.to_bytes(MASTER_BYTES, "big"), "sha256")
+    block = hmac.digest(key, index.to_bytes(INDEX_BYTES, "big") + b"\x01", "sha256")
+    return int.from_bytes(block[:SEED_BYTES], "big")
