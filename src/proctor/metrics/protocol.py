@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from proctor.record.episode import Episode
 
@@ -42,6 +42,9 @@ class Metric(abc.ABC):
         """The value for one episode; None where it has none."""
 
 
+MetricT = TypeVar("MetricT", bound=Metric)
+
+
 class GroupMetric(Metric):
     """One of several metrics that come out of one computation. The registry calls `together` once per episode for all
     that share it; `metric(episode)` alone gives the same value."""
@@ -55,6 +58,12 @@ class GroupMetric(Metric):
         if any(name not in episode.arrays for name in self.needs):
             return None
         return self.together(episode).get(self.name)
+
+
+def metric_class(base: type[MetricT], doc: str, **data: object) -> type[MetricT]:
+    """A metric that differs from others of its kind in its data alone: `name`, `unit`, `direction`, `needs`, ..."""
+    made: Any = type(str(data["name"]), (base,), {**data, "__doc__": doc, "__module__": base.__module__})
+    return made
 
 
 class MetricFamily(abc.ABC):

@@ -10,8 +10,8 @@ import numpy as np
 from proctor.policies.arrays import to_host
 from proctor.suites.tracking.metrics import Track
 from proctor.suites.tracking.motions import MotionLibrary
-from proctor.suites.tracking.observations import reference_observations
-from proctor.suites.tracking.observing import Observer
+from proctor.suites.tracking.observations import reference_observations, reference_signals
+from proctor.suites.tracking.observing import Observer, merged
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.worlds import Worlds
@@ -52,11 +52,7 @@ class OwnEnvironment:
         """Put worlds (n,) into states (qpos, qvel), each with the generator of its episode; the observations of all."""
         first = self._observer.start(worlds, self.worlds.reset(worlds, motions, rngs, states=states))
         self._broken[worlds] = False
-        for group, values in first.items():
-            whole = self._observation.get(group)
-            fresh = np.zeros((self.num_worlds, *values.shape[1:]), values.dtype) if whole is None else whole.copy()
-            fresh[worlds] = values
-            self._observation[group] = fresh
+        self._observation = merged(self._observation, self.num_worlds, worlds, first)
         return dict(self._observation)
 
     def step(self, actions: Any) -> tuple[dict[str, np.ndarray], None]:
@@ -73,10 +69,10 @@ class OwnEnvironment:
         observed = None if self._observer.state is None else self._observer.state[:, :joints]
         state = WorldState(
             joint_pos=worlds.qpos[:, 7:],
-            body_pos=worlds.xpos,
+            body_pos=worlds.bodies.pos,
             root_pos=worlds.qpos[:, :3],
             root_quat=worlds.qpos[:, 3:7],
-            anchor_quat=worlds.xquat[:, self._robot.anchor],
+            anchor_quat=worlds.bodies.quat[:, self._robot.anchor],
             observed_joint_pos=observed,
         )
         return WorldState(*(None if values is None else self.honest(values) for values in state))
@@ -108,15 +104,8 @@ class LibrarySource:
         self.body_names = robot.description.tracked_bodies
 
     def track(self, motion: int) -> Track:
-        reference = self.library.reference(motion)
-        return Track(
-            joint_pos=reference.joint_pos,
-            body_pos=reference.body_pos[:, self.robot.tracked],
-            root_pos=reference.root_pos,
-            root_quat=reference.root_quat,
-            anchor_quat=reference.body_quat[:, self.robot.anchor],
-            observed=reference.joint_pos - self.robot.description.default_pose,
-        )
+        found = reference_signals(self.robot, self.library.reference(motion))
+        return Track(observed=found.pop("observed_joint_pos"), **found)
 
     def start(self, motions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first = self.library.gather(motions, np.zeros_like(motions))

@@ -111,7 +111,7 @@ def test_record_has_first_frame_reference_and_steps_in_one_shape(env):
         np.testing.assert_allclose(constants[f"first.{name}"], expected[0], atol=1e-12)
         assert signals[name].shape == expected[0].shape
     np.testing.assert_array_equal(signals["joint_pos"], e.worlds.qpos[0, 7:])
-    np.testing.assert_array_equal(signals["body_pos"], e.worlds.xpos[0, g1().tracked])
+    np.testing.assert_array_equal(signals["body_pos"], e.worlds.bodies.pos[0, g1().tracked])
 
 
 def test_the_record_does_not_say_in_which_world_a_trial_ran(env):
@@ -159,8 +159,10 @@ def test_raw_observations_are_the_state(env):
     e = env(2, observations=ALL_GROUPS)
     first = e.reset([1, 0], [1, 0], [1, 0])
     for world, observation in zip([1, 0], first, strict=True):
-        for name in ("qpos", "qvel", "xpos", "xquat"):
-            np.testing.assert_array_equal(observation[name], getattr(e.worlds, name)[world])
+        worlds = e.worlds
+        states = {"qpos": worlds.qpos, "qvel": worlds.qvel, "xpos": worlds.bodies.pos, "xquat": worlds.bodies.quat}
+        for name, state in states.items():
+            np.testing.assert_array_equal(observation[name], state[world])
         assert observation["root_height"] == np.float32(e.worlds.qpos[world, 2])
 
 

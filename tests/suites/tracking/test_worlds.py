@@ -79,7 +79,7 @@ def test_sensors_of_a_rollout_lag_one_substep_and_bodies_of_worlds_do_not(worlds
     np.testing.assert_array_equal(w.qpos[0], states[0, -1, 1:37])
     at = [forward(g1(), s[1:37], s[37:]).pos[head] for s in states[0]]
     np.testing.assert_allclose(sensed[0, -1], at[-2], atol=1e-12)
-    np.testing.assert_allclose(w.xpos[0, head], at[-1], atol=1e-12)
+    np.testing.assert_allclose(w.bodies.pos[0, head], at[-1], atol=1e-12)
     assert np.abs(at[-1] - at[-2]).max() > 1e-6
 
 
@@ -89,7 +89,7 @@ def test_recorded_bodies_belong_to_the_recorded_state(worlds):
     for step in range(5):
         w.step(np.stack([wiggle(0, step), wiggle(1, step)]))
     for i in range(2):
-        found = (w.xpos[i], w.xquat[i], w.body_lin_vel[i], w.body_ang_vel[i])
+        found = [array[i] for array in w.bodies]
         for array, expected in zip(found, forward(g1(), w.qpos[i], w.qvel[i]), strict=True):
             np.testing.assert_allclose(array, expected, atol=1e-12)
 
@@ -140,8 +140,8 @@ def test_a_world_starts_at_the_first_frame_of_its_motion(worlds):
         reference = short_motions().reference(i)
         np.testing.assert_array_equal(w.qpos[i], reference.qpos[0])
         np.testing.assert_array_equal(w.qvel[i], reference.qvel[0])
-        np.testing.assert_allclose(w.xpos[i], reference.body_pos[0], atol=1e-12)
-        np.testing.assert_allclose(w.body_lin_vel[i], reference.body_lin_vel[0], atol=1e-12)
+        np.testing.assert_allclose(w.bodies.pos[i], reference.body_pos[0], atol=1e-12)
+        np.testing.assert_allclose(w.bodies.lin_vel[i], reference.body_lin_vel[0], atol=1e-12)
 
 
 @pytest.mark.parametrize("keys", [{}, EVERYTHING_RANDOM], ids=["plain", "randomised"])
@@ -177,7 +177,7 @@ def test_stepping_some_worlds_leaves_the_others_alone(worlds):
 def test_arrays_that_were_read_are_not_overwritten(worlds):
     w = worlds(2)
     start(w, [0, 1])
-    read = [w.qpos, w.qvel, w.xpos, w.xquat, w.body_lin_vel, w.frame, w.motion, w.last_action]
+    read = [w.qpos, w.qvel, w.bodies.pos, w.bodies.quat, w.bodies.lin_vel, w.frame, w.motion, w.last_action]
     before = bytes_of([array.copy() for array in read])
     w.step(np.ones((2, 29), np.float32))
     w.step(np.ones((1, 29), np.float32), np.array([1]))

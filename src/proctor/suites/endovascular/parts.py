@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+FORCES = (
+    "wall_lcp_max_abs_max", "wall_lcp_sum_abs_mean", "wall_wire_force_norm_max", "wall_wire_force_norm_mean",
+    "wall_collision_force_norm_max", "wall_collision_force_norm_mean",
+)  # fmt: skip
+
 PARTS = {
     "proctor.suites": {
         "endovascular": "proctor.suites.endovascular.suite:EndovascularSuite",
@@ -17,12 +22,7 @@ PARTS = {
         "tip_speed_max_mm_s": "proctor.suites.endovascular.metrics.motion:TipSpeedMax",
         "tip_speed_mean_mm_s": "proctor.suites.endovascular.metrics.motion:TipSpeedMean",
         "tip_jerk_p95_mm_s3": "proctor.suites.endovascular.metrics.motion:TipJerkP95",
-        "wall_lcp_max_abs_max": "proctor.suites.endovascular.metrics.safety:WallLcpMaxAbsMax",
-        "wall_lcp_sum_abs_mean": "proctor.suites.endovascular.metrics.safety:WallLcpSumAbsMean",
-        "wall_wire_force_norm_max": "proctor.suites.endovascular.metrics.safety:WallWireForceMax",
-        "wall_wire_force_norm_mean": "proctor.suites.endovascular.metrics.safety:WallWireForceMean",
-        "wall_collision_force_norm_max": "proctor.suites.endovascular.metrics.safety:WallCollisionForceMax",
-        "wall_collision_force_norm_mean": "proctor.suites.endovascular.metrics.safety:WallCollisionForceMean",
+        **{name: f"proctor.suites.endovascular.metrics.safety:SIGNALS.{name}" for name in FORCES},
         "wall_force_max": "proctor.suites.endovascular.metrics.safety:WallForceMax",
     },
     "proctor.scorings": {

@@ -8,7 +8,6 @@ step.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,15 +24,6 @@ HOW = (
 )
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The stEVE objects that an environment needs."""
-
-    env: Any
-    intervention: Any
-    pathfinder: Any
-
-
 def import_eve() -> Any:
     """stEVE's package, with SOFA known to be there. Raises InputError with the way out."""
     for package in ("Sofa", "eve"):
@@ -44,8 +34,8 @@ def import_eve() -> Any:
     return found
 
 
-def build(eve: Any, options: SteveOptions) -> Parts:
-    """A new environment, with a simulation of its own."""
+def build(eve: Any, options: SteveOptions) -> tuple[Any, Any, Any]:
+    """A new environment, with a simulation of its own; its intervention and its pathfinder."""
     intervention = _intervention(eve, options)
     if options.use_non_mp_sim:
         intervention.make_non_mp()
@@ -61,7 +51,7 @@ def build(eve: Any, options: SteveOptions) -> Parts:
         start=eve.start.InsertionPoint(intervention),
         pathfinder=pathfinder,
     )
-    return Parts(env, intervention, pathfinder)
+    return env, intervention, pathfinder
 
 
 def _intervention(eve: Any, options: SteveOptions) -> Any:

@@ -32,8 +32,7 @@ class SteveEnv(Env):
     def __init__(self, eve: Any, options: SteveOptions):
         self._eve, self.options = eve, options
         self.action_dt_s = 1.0 / options.anatomy.image_frequency_hz
-        parts = build(eve, options)
-        self._env, self._intervention, self._pathfinder = parts.env, parts.intervention, parts.pathfinder
+        self._env, self._intervention, self._pathfinder = build(eve, options)
         self._simulation = self._intervention.simulation
         self._reset_simulation = self._simulation.reset
         self._running = False

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from proctor.suites.protocol import ColumnEnv, Columns, split_rows
 from proctor.suites.tracking.judging import Judge, Verdict
 from proctor.suites.tracking.motions import MotionLibrary
+from proctor.suites.tracking.observations import reference_signals
 from proctor.suites.tracking.observing import Observer, observation_space
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.rendering import TrackingRenderer
@@ -69,7 +70,7 @@ class TrackingBatchEnv(ColumnEnv):
             "body_pos": verdict.body_pos,
             "root_pos": qpos[:, :3],
             "root_quat": qpos[:, 3:7],
-            "anchor_quat": self.worlds.xquat[rows, self.worlds.robot.anchor].copy(),
+            "anchor_quat": self.worlds.bodies.quat[rows, self.worlds.robot.anchor].copy(),
         }
         if self._observer.state is not None:
             found["observed_joint_pos"] = self._observer.seen(rows)[:, : qpos.shape[1] - 7].copy()
@@ -79,14 +80,7 @@ class TrackingBatchEnv(ColumnEnv):
         w, robot = self.worlds, self.worlds.robot
         motion, length = int(w.motion[world]), int(w.length[world])
         reference = w.library.reference(motion).rows(slice(0, length))
-        found = {
-            "joint_pos": reference.joint_pos,
-            "body_pos": reference.body_pos[:, robot.tracked],
-            "root_pos": reference.root_pos,
-            "root_quat": reference.root_quat,
-            "anchor_quat": reference.body_quat[:, robot.anchor],
-            "observed_joint_pos": reference.joint_pos - robot.description.default_pose,
-        }
+        found = reference_signals(robot, reference)
         constants: dict[str, Any] = {"case": np.array(w.library.names[motion]), **self._names}
         constants |= {f"reference.{name}": found[name] for name in first}
         constants |= {f"first.{name}": value for name, value in first.items()}

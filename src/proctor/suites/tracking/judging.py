@@ -73,7 +73,7 @@ class Judge:
 
         tracked = self._worlds.robot.tracked
         found, summary = np.empty((len(at), len(tracked), 3)), np.empty((len(at), 3))
-        kernels.distances(self._worlds.xpos[rows], tracked, self._targets, at, (found, summary))
+        kernels.distances(self._worlds.bodies.pos[rows], tracked, self._targets, at, (found, summary))
         return found, summary.T
 
     def _holds(self, mean: np.ndarray, largest: np.ndarray, fallen: np.ndarray | None) -> np.ndarray:
@@ -83,7 +83,7 @@ class Judge:
 
     def _fallen(self, rows: Rows, at: np.ndarray) -> np.ndarray:
         w = self._worlds
-        leans = lean(w.xquat[rows, w.robot.anchor]) > self._most_lean[at]
+        leans = lean(w.bodies.quat[rows, w.robot.anchor]) > self._most_lean[at]
         return leans | (w.qpos[rows, 2] < self._lowest[at])
 
     def _terminated(self, rows: Rows, at: np.ndarray, mean: np.ndarray) -> np.ndarray:

@@ -119,3 +119,15 @@ def reference_observations(
             reference.body_ang_vel * scale,
         ),
     }
+
+
+def reference_signals(robot: Robot, reference: Frames) -> dict[str, np.ndarray]:
+    """What is recorded of a robot that follows the reference perfectly, in each of its T frames."""
+    return {
+        "joint_pos": reference.joint_pos,
+        "body_pos": reference.body_pos[:, robot.tracked],
+        "root_pos": reference.root_pos,
+        "root_quat": reference.root_quat,
+        "anchor_quat": reference.body_quat[:, robot.anchor],
+        "observed_joint_pos": reference.joint_pos - robot.description.default_pose,
+    }

@@ -18,6 +18,8 @@ from proctor.suites.tracking.randomise import SensorNoise, Streams
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.worlds import Rows, Worlds
 
+Observation = dict[str, np.ndarray]
+
 
 def observation_space(robot: Robot, library: MotionLibrary, options: TrackingOptions) -> spaces.Dict:
     """Of a single world. What networks read is float32, the raw state float64."""
@@ -42,6 +44,18 @@ def observation_space(robot: Robot, library: MotionLibrary, options: TrackingOpt
             shape, dtype = shapes[group]
             found[group] = spaces.Box(-np.inf, np.inf, shape, dtype)
     return spaces.Dict(found)
+
+
+def merged(
+    whole: dict[str, np.ndarray], n: int, rows: np.ndarray, part: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Observations of all n worlds, with those of some taken from `part`; zeros where there was none before."""
+    found = {}
+    for group, values in part.items():
+        before = whole.get(group)
+        found[group] = np.zeros((n, *values.shape[1:]), values.dtype) if before is None else before.copy()
+        found[group][rows] = values
+    return found
 
 
 class History:
@@ -93,8 +107,8 @@ class Observer:
             "frame": lambda rows: np.minimum(worlds.frame[rows] + 1, worlds.length[rows] - 1),
             "qpos": lambda rows: worlds.qpos[rows],
             "qvel": lambda rows: worlds.qvel[rows],
-            "xpos": lambda rows: worlds.xpos[rows],
-            "xquat": lambda rows: worlds.xquat[rows],
+            "xpos": lambda rows: worlds.bodies.pos[rows],
+            "xquat": lambda rows: worlds.bodies.quat[rows],
         }
 
     def start(self, rows: np.ndarray, trials: Sequence[Streams]) -> dict[str, np.ndarray]:
@@ -140,14 +154,11 @@ class Observer:
         w = self._worlds
         if self._stepped and w.looks is not None:
             return w.looks
-        found = obs.privileged_observation(
-            w.robot, w.xpos[rows], w.xquat[rows], w.body_lin_vel[rows], w.body_ang_vel[rows]
-        )
-        return found.astype(np.float32)
+        return obs.privileged_observation(w.robot, *(array[rows] for array in w.bodies)).astype(np.float32)
 
     def _window(self, rows: Rows) -> np.ndarray:
         w, anchor = self._worlds, self._worlds.robot.anchor
         frames = np.clip(w.frame[rows, None] + self._offsets, 0, w.length[rows, None] - 1)
         at = w.library.rows(w.motion[rows, None], frames)
-        pose = (w.xpos[rows, anchor], w.xquat[rows, anchor])
+        pose = (w.bodies.pos[rows, anchor], w.bodies.quat[rows, anchor])
         return obs.window_observation(w.robot, pose, w.library.frames, at).astype(np.float32)

@@ -19,15 +19,13 @@ from proctor.registry import did_you_mean
 from proctor.suites.tracking.batch import action_space
 from proctor.suites.tracking.judging import Judge, Verdict
 from proctor.suites.tracking.motions import MotionLibrary
-from proctor.suites.tracking.observing import Observer, observation_space
+from proctor.suites.tracking.observing import Observation, Observer, merged, observation_space
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.worlds import Worlds
 
 RESET_OPTIONS = ("target_states", "motions", "frames", "reset_mask", "worlds")
 PARTS = ("root_pos", "root_quat", "joint_pos", "root_lin_vel", "root_ang_vel", "joint_vel")
-
-Observation = dict[str, np.ndarray]
 
 
 class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.ndarray]):
@@ -105,12 +103,7 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
         """Take the observations of some worlds into those of all."""
         if not self._observation and len(rows) < self.num_envs:
             raise InputError("the first reset must be of all worlds; leave out reset_mask and worlds")
-        merged = {}
-        for name, array in part.items():
-            before = self._observation.get(name)
-            merged[name] = np.empty((self.num_envs, *array.shape[1:]), array.dtype) if before is None else before.copy()
-            merged[name][rows] = array
-        self._observation = merged
+        self._observation = merged(self._observation, self.num_envs, rows, part)
 
     def step(
         self, actions: np.ndarray
@@ -218,12 +211,12 @@ class TrackingVectorEnv(gymnasium.vector.VectorEnv[Observation, np.ndarray, np.n
     @property
     def body_pos(self) -> np.ndarray:
         """(n, B, 3) m, bodies in the order of `robot.body_names`."""
-        return self.worlds.xpos
+        return self.worlds.bodies.pos
 
     @property
     def body_quat(self) -> np.ndarray:
         """(n, B, 4) wxyz."""
-        return self.worlds.xquat
+        return self.worlds.bodies.quat
 
     def close_extras(self, **kwargs: Any) -> None:
         self.worlds.close()

@@ -73,7 +73,8 @@ class Worlds:
         self.last_action = np.zeros((self.n, joints), np.float32)
         self._state = np.zeros((self.n, self._n_state))
         self._state[:, 1 : 8 + joints] = self.robot.default_qpos
-        self._bodies = self._tree.bodies(self._state)
+        self.bodies = self._tree.bodies(self._state)
+        """Poses and velocities of all bodies now."""
 
     @property
     def qpos(self) -> np.ndarray:
@@ -84,26 +85,6 @@ class Worlds:
     def qvel(self) -> np.ndarray:
         """(n, 6 + J)."""
         return self._state[:, 1 + self._base.nq : 1 + self._base.nq + self._base.nv]
-
-    @property
-    def xpos(self) -> np.ndarray:
-        """Positions of the bodies, (n, B, 3) m."""
-        return self._bodies.pos
-
-    @property
-    def xquat(self) -> np.ndarray:
-        """Rotations of the bodies, (n, B, 4) wxyz."""
-        return self._bodies.quat
-
-    @property
-    def body_lin_vel(self) -> np.ndarray:
-        """(n, B, 3) m/s, world frame."""
-        return self._bodies.lin_vel
-
-    @property
-    def body_ang_vel(self) -> np.ndarray:
-        """(n, B, 3) rad/s, world frame."""
-        return self._bodies.ang_vel
 
     def reset(
         self,
@@ -180,10 +161,10 @@ class Worlds:
 
     def _place(self, rows: Rows, states: np.ndarray, bodies: Bodies) -> None:
         if isinstance(rows, slice):
-            self._state, self._bodies = states, bodies
+            self._state, self.bodies = states, bodies
         else:
             self._state = _put(self._state, rows, states)
-            self._bodies = Bodies(*(_put(old, rows, new) for old, new in zip(self._bodies, bodies, strict=True)))
+            self.bodies = Bodies(*(_put(old, rows, new) for old, new in zip(self.bodies, bodies, strict=True)))
 
     def close(self) -> None:
         """Let go of the threads; safe to call twice."""

@@ -6,7 +6,9 @@ None, which is not 0. The scalars compare agents on one scene; they are no valid
 
 from __future__ import annotations
 
-from proctor.metrics.protocol import Metric
+from types import SimpleNamespace
+
+from proctor.metrics.protocol import Metric, metric_class
 from proctor.metrics.series import LargestValue, MeanValue, known_values
 from proctor.record.episode import Episode
 
@@ -14,40 +16,22 @@ WIRE, COLLISION = "wall_wire_force_norm", "wall_collision_force_norm"
 UNIT = "scene force"
 
 
-class WallLcpMaxAbsMax(LargestValue):
-    """Largest single constraint force of the contact solver in any step."""
-
-    name, unit, direction, needs = "wall_lcp_max_abs_max", UNIT, "down", ("wall_lcp_max_abs",)
-
-
-class WallLcpSumAbsMean(MeanValue):
-    """Mean over steps of the summed constraint forces of the contact solver."""
-
-    name, unit, direction, needs = "wall_lcp_sum_abs_mean", UNIT, "down", ("wall_lcp_sum_abs",)
-
-
-class WallWireForceMax(LargestValue):
-    """Largest norm of the forces on the wire."""
-
-    name, unit, direction, needs = "wall_wire_force_norm_max", UNIT, "down", (WIRE,)
-
-
-class WallWireForceMean(MeanValue):
-    """Mean norm of the forces on the wire."""
-
-    name, unit, direction, needs = "wall_wire_force_norm_mean", UNIT, "down", (WIRE,)
-
-
-class WallCollisionForceMax(LargestValue):
-    """Largest norm of the forces on the collision model."""
-
-    name, unit, direction, needs = "wall_collision_force_norm_max", UNIT, "down", (COLLISION,)
-
-
-class WallCollisionForceMean(MeanValue):
-    """Mean norm of the forces on the collision model."""
-
-    name, unit, direction, needs = "wall_collision_force_norm_mean", UNIT, "down", (COLLISION,)
+SIGNALS = SimpleNamespace(
+    **{
+        name: metric_class(base, doc, name=name, unit=UNIT, direction="down", needs=(signal,))
+        for name, base, signal, doc in (
+            ("wall_lcp_max_abs_max", LargestValue, "wall_lcp_max_abs",
+             "Largest single constraint force of the contact solver in any step."),
+            ("wall_lcp_sum_abs_mean", MeanValue, "wall_lcp_sum_abs",
+             "Mean over steps of the summed constraint forces of the contact solver."),
+            (f"{WIRE}_max", LargestValue, WIRE, "Largest norm of the forces on the wire."),
+            (f"{WIRE}_mean", MeanValue, WIRE, "Mean norm of the forces on the wire."),
+            (f"{COLLISION}_max", LargestValue, COLLISION, "Largest norm of the forces on the collision model."),
+            (f"{COLLISION}_mean", MeanValue, COLLISION, "Mean norm of the forces on the collision model."),
+        )
+    }
+)  # fmt: skip
+"""The metrics that are one number of one signal, by name."""
 
 
 class WallForceMax(Metric):

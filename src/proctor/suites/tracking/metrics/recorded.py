@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.metrics.protocol import Direction, GroupMetric
+from proctor.metrics.protocol import Direction, GroupMetric, metric_class
 from proctor.record.episode import Episode
 from proctor.suites.tracking.metrics.evaluate import tracking_metrics
 from proctor.suites.tracking.metrics.track import Track, TrackOptions
@@ -113,10 +113,9 @@ _TABLE: tuple[tuple[str, str, Direction, tuple[str, ...], str], ...] = (
 """Name, unit, direction, arrays and meaning of each."""
 
 
-def _metric(name: str, unit: str, direction: Direction, needs: tuple[str, ...], meaning: str) -> type[TrackingMetric]:
+def _metric(name: str, unit: str, direction: Direction, needs: tuple[str, ...], doc: str) -> type[TrackingMetric]:
     reducer = "rate" if name.startswith("success") else "mean"
-    data = {"name": name, "unit": unit, "direction": direction, "reducer": reducer, "needs": needs}
-    return type(name, (TrackingMetric,), {**data, "__doc__": meaning, "__module__": __name__})
+    return metric_class(TrackingMetric, doc, name=name, unit=unit, direction=direction, reducer=reducer, needs=needs)
 
 
 METRICS = SimpleNamespace(**{row[0]: _metric(*row) for row in _TABLE})

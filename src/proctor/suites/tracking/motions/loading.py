@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
 from proctor.suites.tracking.motions.cache import ReferenceCache
@@ -23,6 +21,7 @@ from proctor.suites.tracking.motions.procedural import make_procedural
 from proctor.suites.tracking.motions.readers import SUFFIXES, read_motions
 from proctor.suites.tracking.motions.resample import make_reference
 from proctor.suites.tracking.robot import Robot
+from proctor.suites.tracking.robot.config import validated
 
 Source = str | Path | Mapping[str, Any]
 PROCEDURAL = "procedural:"
@@ -46,7 +45,7 @@ def load_motions(
     problem."""
     if not 0 < dt_s < math.inf:
         raise InputError(f"the control period must be positive; found {dt_s} s")
-    general = _options(options, "motions")
+    general = validated(MotionOptions, options, "motions", "option")
     folder = None if cache is None else (base or Path()) / Path(cache).expanduser()
     reader = _Reader(robot, dt_s, ReferenceCache(folder, robot, dt_s))
     problems: list[str] = []
@@ -119,27 +118,14 @@ def cut(reference: Reference, clip_s: float | None) -> list[Reference]:
     ]
 
 
-def _options(keys: Mapping[str, Any], where: str) -> MotionOptions:
-    try:
-        return MotionOptions.model_validate(dict(keys))
-    except ValidationError as error:
-        raise InputError(f"{where}: {'; '.join(_problem(e) for e in error.errors())}") from None
-
-
-def _problem(error: Any) -> str:
-    key = str(error["loc"][0])
-    if error["type"] == "extra_forbidden":
-        return f'unknown option "{key}"' + did_you_mean(key, MotionOptions.model_fields)
-    return f"{key}: {error['msg']}, found {error['input']!r}"
-
-
 def _own_options(source: Source, general: MotionOptions) -> MotionOptions:
     if not isinstance(source, Mapping):
         return general
     if "path" not in source:
         raise InputError(f"motions: a source without a path: {dict(source)!r}")
     own = {key: value for key, value in source.items() if key != "path"}
-    return _options({**general.model_dump(exclude_unset=True), **own}, f"motions: {source['path']}")
+    keys = {**general.model_dump(exclude_unset=True), **own}
+    return validated(MotionOptions, keys, f"motions: {source['path']}", "option")
 
 
 def _find(source: str, base: Path | None) -> Iterator[str | Path]:

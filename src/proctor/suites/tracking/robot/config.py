@@ -8,9 +8,9 @@ expression for whole joint names, and the last one that matches a joint counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import yaml
@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
 PerJoint = float | list[float] | dict[str, float]
 
 
@@ -69,17 +70,22 @@ class DescriptionCfg(BaseModel):
 
     def updated(self, keys: dict[str, Any], where: str) -> DescriptionCfg:
         """With these keys changed. `where` names their source in the error for a wrong one."""
-        try:
-            return DescriptionCfg.model_validate({**self.model_dump(exclude_unset=True), **keys})
-        except ValidationError as error:
-            raise InputError(f"{where}: {'; '.join(_problem(e) for e in error.errors())}") from None
+        return validated(DescriptionCfg, {**self.model_dump(exclude_unset=True), **keys}, where)
 
 
-def _problem(error: Any) -> str:
-    key = str(error["loc"][0]) if error["loc"] else "the description"
-    if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
-        return f'unknown key "{key}"' + did_you_mean(key, DescriptionCfg.model_fields)
-    return f"{'.'.join(map(str, error['loc']))}: {error['msg']}, found {error['input']!r}"
+def validated(model: type[ModelT], keys: Mapping[str, Any], where: str, noun: str = "key") -> ModelT:
+    """The model of these keys. Raises InputError that begins with `where` and names each wrong key, called a `noun`."""
+
+    def problem(error: Any) -> str:
+        if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
+            key = str(error["loc"][0])
+            return f'unknown {noun} "{key}"' + did_you_mean(key, model.model_fields)
+        return f"{'.'.join(map(str, error['loc']))}: {error['msg']}, found {error['input']!r}"
+
+    try:
+        return model.model_validate(dict(keys))
+    except ValidationError as error:
+        raise InputError(f"{where}: {'; '.join(problem(e) for e in error.errors())}") from None
 
 
 def read_description(path: Path) -> dict[str, Any]:
