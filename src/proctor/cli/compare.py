@@ -94,7 +94,7 @@ def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) ->
         typer.echo(json.dumps(to_json(report), allow_nan=False))
         return
     if not quiet:
-        from proctor.report.compare.console import pairs_table, standings_table
+        from proctor.report.console import pairs_table, standings_table
 
         for table in (standings_table(report.comparison), pairs_table(report.comparison)):
             console(140).print(table)

@@ -55,9 +55,9 @@ def _show(board: Leaderboard, folder: Path, *, quiet: bool) -> None:
     from proctor.report.leaderboard.words import advice_words, verdict
 
     if not quiet:
-        from proctor.report.leaderboard.console import ranked_table
+        from proctor.report.console import board_table
 
-        console(140).print(ranked_table(board))
+        console(140).print(board_table(board))
         for entry in board.entries:
             if entry.advice:
                 typer.echo(f"to gain: {entry.agent} {'; '.join(map(advice_words, entry.advice))}")

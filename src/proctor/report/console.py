@@ -1,54 +1,135 @@
-"""The ranked table at the end of a run, for a terminal."""
+"""Ranked tables for a terminal: of a run, of a comparison, of a leaderboard."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from proctor.report import text
+from proctor.report.build.judgement import difference_words, p_value
+from proctor.report.leaderboard.words import episodes_words
 from proctor.report.model import Report
 from proctor.report.sections.ranking import letters_of
+from proctor.report.text import span_words, value_words
+from proctor.verdict.comparison import Comparison, Measure, Pair
+from proctor.verdict.leaderboard import Leaderboard
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
+
+MOST_PAIRS, MOST_TASKS = 30, 4
 
 
 def ranked_table(report: Report) -> Table:
-    """A rich table: rank, agent, n, success and score with their intervals, steps, unscored trials."""
-    from rich import box
-    from rich.table import Table
+    """A run: rank, agent, n, success and score with their intervals, steps, unscored trials."""
     from rich.text import Text
 
-    level = text.percent(report.context.level)
-    table = Table(box=box.SIMPLE_HEAD, caption=_caption(report, level), caption_justify="left", pad_edge=False)
-    table.add_column("rank", justify="right")
-    table.add_column("agent", overflow="fold")
-    for name in ("n", "success", "score", "steps", "unscored"):
-        table.add_column(name, justify="right", no_wrap=True)
     groups = letters_of(report)
+    width = max(map(len, groups.values()), default=-1) + 1
+    rows = []
     for agent in report.agents:
         summary = agent.overall
-        table.add_row(
-            text.NONE if agent.rank is None else str(agent.rank),
-            Text(agent.agent),
-            str(summary.n),
-            Text(_spread(text.percent(summary.success.rate), text.percent_range(summary.success.interval))),
-            Text(_spread(text.mean(summary.score), text.span(summary.score.interval)) + _letters(groups, agent.agent)),
-            text.number(summary.steps_total.mean),
-            Text(str(summary.n_unscored), style="yellow" if summary.n_unscored else ""),
+        letters = f" {groups.get(agent.agent, '')}".ljust(width) if groups else ""
+        rows.append(
+            [
+                text.rank(agent.rank),
+                agent.agent,
+                str(summary.n),
+                _spread(text.percent(summary.success.rate), text.percent_range(summary.success.interval)),
+                _spread(text.mean(summary.score), text.span(summary.score.interval)) + letters,
+                text.number(summary.steps_total.mean),
+                Text(str(summary.n_unscored), style="yellow" if summary.n_unscored else ""),
+            ]
         )
-    return table
+    told = "; agents that share a letter are not significantly different" if groups else ""
+    header = ("rank", "agent", "n", "success", "score", "steps", "unscored")
+    return _table(f"[…]: {text.percent(report.context.level)} interval{told}", header, rows)
 
 
-def _caption(report: Report, level: str) -> str:
-    told = "; agents that share a letter are not significantly different" if letters_of(report) else ""
-    return f"[…]: {level} interval{told}"
+def standings_table(found: Comparison) -> Table:
+    """The agents of a comparison: rank, agent, n, success and score, each with letters."""
+    rows = [
+        [
+            text.rank(agent.rank),
+            agent.agent,
+            f"{agent.n:,}",
+            f"{text.percent(agent.rate)} [{text.percent_range(agent.rate_interval)}]",
+            agent.letters.get("success") or "",
+            text.number(agent.score),
+            agent.letters.get("score") or "",
+            f"{agent.n_unscored:,}",
+        ]
+        for agent in found.agents
+    ]
+    told = "letters: agents that share one are not significantly different"
+    header = ("rank", "agent", "n", "success", "", "score", "", "unscored")
+    return _table(f"[…]: {text.percent(found.level)} interval; {told}", header, rows)
+
+
+def pairs_table(found: Comparison) -> Table:
+    """Differences with intervals and p-values, the first pairs."""
+    hidden = len(found.pairs) - MOST_PAIRS
+    more = f"; {text.count(hidden, 'more pair')} in compare.json" if hidden > 0 else ""
+    rows = [
+        [
+            f"{pair.a} − {pair.b}",
+            text.count(pair.n_a, "pair") if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}",
+            *_difference(found, pair, "success"),
+            *_difference(found, pair, "score"),
+        ]
+        for pair in found.pairs[:MOST_PAIRS]
+    ]
+    header = ("pair", "n", "success", "p", "score", "p")
+    return _table(f"first minus second; p by Holm over all pairs{more}", header, rows)
+
+
+def _difference(found: Comparison, pair: Pair, measure: Measure) -> tuple[str, str]:
+    star = " *" if found.different(pair, measure) else ""
+    return _spread(*difference_words(pair.of(measure))), p_value(pair.of(measure).p_adjusted) + star
+
+
+def board_table(board: Leaderboard) -> Table:
+    """A leaderboard: rank, agent, score with interval and letters, the first tasks, episodes."""
+    hidden = len(board.tasks) - MOST_TASKS
+    more = f"; {text.count(hidden, 'more task')} in leaderboard.md" if hidden > 0 else ""
+    told = "letters: agents that share one are not significantly different"
+    rows = [
+        [
+            text.rank(entry.rank),
+            entry.agent,
+            _spread(value_words(entry.score, entry.interval), span_words(entry.interval)),
+            entry.letters or "",
+            *(value_words(task.score, task.interval) for task in entry.tasks[:MOST_TASKS]),
+            episodes_words(entry.n, entry.n_distinct),
+        ]
+        for entry in board.entries
+    ]
+    folded = ("agent", *board.tasks[:MOST_TASKS], "episodes")
+    header = ("rank", "agent", "score", "", *folded[1:])
+    return _table(f"[…]: {text.percent(board.level)} interval; {told}{more}", header, rows, folded)
 
 
 def _spread(value: str, interval: str) -> str:
     return value if interval == text.NONE else f"{value} [{interval}]"
 
 
-def _letters(groups: dict[str, str], agent: str) -> str:
-    """Letters in a column of their own width; nothing where there are none."""
-    width = max(map(len, groups.values()), default=-1) + 1
-    return f" {groups.get(agent, '')}".ljust(width) if groups else ""
+def _table(
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    folded: Collection[str] = ("agent", "pair"),
+) -> Table:
+    """A table in which brackets are brackets; cells of the columns in `folded` may take several lines."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left", pad_edge=False)
+    for name in header:
+        justify = "left" if name in ("agent", "pair", "") else "right"
+        fold = "fold" if name in folded else "ellipsis"
+        table.add_column(name, justify=justify, overflow=fold, no_wrap=name != "rank" and name not in folded)
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return table

@@ -24,6 +24,10 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{max(0, digits - 1 - math.floor(math.log10(size)))}f}"
 
 
+def rank(place: int | None) -> str:
+    return NONE if place is None else str(place)
+
+
 def percent(value: float | None) -> str:
     """`70 %`; one decimal where whole percents would hide that it is neither 0 nor 100."""
     if value is None:

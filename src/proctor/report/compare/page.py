@@ -106,9 +106,8 @@ def _ranking(found: Comparison) -> str:
 
 
 def _row(agent: Standing) -> list[str]:
-    rank = text.NONE if agent.rank is None else str(agent.rank)
     return [
-        f'<span class="rank">{rank}</span>{esc(agent.agent)}',
+        f'<span class="rank">{text.rank(agent.rank)}</span>{esc(agent.agent)}',
         f"{agent.n:,}",
         spread(text.percent(agent.rate), text.percent_range(agent.rate_interval)),
         esc(agent.letters.get("success") or text.NONE),
@@ -144,7 +143,7 @@ def ranking_markdown(found: Comparison) -> str:
     header = ["rank", "agent", "n", "success", f"{text.percent(found.level)} interval", "", "score", "", "unscored"]
     rows = [
         [
-            text.NONE if agent.rank is None else str(agent.rank),
+            text.rank(agent.rank),
             escape(agent.agent),
             f"{agent.n:,}",
             text.percent(agent.rate),

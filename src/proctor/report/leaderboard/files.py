@@ -128,7 +128,7 @@ def _ranking(board: Leaderboard) -> str:
     header = ["rank", "agent", "score", f"{level} interval", "", *map(escape, board.tasks), "episodes"]
     rows = [
         [
-            text.NONE if entry.rank is None else str(entry.rank),
+            text.rank(entry.rank),
             escape(entry.agent),
             value_words(entry.score, entry.interval),
             span_words(entry.interval),

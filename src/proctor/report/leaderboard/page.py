@@ -68,9 +68,8 @@ def weights_words(board: Leaderboard) -> str:
 
 
 def _ranking_row(entry: Entry) -> list[str]:
-    rank = text.NONE if entry.rank is None else str(entry.rank)
     return [
-        f'<span class="rank">{rank}</span>{esc(entry.agent)}',
+        f'<span class="rank">{text.rank(entry.rank)}</span>{esc(entry.agent)}',
         spread(value_words(entry.score, entry.interval), span_words(entry.interval)),
         esc(entry.letters or text.NONE),
         *map(_task_cell, entry.tasks),

@@ -59,10 +59,9 @@ def letters_of(report: Report) -> dict[str, str]:
 
 def _row(agent: AgentReport, letters: str) -> list[str]:
     s = agent.overall
-    rank = text.NONE if agent.rank is None else str(agent.rank)
     group = f' <span class="letters">{letters}</span>' if letters else ""
     return [
-        f'<span class="rank">{rank}</span>{esc(agent.agent)}{group}',
+        f'<span class="rank">{text.rank(agent.rank)}</span>{esc(agent.agent)}{group}',
         f"{s.n:,}",
         spread(text.percent(s.success.rate), text.percent_range(s.success.interval)),
         spread(text.mean(s.score), text.span(s.score.interval)),
@@ -76,7 +75,7 @@ def _row(agent: AgentReport, letters: str) -> list[str]:
 def _cells(agent: AgentReport, letters: str | None) -> list[str]:
     summary = agent.overall
     return [
-        text.NONE if agent.rank is None else str(agent.rank),
+        text.rank(agent.rank),
         pipes.escape(agent.agent) + (f" ({letters})" if letters else ""),
         str(summary.n),
         text.percent(summary.success.rate),
