@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from proctor.record.episode import Outcome
 from proctor.report import text
@@ -18,15 +18,16 @@ def verdict(report: Report) -> str:
     """One or two sentences that answer "which agent, and how sure"."""
     if not report.scored:
         return f"No verdict: none of {text.count(report.finished, 'finished trial')} could be scored."
-    best = report.agents[0]
+    best, level = report.agents[0], text.percent(report.context.level)
     if len(report.agents) == 1:
-        return _single(report, best)
+        opening = f"{best.agent} succeeded in {text.rate_sentence(best.overall.success, report.context.level)}"
+        unranked = best.overall.score.mean is None
+        return f"{opening}; it has no score." if unranked else f"{opening} and has {_score(best, level)}."
     if best.overall.score.mean is None:
         return "No ranking: no agent has a score for all of its scored trials."
-    ranked = [a for a in report.agents if a.overall.score.mean is not None]
-    level = text.percent(report.context.level)
-    if len(ranked) == 1 or report.comparison is None:
-        return f"{best.agent} ranks first: {_score(best, level)}, success in {_rate(best)}. No other agent has a score."
+    if sum(agent.overall.score.mean is not None for agent in report.agents) == 1 or report.comparison is None:
+        rate = f"{text.percent(best.overall.success.rate)} of {text.count(best.overall.success.n, 'trial')}"
+        return f"{best.agent} ranks first: {_score(best, level)}, success in {rate}. No other agent has a score."
     return _stopped(report) or judgement.verdict(report.comparison)
 
 
@@ -37,149 +38,118 @@ def _stopped(report: Report) -> str:
     return " ".join(stop_sentence(stop, after) for stop in settled)
 
 
-def _single(report: Report, agent: AgentReport) -> str:
-    opening = f"{agent.agent} succeeded in {text.rate_sentence(agent.overall.success, report.context.level)}"
-    if agent.overall.score.mean is None:
-        return opening + "; it has no score."
-    return f"{opening} and has {_score(agent, text.percent(report.context.level))}."
-
-
 def _score(agent: AgentReport, level: str) -> str:
     score = agent.overall.score
     span = f" ({level} interval {text.span(score.interval)})" if score.interval else " (no interval)"
     return f"score {text.mean(score)}{span}"
 
 
-def _rate(agent: AgentReport) -> str:
-    rate = agent.overall.success
-    return f"{text.percent(rate.rate)} of {text.count(rate.n, 'trial')}"
-
-
 def find(report: Report) -> tuple[Finding, ...]:
     """The findings of a report, cautions first."""
-    rules = (_missing, _unscored, _no_scores, _copies, _equal_scores, _broken, _small_n, _notes)
-    found = [finding for rule in rules for finding in rule(report)]
-    return tuple(sorted(found, key=lambda finding: finding.level != "caution"))
+    cautions, notes = (_missing, _unscored, _no_scores, _copies, _small_n), (_equal_scores, _broken, _notes)
+    return (
+        *(Finding("caution", said) for rule in cautions for said in rule(report)),
+        *(Finding("note", said) for rule in notes for said in rule(report)),
+    )
 
 
-def _missing(report: Report) -> Iterator[Finding]:
+def _missing(report: Report) -> Iterator[str]:
     if report.finished + report.context.spared < report.planned:
-        yield Finding(
-            "caution",
-            f"Only {report.finished:,} of {text.count(report.planned, 'planned trial')} are finished; "
-            "the numbers are of those.",
-        )
+        planned = text.count(report.planned, "planned trial")
+        yield f"Only {report.finished:,} of {planned} are finished; the numbers are of those."
 
 
-def _unscored(report: Report) -> Iterator[Finding]:
+def _unscored(report: Report) -> Iterator[str]:
     for agent in report.agents:
         summary = agent.overall
         if not summary.n_unscored or summary.success.bounds is None:
             continue
-        causes = _counts(summary.outcomes, [o.value for o in Outcome if not o.scored])
-        worst, best = summary.success.bounds
-        yield Finding(
-            "caution",
-            f"{agent.agent}: {text.count(summary.n_unscored, 'trial')} unscored ({causes}): success between "
-            f"{text.percent(worst)} and {text.percent(best)}, whatever they would have been." + _diverged(agent),
+        causes = _counts(summary, [outcome for outcome in Outcome if not outcome.scored])
+        worst, best = map(text.percent, summary.success.bounds)
+        failed = [f"{cell.task} ({n})" for cell in agent.cells if (n := cell.summary.outcomes.get("env_error", 0))]
+        yield (
+            f"{agent.agent}: {text.count(summary.n_unscored, 'trial')} unscored ({causes}): success between {worst} "
+            f"and {best}, whatever they would have been."
+        ) + (
+            f" The simulator failed on every attempt, on {text.listed(failed)}: the agent may be what drives it there."
+            if failed
+            else ""
         )
 
 
-def _diverged(agent: AgentReport) -> str:
-    where = [f"{cell.task} ({n})" for cell in agent.cells if (n := cell.summary.outcomes.get("env_error", 0))]
-    if not where:
-        return ""
-    tasks = text.listed(where)
-    return f" The simulator failed on every attempt, on {tasks}: the agent may be what drives it there."
-
-
-def _no_scores(report: Report) -> Iterator[Finding]:
+def _no_scores(report: Report) -> Iterator[str]:
     for agent in report.agents:
         missing = agent.overall.score.n_missing
-        broken = sum(agent.overall.outcomes.get(o.value, 0) for o in BROKEN)
+        broken = sum(agent.overall.outcomes.get(outcome.value, 0) for outcome in BROKEN)
         floorless = broken if report.scoring.floor is None else 0
         if floorless:
-            yield Finding(
-                "caution",
-                f"{agent.agent}: no mean score, because the policy broke {text.count(broken, 'trial')} and "
-                f'the scoring "{report.scoring.name}" has no floor for them; set scoring.floor.',
+            yield (
+                f"{agent.agent}: no mean score, because the policy broke {text.count(broken, 'trial')} and the scoring "
+                f'"{report.scoring.name}" has no floor for them; set scoring.floor.'
             )
         if missing > floorless:
-            yield Finding(
-                "caution",
-                f"{agent.agent}: no mean score, because {missing - floorless} of "
-                f"{text.count(agent.overall.n, 'scored trial')} gave none; a mean of the others would be of "
-                "another sample.",
+            scored = text.count(agent.overall.n, "scored trial")
+            yield (
+                f"{agent.agent}: no mean score, because {missing - floorless} of {scored} gave none; a mean of the "
+                "others would be of another sample."
             )
 
 
-def _copies(report: Report) -> Iterator[Finding]:
+def _copies(report: Report) -> Iterator[str]:
+    cells = [cell for agent in report.agents for cell in agent.cells]
     found = [
-        f"{cell.agent} on {cell.task} {s.n_distinct} of {s.n_recorded}"
-        for agent in report.agents
-        for cell in agent.cells
-        for s in [cell.summary]
-        if s.n_distinct < s.n_recorded
+        f"{cell.agent} on {cell.task} {cell.summary.n_distinct} of {cell.summary.n_recorded}"
+        for cell in cells
+        if cell.summary.n_distinct < cell.summary.n_recorded
     ]
     if found:
-        yield Finding(
-            "caution",
-            "Some trials are copies of others: they add no evidence, and the intervals are narrower than "
-            f"they should be. Different episodes among those recorded: {text.listed(found)}.",
+        yield (
+            "Some trials are copies of others: they add no evidence, and the intervals are narrower than they should "
+            f"be. Different episodes among those recorded: {text.listed(found)}."
         )
 
 
-def _equal_scores(report: Report) -> Iterator[Finding]:
+def _equal_scores(report: Report) -> Iterator[str]:
     flat = [f"{c.agent} on {c.task}" for a in report.agents for c in a.cells if c.summary.score.degenerate]
     if flat:
-        yield Finding(
-            "note",
+        yield (
             "All scores are equal, so there is no score interval: resampling them says nothing about further trials: "
-            f"{text.listed(flat)}.",
+            f"{text.listed(flat)}."
         )
 
 
-def _broken(report: Report) -> Iterator[Finding]:
-    broken = [
-        f"{agent.agent} ({counts})"
-        for agent in report.agents
-        if (counts := _counts(agent.overall.outcomes, [o.value for o in BROKEN]))
-    ]
+def _broken(report: Report) -> Iterator[str]:
+    broken = [f"{a.agent} ({counts})" for a in report.agents if (counts := _counts(a.overall, BROKEN))]
     if broken:
-        yield Finding("note", f"Policies themselves ended trials, which count as failures: {text.listed(broken)}.")
+        yield f"Policies themselves ended trials, which count as failures: {text.listed(broken)}."
     clipped = [
-        f"{agent.agent} ({s.clipped_steps:,} in {text.count(s.clipped_trials, 'trial')})"
+        f"{agent.agent} ({agent.overall.clipped_steps:,} in {text.count(agent.overall.clipped_trials, 'trial')})"
         for agent in report.agents
-        for s in [agent.overall]
-        if s.clipped_steps
+        if agent.overall.clipped_steps
     ]
     if clipped:
-        yield Finding("note", f"Actions out of range were clipped: {text.listed(clipped)}.")
+        yield f"Actions out of range were clipped: {text.listed(clipped)}."
 
 
-def _counts(outcomes: Mapping[str, int], names: Sequence[str]) -> str:
+def _counts(summary: Summary, outcomes: Sequence[Outcome]) -> str:
     """`2 env error, 1 timeout`: how often each of these outcomes came up, those that did."""
-    return ", ".join(f"{outcomes[name]} {name.replace('_', ' ')}" for name in names if name in outcomes)
+    names = [outcome.value for outcome in outcomes if outcome.value in summary.outcomes]
+    return ", ".join(f"{summary.outcomes[name]} {name.replace('_', ' ')}" for name in names)
 
 
-def _small_n(report: Report) -> Iterator[Finding]:
-    summaries: list[Summary] = [cell.summary for agent in report.agents for cell in agent.cells]
-    smallest = min((s.n for s in summaries if s.n), default=SMALL_N)
+def _small_n(report: Report) -> Iterator[str]:
+    smallest = min((c.summary.n for a in report.agents for c in a.cells if c.summary.n), default=SMALL_N)
     if smallest == 1:
-        yield Finding(
-            "caution",
-            "Some agents have a single scored trial on a task: no score interval can be given there.",
-        )
+        yield "Some agents have a single scored trial on a task: no score interval can be given there."
     elif smallest < SMALL_N:
-        yield Finding(
-            "caution",
-            f"As few as {smallest} scored trials per agent and task: below {SMALL_N}, bootstrap intervals "
-            "tend to be too narrow.",
+        yield (
+            f"As few as {smallest} scored trials per agent and task: below {SMALL_N}, bootstrap intervals tend to be "
+            "too narrow."
         )
 
 
-def _notes(report: Report) -> Iterator[Finding]:
+def _notes(report: Report) -> Iterator[str]:
     retried = sum(agent.overall.retried_trials for agent in report.agents)
     if retried:
-        yield Finding("note", f"{text.count(retried, 'trial')} needed more than one attempt.")
-    yield from (Finding("note", note) for note in report.context.notes)
+        yield f"{text.count(retried, 'trial')} needed more than one attempt."
+    yield from report.context.notes
