@@ -42,7 +42,7 @@ PARTS = {
         "tasks": "proctor.report.sections.results:Tasks",
         "cases": "proctor.report.sections.cases:Cases",
         "trials": "proctor.report.sections.evidence:Strips",
-        "extremes": "proctor.report.sections.extremes:Extremes",
+        "extremes": "proctor.report.sections.evidence:Extremes",
         "components": "proctor.report.sections.results:Components",
         "failures": "proctor.report.sections.evidence:Endings",
         "metrics": "proctor.report.sections.results:Metrics",

@@ -26,15 +26,9 @@ def stop_findings(report: Report) -> Iterator[Finding]:
 def stop_sentence(stop: Stop, after: dict[str, int]) -> str:
     """Why it stopped, or that it did not. `after`: trials of each agent that came after the stop."""
     many = sum(after.get(agent, 0) for agent in stop.agents)
-    unread = [
-        f" Skipped for unscored trials: {text.count(stop.skipped, _unit(stop))}." if stop.skipped else "",
-        f" In no rate: {text.count(many, 'trial')} that ran beyond the stop." if many else "",
-    ]
-    return (_comparison(stop) if len(stop.agents) == 2 else _precision(stop)) + "".join(unread)
-
-
-def _unit(stop: Stop) -> str:
-    return "pair" if len(stop.agents) == 2 else "trial"
+    words, unit = (_comparison(stop), "pair") if len(stop.agents) == 2 else (_precision(stop), "trial")
+    skipped = f" Skipped for unscored trials: {text.count(stop.skipped, unit)}." if stop.skipped else ""
+    return words + skipped + (f" In no rate: {text.count(many, 'trial')} that ran beyond the stop." if many else "")
 
 
 def _comparison(stop: Stop) -> str:
@@ -81,25 +75,24 @@ def _signed(value: float) -> str:
 
 def stop_keys(report: Report) -> dict[str, Any]:
     """For `report.json`; no key for runs without `stop_when`."""
-    stops = [_keys(stop) for stop in report.context.stops]
     after = {agent.agent: agent.overall.n_after_stop for agent in report.agents}
-    found = {"tests": stops, "trials_after_stop": after, "trials_spared": report.context.spared}
-    return {"stopping": found} if stops else {}
-
-
-def _keys(stop: Stop) -> dict[str, Any]:
-    return {
-        "agents": list(stop.agents),
-        "stopped": stop.settled,
-        "why": stop.verdict.value,
-        "better": stop.better,
-        "n": stop.n,
-        "skipped": stop.skipped,
-        "max_trials": stop.max_trials,
-        "alpha": stop.alpha,
-        "interval_width": stop.width,
-        "estimate": stop.estimate,
-        "interval": list(stop.interval),
-        "pairs": None if stop.pairs is None else stop.pairs._asdict(),
-        "method": stop.method,
-    }
+    tests = [
+        {
+            "agents": stop.agents,
+            "stopped": stop.settled,
+            "why": stop.verdict.value,
+            "better": stop.better,
+            "n": stop.n,
+            "skipped": stop.skipped,
+            "max_trials": stop.max_trials,
+            "alpha": stop.alpha,
+            "interval_width": stop.width,
+            "estimate": stop.estimate,
+            "interval": stop.interval,
+            "pairs": stop.pairs and stop.pairs._asdict(),
+            "method": stop.method,
+        }
+        for stop in report.context.stops
+    ]
+    found = {"tests": tests, "trials_after_stop": after, "trials_spared": report.context.spared}
+    return {"stopping": found} if tests else {}

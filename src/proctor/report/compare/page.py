@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from proctor.report import text
 from proctor.report.build import judgement
-from proctor.report.compare.keys import comparison_keys, gate_keys
 from proctor.report.draw.markup import definitions, finding_list, lead, number, spread, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.pipes import escape, findings, more
@@ -19,7 +18,8 @@ from proctor.report.formats.files import plain, write_json, write_text
 from proctor.report.model import Finding
 from proctor.report.sections.differences import differences, differences_markdown
 from proctor.report.sections.ranking import SHARED
-from proctor.verdict.comparison import Comparison, Standing
+from proctor.verdict.comparison import Comparison, Difference, Pair, Standing, needed_trials
+from proctor.verdict.comparison.model import MEASURES
 from proctor.verdict.gate import Gate
 
 MAX_AGENTS = 20
@@ -50,6 +50,7 @@ def write_comparison(folder: Path, report: CompareReport) -> None:
 
 
 def to_json(report: CompareReport) -> dict[str, Any]:
+    rulings = [{**asdict(gate), "ruling": gate.ruling.value} for gate in report.gates]
     return plain(
         {
             "name": report.name,
@@ -57,15 +58,71 @@ def to_json(report: CompareReport) -> dict[str, Any]:
             "verdict": report.verdict,
             "cautions": list(report.cautions),
             "runs": dict(report.runs),
-            "gate": None
-            if report.failed is None
-            else {"failed": report.failed, "rulings": [gate_keys(gate) for gate in report.gates]},
+            "gate": None if report.failed is None else {"failed": report.failed, "rulings": rulings},
             **comparison_keys(report.comparison),
         }
     )
 
 
-# HTML -----------------------------------------------------------------------------------------------------------------
+def comparison_keys(found: Comparison) -> dict[str, Any]:
+    return {
+        "ranked_by": found.by,
+        "level": found.level,
+        "tasks": list(found.tasks),
+        "all_pairs": found.in_full,
+        "correction": "Holm, each measure by itself",
+        "agents": [_standing(agent) for agent in found.agents],
+        "pairs": [_pair(found, pair) for pair in found.pairs],
+    }
+
+
+def _standing(agent: Standing) -> dict[str, Any]:
+    names = {"rate": "success_rate", "rate_interval": "success_interval", "score": "score_mean"}
+    keys = {names.get(name, name): value for name, value in asdict(agent).items()}
+    return {**keys, "letters": {measure: agent.letters.get(measure) for measure in MEASURES}}
+
+
+def _pair(found: Comparison, pair: Pair) -> dict[str, Any]:
+    counts, better = pair.discordance, pair.improvement
+    return {
+        "a": pair.a,
+        "b": pair.b,
+        "paired": pair.paired,
+        "unpaired_because": pair.unpaired_because,
+        "n_a": pair.n_a,
+        "n_b": pair.n_b,
+        "n_copies": pair.n_copies,
+        "n_unscored": pair.n_unscored,
+        "n_without_partner": pair.n_single,
+        "outcomes": None if counts is None else counts._asdict(),
+        "success": _difference(found, pair, pair.success),
+        "score": _difference(found, pair, pair.score),
+        "probability_of_improvement": None if better is None else {"value": better.value, "interval": better.interval},
+        "by_task": [asdict(task) for task in pair.tasks],
+    }
+
+
+def _difference(found: Comparison, pair: Pair, own: Difference) -> dict[str, Any]:
+    test = own.test
+    different = found.different(pair, own.measure)
+    open_ = test is not None and not different and pair.a == found.agents[0].agent
+    needed = needed_trials(found, pair, own.measure) if open_ else None
+    return {
+        "a": own.value_a,
+        "b": own.value_b,
+        "difference": own.value,
+        "interval": own.interval,
+        "interval_method": own.method,
+        "no_interval_because": own.reason,
+        "bounds": own.bounds,
+        "p": None if test is None else test.p_value,
+        "p_adjusted": own.p_adjusted,
+        "test": None if test is None else test.method,
+        "exact": None if test is None else test.exact,
+        "different": different,
+        "effects": dict(own.effects),
+        "trials_to_settle": None if needed is None else needed.n,
+    }
 
 
 def to_html(report: CompareReport) -> str:
@@ -86,10 +143,8 @@ def to_html(report: CompareReport) -> str:
         Block("how", "What was compared", definitions(report.runs)),
     ]
     footer = f"Generated {esc(report.generated_at)} by Proctor. The same numbers for programs are in compare.json."
-    page = Page(
-        "Comparison", report.name, report.verdict, facts, blocks, footer, (asset("proctor.report", "comparison.css"),)
-    )
-    return render(page)
+    styles = (asset("proctor.report", "comparison.css"),)
+    return render(Page("Comparison", report.name, report.verdict, facts, blocks, footer, styles))
 
 
 def _listed(words: Sequence[str], serious: bool | None) -> str:
@@ -117,18 +172,13 @@ def _row(agent: Standing) -> list[str]:
     ]
 
 
-# Markdown -------------------------------------------------------------------------------------------------------------
-
-
 def to_markdown(report: CompareReport) -> str:
     """Small enough for a pull-request comment: long lists are cut, and say so."""
     found = report.comparison
     blocks = [f"# {escape(report.name)}", f"**{escape(report.verdict)}**"]
     if report.gates:
-        title = "failed" if report.failed else "passed"
-        blocks.append(
-            f"**Gate {title}.**\n\n" + "\n".join(f"- {escape(judgement.gate_sentence(g))}" for g in report.gates)
-        )
+        rulings = "\n".join(f"- {escape(judgement.gate_sentence(gate))}" for gate in report.gates)
+        blocks.append(f"**Gate {'failed' if report.failed else 'passed'}.**\n\n{rulings}")
     blocks += [
         findings([Finding("caution", caution) for caution in report.cautions]),
         ranking_markdown(found),

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -49,10 +51,11 @@ def _cell(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """JSON-ready data: mappings and sequences rebuilt, non-finite numbers as null, anything else as its
-    text."""
+    """JSON-ready data: mappings, sequences, arrays rebuilt, non-finite numbers as null, anything else as its text."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, float):

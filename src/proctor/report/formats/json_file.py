@@ -9,15 +9,11 @@ from typing import Any
 
 from proctor.record.columns import Trials
 from proctor.report.build.stops import stop_keys
-from proctor.report.compare.keys import comparison_keys
+from proctor.report.compare.page import comparison_keys
 from proctor.report.formats.base import Format
 from proctor.report.formats.files import plain, write_json
 from proctor.report.formats.tables import agent_keys
-from proctor.report.model import (
-    AgentReport,
-    Report,
-    Summary,
-)
+from proctor.report.model import AgentReport, Report, Summary
 from proctor.report.sections import timing
 
 
@@ -67,8 +63,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "time": timing.time_keys(context.spent),
         "environment": context.environment,
         "config": report.config,
-        **_case_keys(report),
-        **_rival_keys(report),
+        **_optional_keys(report),
         **stop_keys(report),
     }
     return plain({**data, **_section_keys(report, data)})
@@ -100,60 +95,27 @@ def _agent(report: Report, agent: AgentReport) -> dict[str, Any]:
 
 
 def _summary(summary: Summary) -> dict[str, Any]:
-    return {
-        "planned": summary.planned,
-        "finished": summary.n_trials,
-        "n": summary.n,
-        "n_unscored": summary.n_unscored,
-        "success": asdict(summary.success),
-        "score": asdict(summary.score),
-        "components": {name: asdict(estimate) for name, estimate in summary.components.items()},
-        "steps_total": asdict(summary.steps_total),
-        "steps_to_success": asdict(summary.steps_to_success),
-        "wall_time_s": asdict(summary.wall_time_s),
-        "metrics": {name: asdict(estimate) for name, estimate in summary.metrics.items()},
-        "outcomes": summary.outcomes,
-        "clipped_steps": summary.clipped_steps,
-        "clipped_trials": summary.clipped_trials,
-        "retried_trials": summary.retried_trials,
-        "n_recorded": summary.n_recorded,
-        "n_distinct": summary.n_distinct,
-    }
+    keys = asdict(summary)
+    del keys["n_after_stop"]
+    first = {"planned": summary.planned, "finished": keys.pop("n_trials"), "n": summary.n}
+    return {**first, "n_unscored": summary.n_unscored, **keys}
 
 
-def _rival_keys(report: Report) -> dict[str, Any]:
-    """The comparison, profiles and curves of runs that have them."""
+def _optional_keys(report: Report) -> dict[str, Any]:
+    """Targets, cases, the comparison, profiles and curves, for runs that have them; no keys for others."""
+    profiles = [(p.agent, p.profile) for p in report.profiles]
     keys: dict[str, Any] = {
+        "targets": [asdict(result) for result in report.targets],
+        "cases": [
+            {"agent": t.agent, "task": t.task, "worst_first_by": t.order, "cases": [asdict(case) for case in t.cases]}
+            for t in report.cases
+        ],
         "comparison": None if report.comparison is None else comparison_keys(report.comparison),
         "profiles": [
-            {
-                "agent": p.agent,
-                "n": p.profile.n,
-                "thresholds": p.profile.thresholds.tolist(),
-                "shares": p.profile.shares.tolist(),
-                "low": None if p.profile.low is None else p.profile.low.tolist(),
-                "high": None if p.profile.high is None else p.profile.high.tolist(),
-            }
-            for p in report.profiles
+            {"agent": agent, "n": p.n, "thresholds": p.thresholds, "shares": p.shares, "low": p.low, "high": p.high}
+            for agent, p in profiles
         ],
         "trainings": [asdict(training) for training in report.trainings],
         "extremes": [asdict(trial) for trial in report.extremes],
-    }
-    return {key: value for key, value in keys.items() if value}
-
-
-def _case_keys(report: Report) -> dict[str, Any]:
-    """Targets and cases, for runs that have them; no keys for others."""
-    keys = {
-        "targets": [asdict(result) for result in report.targets],
-        "cases": [
-            {
-                "agent": table.agent,
-                "task": table.task,
-                "worst_first_by": table.order,
-                "cases": [asdict(case) for case in table.cases],
-            }
-            for table in report.cases
-        ],
     }
     return {key: value for key, value in keys.items() if value}

@@ -1,4 +1,4 @@
-"""The evidence: every trial, how trials ended, and how the run was made."""
+"""The evidence: every trial, those to look at first, how trials ended, and how the run was made."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from urllib.parse import quote
 
 from proctor.record.episode import Outcome
 from proctor.report import text
+from proctor.report.build.sample import AGENTS, EACH
 from proctor.report.draw import pipes, svg
 from proctor.report.draw.markup import NONE, definitions, lead, number, small, table
 from proctor.report.draw.svg import esc
 from proctor.report.formats.files import plain
-from proctor.report.model import AgentReport, Cell, Mark, Report
+from proctor.report.model import AgentReport, Cell, Extreme, Mark, Report
 from proctor.report.section import Section
 from proctor.report.sections import timing
 
@@ -36,12 +37,9 @@ class Strips(Section):
             "One mark per trial in the order of seeds, so agents can be compared mark by mark. A mark names its "
             "seed, steps and score, and links to its recording where there is one."
         )
-        return lead(words) + _legend(report) + f'<div class="pair">{"".join(blocks)}</div>'
-
-
-def _legend(report: Report) -> str:
-    items = "".join(f"<li>{svg.shape(name)} {_words(name)}</li>" for name in _outcomes_seen(report))
-    return f'<ul class="legend" aria-label="Outcomes">{items}</ul>'
+        items = "".join(f"<li>{svg.shape(name)} {_words(name)}</li>" for name in _outcomes_seen(report))
+        legend = f'<ul class="legend" aria-label="Outcomes">{items}</ul>'
+        return f'{lead(words)}{legend}<div class="pair">{"".join(blocks)}</div>'
 
 
 def _words(outcome: str) -> str:
@@ -71,6 +69,45 @@ def _mark(mark: Mark) -> str:
     if target is None:
         return f'<span class="mark" title="{words}">{shape}</span>'
     return f'<a class="mark" href="{quote(target)}" title="{words}" aria-label="{words}">{shape}</a>'
+
+
+class Extremes(Section):
+    """Tables of the lowest scores and of the longest wall times."""
+
+    key, title, place = "extremes", "Worst and slowest trials", 130
+
+    def html(self, report: Report, data: Any) -> str:
+        if not report.extremes:
+            return ""
+        words = (
+            f"Up to {EACH} trials of each of the first {AGENTS} agents. Start here to see what goes wrong; a seed "
+            "leads to the trial's recording."
+        )
+        return lead(words) + f'<div class="pair">{_extremes(report, "worst")}{_extremes(report, "slowest")}</div>'
+
+
+def _extremes(report: Report, kind: str) -> str:
+    caption, last = ("Lowest scores", "Score") if kind == "worst" else ("Longest wall times", "Time")
+    rows = [
+        [
+            *(esc(trial.agent), esc(trial.task), _seed(trial), _words(trial.outcome), f"{trial.steps:,}"),
+            text.number(trial.score) if kind == "worst" else f"{text.number(trial.wall_time_s, 2)} s",
+        ]
+        for trial in report.extremes
+        if trial.kind == kind
+    ]
+    return table(caption, ["Agent", "Task", "Seed", "Outcome", "Steps", last], rows, "extremes") if rows else ""
+
+
+def _seed(trial: Extreme) -> str:
+    """The seed, leading to the trial's recording, and its video."""
+    what = f"{trial.agent} on {trial.task}, seed {trial.seed}"
+    seed = str(trial.seed) if trial.npz is None else _link(trial.npz, f"recording of {what}", str(trial.seed))
+    return seed if trial.video is None else f"{seed} {_link(trial.video, f'video of {what}', 'video')}"
+
+
+def _link(path: str, label: str, words: str) -> str:
+    return f'<a href="{esc(quote(path))}" aria-label="{esc(label)}">{words}</a>'
 
 
 class Endings(Section):
@@ -119,16 +156,15 @@ def _causes(report: Report) -> str:
         return ""
     rows = [
         [
-            esc(cause.agent),
-            f"{svg.shape(cause.outcome)} {_words(cause.outcome)}",
-            f"<code>{esc(cause.message)}</code>",
-            f"{cause.count:,}",
-            f"<code>{esc(cause.example)}</code>",
+            esc(c.agent),
+            f"{svg.shape(c.outcome)} {_words(c.outcome)}",
+            _code(c.message),
+            f"{c.count:,}",
+            _code(c.example),
         ]
-        for cause in report.causes
+        for c in report.causes
     ]
-    header = ["Agent", "Outcome", "Message", "Trials", "For example"]
-    return table("What broke, by message", header, rows, "causes")
+    return table("What broke, by message", ["Agent", "Outcome", "Message", "Trials", "For example"], rows, "causes")
 
 
 class How(Section):
@@ -198,14 +234,13 @@ def _tasks(report: Report) -> str:
 
 def _agents(report: Report) -> str:
     rows = [
-        [
-            esc(agent.agent),
-            f"<code>{esc(agent.policy)}</code>",
-            NONE if agent.checkpoint is None else f"<code>{esc(agent.checkpoint)}</code>",
-        ]
-        for agent in report.agents
+        [esc(a.agent), _code(a.policy), NONE if a.checkpoint is None else _code(a.checkpoint)] for a in report.agents
     ]
     return table("Agents", ["Agent", "Policy", "Checkpoint"], rows, "plain")
+
+
+def _code(words: str) -> str:
+    return f"<code>{esc(words)}</code>"
 
 
 def _inline(value: Any) -> str:
