@@ -24,6 +24,8 @@ from proctor.scoring import Scoring, make_scoring
 from proctor.scoring.columns import scored_trials
 
 MARKS_IN_ALL, MARKS_PER_CELL, MARKS_AT_LEAST = 6000, 200, 20
+UNLISTED = ("?", "none", "mean", "")
+"""Unit, direction, reducer and words of a metric that no registry knows."""
 
 
 def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model.ReportContext) -> model.Report:
@@ -45,15 +47,19 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
     draft = model.Report(
         name=cfg.name,
         n_trials=cfg.n_trials,
-        planned=_planned(cfg, context),
+        planned=cfg.trials_per_agent * len(cfg.agents) if context.planned is None else context.planned,
         finished=sum(agent.overall.n_trials + agent.overall.n_after_stop for agent in agents),
         scored=sum(agent.overall.n for agent in agents),
         verdict="",
         findings=(),
-        scoring=_scoring_info(scoring),
+        scoring=model.ScoringInfo(
+            scoring.name, scoring.version, scoring.components, scoring.floor, scoring.unit, scoring.settings()
+        ),
         agents=agents,
         tasks=tuple(_task(estimator, trials, task) for task in cfg.tasks),
-        metrics=tuple(infos.get(name) or _unlisted(name) for name in sorted(seen)),
+        metrics=tuple(
+            infos.get(name) or describe_of_family(name) or MetricInfo(name, *UNLISTED) for name in sorted(seen)
+        ),
         causes=causes(trials),
         config=cfg.model_dump(mode="json"),
         context=context,
@@ -68,16 +74,10 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         agent_columns=tuple(column for section in sections for column in section.agent_columns),
     )
     said, failed = _said(draft, sections)
-    words = [*unloaded, *failed]
-    findings = (
-        *said,
-        *find(draft),
-        *_remarks(draft, scoring),
-        *stop_findings(draft),
-        *trouble,
-        *(model.Finding("caution", sentence) for sentence in words),
-    )
-    return replace(draft, verdict=_opening(draft, sections) + verdict(draft), findings=findings)
+    cautions = [model.Finding("caution", sentence) for sentence in (*unloaded, *failed)]
+    findings = (*said, *find(draft), *_remarks(draft, scoring), *stop_findings(draft), *trouble, *cautions)
+    openings = [attempt(section, lambda section=section: section.opening(draft))[0] for section in sections]
+    return replace(draft, verdict=" ".join([*filter(None, openings), verdict(draft)]), findings=findings)
 
 
 def _said(draft: model.Report, sections: Sequence[Section]) -> tuple[list[model.Finding], list[str]]:
@@ -90,17 +90,6 @@ def _said(draft: model.Report, sections: Sequence[Section]) -> tuple[list[model.
         if problem is not None:
             failed.append(f'The report section "{section.key}" failed to say what it finds: {problem}.')
     return found, failed
-
-
-def _opening(draft: model.Report, sections: Sequence[Section]) -> str:
-    """The sentences that sections open the verdict with, each with a blank behind it."""
-    said = [attempt(section, lambda section=section: section.opening(draft))[0] for section in sections]
-    return "".join(f"{sentence} " for sentence in said if sentence)
-
-
-def _planned(cfg: EvalConfig, context: model.ReportContext) -> int:
-    whole = cfg.trials_per_agent * len(cfg.agents)
-    return whole if context.planned is None else context.planned
 
 
 def _agent(estimator: Estimator, trials: Trials, agent: AgentCfg, sections: Sequence[Section]) -> model.AgentReport:
@@ -156,26 +145,14 @@ def _task(estimator: Estimator, trials: Trials, task: TaskCfg) -> model.TaskRepo
     )
 
 
-def _scoring_info(scoring: Scoring) -> model.ScoringInfo:
-    return model.ScoringInfo(
-        name=scoring.name,
-        version=scoring.version,
-        components=scoring.components,
-        floor=scoring.floor,
-        unit=scoring.unit,
-        settings=scoring.settings(),
-    )
-
-
 def _remarks(draft: model.Report, scoring: Scoring) -> list[model.Finding]:
     """What the scoring itself has to say, of the metrics that each task has."""
     recorded: dict[str, dict[str, None]] = {task.task: {} for task in draft.tasks}
     for agent in draft.agents:
         for cell in agent.cells:
             recorded[cell.task].update(dict.fromkeys(cell.summary.metrics))
-    return [
-        model.Finding(*remark) for remark in scoring.remarks({task: list(names) for task, names in recorded.items()})
-    ]
+    remarks = scoring.remarks({task: list(names) for task, names in recorded.items()})
+    return [model.Finding(*remark) for remark in remarks]
 
 
 def _metric_infos(cfg: EvalConfig, context: model.ReportContext) -> tuple[dict[str, MetricInfo], list[model.Finding]]:
@@ -186,8 +163,3 @@ def _metric_infos(cfg: EvalConfig, context: model.ReportContext) -> tuple[dict[s
     except InputError as error:
         text = f"Units of the config's own metrics are unknown here, their recorded values are kept: {error}."
         return {info.name: info for info in describe()}, [model.Finding("note", text)]
-
-
-def _unlisted(name: str) -> MetricInfo:
-    """A metric that no registry knows: a reward term, or one of a config that is not here."""
-    return describe_of_family(name) or MetricInfo(name, "?", "none", "mean", "")

@@ -16,20 +16,20 @@ def verdict(found: Comparison) -> str:
         return "No comparison: fewer than two agents have scored trials."
     best = found.pairs[0].a
     rivals = [pair for pair in found.pairs if pair.a == best and not found.different(pair)]
-    if not rivals:
-        return _settled(found, best)
-    return _open(found, rivals)
+    return _open(found, rivals) if rivals else _settled(found, best)
 
 
 def _settled(found: Comparison, best: str) -> str:
     others = [pair.b for pair in found.pairs if pair.a == best]
-    next_ = found.pairs[0]
+    pair = found.pairs[0]
+    own, success = pair.of(found.by), pair.success
     beaten = text.listed(others, most=3) if len(others) <= 3 else f"all {len(others)} others"
-    against = "" if len(others) == 1 else f" for {next_.b}, the next"
-    return (
-        f"{best} is better than {beaten}: {_values(found, next_)}{against}, {_difference(found, next_)}."
-        f"{_other_measure(found, next_)}"
-    )
+    against = "" if len(others) == 1 else f" for {pair.b}, the next"
+    values = f"{_name(found.by)} {_value(found.by, own.value_a)} against {_value(found.by, own.value_b)}"
+    words = f"{best} is better than {beaten}: {values}{against}, {_difference(found, pair)}."
+    if found.by == "success" or success.value_a is None:
+        return words
+    return f"{words} It succeeded in {text.percent(success.value_a)} against {text.percent(success.value_b)} of trials."
 
 
 def _open(found: Comparison, rivals: list[Pair]) -> str:
@@ -42,17 +42,13 @@ def _open(found: Comparison, rivals: list[Pair]) -> str:
     standing = found.agents[0]
     value = _value(found.by, standing.score if found.by == "score" else standing.rate)
     nearest = "" if len(rivals) == 1 else f"to {first.b}, "
+    others = [pair.b for pair in found.pairs if pair.a == first.a and found.different(pair)]
+    beaten = f" It is better than {text.listed(others, most=3)}." if others else ""
     return (
         f"No winner yet. {first.a} ranks first ({_name(found.by)} {value}), but is not significantly better than "
-        f"{names} in {_trials(first)}: {nearest}{_difference(found, first, counted=False)}.{_beaten(found, first.a)} "
+        f"{names} in {_trials(first)}: {nearest}{_difference(found, first, counted=False)}.{beaten} "
         f"{more_trials(found, first)}"
     )
-
-
-def _beaten(found: Comparison, best: str) -> str:
-    """Whom the first agent is better than all the same."""
-    names = [pair.b for pair in found.pairs if pair.a == best and found.different(pair)]
-    return f" It is better than {text.listed(names, most=3)}." if names else ""
 
 
 def more_trials(found: Comparison, pair: Pair, measure: Measure | None = None) -> str:
@@ -100,6 +96,11 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
 
 
+def p_equals(p: float) -> str:
+    """`= 0.03` or `< 0.001`."""
+    return p_value(p) if p < 0.001 else f"= {p_value(p)}"
+
+
 def difference_words(found: Difference) -> tuple[str, str]:
     """A difference and its interval; percent points for success."""
     if found.value is None:
@@ -116,31 +117,14 @@ def _value(measure: Measure, value: float | None) -> str:
     return text.number(value) if measure == "score" else text.percent(value)
 
 
-def _values(found: Comparison, pair: Pair) -> str:
-    own = pair.of(found.by)
-    return f"{_name(found.by)} {_value(found.by, own.value_a)} against {_value(found.by, own.value_b)}"
-
-
-def _other_measure(found: Comparison, pair: Pair) -> str:
-    if found.by == "success" or pair.success.value_a is None:
-        return ""
-    won, other = text.percent(pair.success.value_a), text.percent(pair.success.value_b)
-    return f" It succeeded in {won} against {other} of trials."
-
-
 def _difference(found: Comparison, pair: Pair, counted: bool = True) -> str:
     own = pair.of(found.by)
     level = text.percent(found.level)
     signed = _signed(found.by, own.value, own.interval)
     span = f"{level} interval {_range(found.by, own.interval)}" if own.interval else "no interval"
-    p = "" if own.p_adjusted is None else f", p {_equals(own.p_adjusted)}"
+    p = "" if own.p_adjusted is None else f", p {p_equals(own.p_adjusted)}"
     trials = f", {_trials(pair)}" if counted else ""
     return f"difference {signed} ({span}{trials}{p})"
-
-
-def _equals(p: float) -> str:
-    words = p_value(p)
-    return words if words.startswith("<") else f"= {words}"
 
 
 def _trials(pair: Pair) -> str:

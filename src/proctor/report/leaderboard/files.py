@@ -13,7 +13,7 @@ from proctor.report.formats.files import plain, write_csv, write_json, write_tex
 from proctor.report.leaderboard.page import said_of, to_html, weights_words
 from proctor.report.leaderboard.words import advice_words, episodes_words, verdict
 from proctor.report.text import signed, span_words, value_words
-from proctor.verdict.leaderboard import Advice, Entry, Gap, Leaderboard, TaskResult
+from proctor.verdict.leaderboard import Entry, Gap, Leaderboard, TaskResult
 
 MAX_AGENTS = 20
 
@@ -21,7 +21,7 @@ MAX_AGENTS = 20
 def write_leaderboard(folder: Path, board: Leaderboard, generated_at: str) -> None:
     """The four files, each whole or not at all."""
     write_json(folder / "leaderboard.json", to_json(board, generated_at))
-    rows = csv_rows(board)
+    rows = [_csv_row(entry, board) for entry in board.entries]
     write_csv(folder / "leaderboard.csv", rows[0], (row.values() for row in rows))
     write_text(folder / "leaderboard.md", to_markdown(board, generated_at))
     write_text(folder / "leaderboard.html", to_html(board, generated_at))
@@ -62,7 +62,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "n_unscored": entry.n_unscored,
         "tasks": [_judged(task) for task in entry.tasks],
         "terms": dict(entry.terms),
-        "advice": [_advice(advice) for advice in entry.advice],
+        "advice": [{**asdict(advice), "text": advice_words(advice)} for advice in entry.advice],
     }
 
 
@@ -72,16 +72,8 @@ def _judged(found: TaskResult | Gap) -> dict[str, Any]:
     return {"no_interval_because" if name == "reason" else name: value for name, value in keys.items()}
 
 
-def _advice(advice: Advice) -> dict[str, Any]:
-    return {**asdict(advice), "text": advice_words(advice)}
-
-
-def csv_rows(board: Leaderboard) -> list[dict[str, Any]]:
-    """A row for every agent: the score, then task by task, then what each term contributed."""
-    return [_csv_row(entry, board) for entry in board.entries]
-
-
 def _csv_row(entry: Entry, board: Leaderboard) -> dict[str, Any]:
+    """An agent: the score, then task by task, then what each term contributed."""
     low, high = entry.interval or (None, None)
     row: dict[str, Any] = {
         "rank": entry.rank,
@@ -96,15 +88,11 @@ def _csv_row(entry: Entry, board: Leaderboard) -> dict[str, Any]:
     }
     for task in entry.tasks:
         low, high = task.interval or (None, None)
-        values = (task.score, low, high, task.n, task.n_distinct)
-        names = ("score", "score_low", "score_high", "n", "n_distinct")
-        row |= {f"{name} {task.task}": value for name, value in zip(names, values, strict=True)}
+        own = {"score": task.score, "score_low": low, "score_high": high, "n": task.n, "n_distinct": task.n_distinct}
+        row |= {f"{name} {task.task}": value for name, value in own.items()}
     row |= {f"term {term}": entry.terms.get(term) for term in board.terms}
     row["advice"] = advice_words(entry.advice[0]) if entry.advice else None
     return row
-
-
-# Markdown -------------------------------------------------------------------------------------------------------------
 
 
 def to_markdown(board: Leaderboard, generated_at: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from proctor.report import text
 from proctor.report.draw import svg
 from proctor.report.draw.markup import NONE, definitions, finding_list, forest, lead, number, small, spread, table
@@ -20,10 +18,11 @@ GAPS_SHOWN = 60
 
 def to_html(board: Leaderboard, generated_at: str) -> str:
     """The whole page. Everything that comes from a config or a result is escaped."""
+    n, n_distinct = sum(entry.n for entry in board.entries), sum(entry.n_distinct for entry in board.entries)
     facts = [
         ("Agents", f"{len(board.entries):,}"),
         ("Tasks", f"{len(board.tasks):,}"),
-        ("Episodes", esc(episodes_words(*_episodes(board)))),
+        ("Episodes", esc(episodes_words(n, n_distinct))),
         ("Scoring", esc(board.scoring)),
     ]
     blocks = [
@@ -38,10 +37,6 @@ def to_html(board: Leaderboard, generated_at: str) -> str:
     footer = f"Generated {esc(generated_at)} by Proctor. The same numbers for programs are in leaderboard.json."
     styles = [asset("proctor.report", name) for name in ("comparison.css", "terms.css")]
     return render(Page("Leaderboard", board.name, verdict(board), facts, blocks, footer, styles))
-
-
-def _episodes(board: Leaderboard) -> tuple[int, int]:
-    return sum(entry.n for entry in board.entries), sum(entry.n_distinct for entry in board.entries)
 
 
 def _ranking(board: Leaderboard) -> str:
@@ -68,18 +63,15 @@ def weights_words(board: Leaderboard) -> str:
 
 
 def _ranking_row(entry: Entry) -> list[str]:
+    different = "" if entry.n == entry.n_distinct else f" {small(f'{entry.n_distinct:,} different')}"
     return [
         f'<span class="rank">{text.rank(entry.rank)}</span>{esc(entry.agent)}',
         spread(value_words(entry.score, entry.interval), span_words(entry.interval)),
         esc(entry.letters or text.NONE),
         *map(_task_cell, entry.tasks),
-        _count(entry.n, entry.n_distinct),
+        f"{entry.n:,}{different}",
         number(entry.n_unscored),
     ]
-
-
-def _count(n: int, n_distinct: int) -> str:
-    return f"{n:,}" if n == n_distinct else f"{n:,} {small(f'{n_distinct:,} different')}"
 
 
 def said_of(board: Leaderboard) -> list[Finding]:
@@ -108,7 +100,11 @@ def _terms(board: Leaderboard) -> str:
         return ""
     known = [entry for entry in board.entries if entry.score is not None]
     whole = {entry.agent: {term: entry.terms.get(term, 0.0) for term in terms} for entry in known}
-    figures = [term_bars(_of_task(known, task, terms), task) for task in board.tasks]
+    own = {entry.agent: {task.task: task.terms for task in entry.tasks} for entry in known}
+    figures = [
+        term_bars({agent: {t: parts[task].get(t, 0.0) for t in terms} for agent, parts in own.items()}, task)
+        for task in board.tasks
+    ]
     if len(board.tasks) > 1:
         figures.insert(0, term_bars(whole, "All tasks, by their weights"))
     words = (
@@ -119,11 +115,6 @@ def _terms(board: Leaderboard) -> str:
     rows.append(["score", *(esc(value_words(entry.score, entry.interval)) for entry in known)])
     numbers = table("What each term contributed to the score", ["Term", *map(esc, whole)], rows, "boards")
     return lead(words) + term_legend(terms) + "".join(figures) + numbers
-
-
-def _of_task(entries: Sequence[Entry], task: str, terms: Sequence[str]) -> dict[str, dict[str, float]]:
-    found = {entry.agent: next(t for t in entry.tasks if t.task == task).terms for entry in entries}
-    return {agent: {term: parts.get(term, 0.0) for term in terms} for agent, parts in found.items()}
 
 
 def _advice(board: Leaderboard) -> str:
@@ -156,14 +147,8 @@ def _gaps(board: Leaderboard) -> str:
         f"{1 - board.level:.2g} the two are significantly different."
     )
     shown = board.gaps[:GAPS_SHOWN]
-    rows = [
-        [
-            f"{esc(gap.a)} − {esc(gap.b)}",
-            esc(gap_words(gap, board.level)),
-            "significant" if gap.apart else "not significant",
-        ]
-        for gap in shown
-    ]
+    ruled = {True: "significant", False: "not significant"}
+    rows = [[f"{esc(g.a)} − {esc(g.b)}", esc(gap_words(g, board.level)), ruled[g.apart]] for g in shown]
     hidden = len(board.gaps) - len(shown)
     more = lead(f"Only in leaderboard.json: {text.count(hidden, 'more pair')}.") if hidden > 0 else ""
     return lead(words) + table("Pairs of agents", ["Pair", "Difference", ""], rows, "plain") + more

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from proctor.report import text
-from proctor.report.build.judgement import p_value
+from proctor.report.build.judgement import p_equals
 from proctor.report.text import signed, span_words, value_words
-from proctor.verdict.leaderboard import Advice, Entry, Gap, Leaderboard
+from proctor.verdict.leaderboard import Advice, Gap, Leaderboard
 from proctor.verdict.leaderboard.gaps import EXACT
 
 
@@ -15,24 +15,17 @@ def verdict(board: Leaderboard) -> str:
     if not ranked:
         return "No ranking: no agent has a score on every task."
     first = ranked[0]
-    opening = f"{first.agent} leads with {score_words(first, board.level)}"
+    span = f" ({text.percent(board.level)} interval {span_words(first.interval)})" if first.interval else ""
+    opening = f"{first.agent} leads with {value_words(first.score, first.interval)}{span}"
     if len(ranked) == 1:
         return f"{opening}. No other agent has a score on every task." if len(board.entries) > 1 else f"{opening}."
     ties = [gap for gap in board.gaps if gap.a == first.agent and not gap.apart]
     if not ties:
-        return f"{opening}, and is better than {_others(ranked[1:])}: {gap_words(board.gaps[0], board.level)}."
+        others = [entry.agent for entry in ranked[1:]]
+        beaten = text.listed(others) if len(others) <= 3 else f"all {len(others)} others"
+        return f"{opening}, and is better than {beaten}: {gap_words(board.gaps[0], board.level)}."
     names = text.listed([gap.b for gap in ties], most=3)
     return f"{opening}, but not significantly ahead of {names}: {gap_words(ties[0], board.level)}."
-
-
-def _others(entries: list[Entry]) -> str:
-    names = [entry.agent for entry in entries]
-    return text.listed(names) if len(names) <= 3 else f"all {len(names)} others"
-
-
-def score_words(entry: Entry, level: float) -> str:
-    span = f" ({text.percent(level)} interval {span_words(entry.interval)})" if entry.interval else ""
-    return f"{value_words(entry.score, entry.interval)}{span}"
 
 
 def gap_words(gap: Gap, level: float) -> str:
@@ -42,7 +35,7 @@ def gap_words(gap: Gap, level: float) -> str:
     if gap.interval is None:
         exact = "exact, as no seed changes an episode" if gap.reason == EXACT else f"no interval: {gap.reason}"
         return f"{opening} ({exact})"
-    p = "" if gap.p is None else f", p {p_value(gap.p) if gap.p < 0.001 else '= ' + p_value(gap.p)}"
+    p = "" if gap.p is None else f", p {p_equals(gap.p)}"
     return f"{opening} ({text.percent(level)} interval {span_words(gap.interval)}, {trials}{p})"
 
 

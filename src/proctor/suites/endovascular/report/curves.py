@@ -39,7 +39,10 @@ def force_curves(passages: Sequence[Passage]) -> str:
     if not measured:
         return ""
     axes = axes_of(measured)
-    rows = "".join(_row(agent, own, axes) for agent, own in by_agent(measured).items())
+    rows = "".join(
+        f'<div class="force-row"><b>{esc(agent)}</b>{_over_time(agent, own, axes)}{_along(agent, own, axes)}</div>\n'
+        for agent, own in by_agent(measured).items()
+    )
     outcomes = "".join(_sample(outcome) for outcome in dict.fromkeys(p.outcome for p in measured))
     return (
         f"<h3>Wall force ({esc(axes.force_unit)})</h3>\n"
@@ -71,11 +74,6 @@ def _sample(outcome: str) -> str:
     return f'<li><svg class="sample" viewBox="0 0 14 14" aria-hidden="true">{shape}</svg> {words}</li>'
 
 
-def _row(agent: str, passages: Sequence[Passage], axes: Axes) -> str:
-    panels = _over_time(agent, passages, axes) + _along(agent, passages, axes)
-    return f'<div class="force-row"><b>{esc(agent)}</b>{panels}</div>\n'
-
-
 def _over_time(agent: str, passages: Sequence[Passage], axes: Axes) -> str:
     lines = "".join(
         f'<path class="trial line-{p.outcome}" d="{curve(p.times / axes.time.high, p.force / axes.force.high)}"/>'
@@ -84,7 +82,7 @@ def _over_time(agent: str, passages: Sequence[Passage], axes: Axes) -> str:
     )
     peaks = [f"{text.number(p.peak.force)} with seed {p.seed}" for p in passages if p.peak is not None]
     label = f"{agent}: wall force over time; peaks in {axes.force_unit}: {text.listed(peaks)}" if peaks else agent
-    return _panel(lines, _Across(axes.time, f"over time ({axes.time_unit}), a line per trial"), axes.force, label)
+    return _panel(lines, axes.time, axes.force, f"over time ({axes.time_unit}), a line per trial", label)
 
 
 def _along(agent: str, passages: Sequence[Passage], axes: Axes) -> str:
@@ -97,19 +95,13 @@ def _along(agent: str, passages: Sequence[Passage], axes: Axes) -> str:
     at = text.number((place + 0.5) / len(along) * axes.length.high)
     peak = f"{text.number(float(along[place]))} {axes.force_unit} at about {at} mm"
     body = f'<path class="profile" d="{area(along / axes.force.high)}"/>'
-    across = _Across(axes.length, "by inserted length (mm), the largest of all trials")
-    return _panel(body, across, axes.force, f"{agent}: wall force by inserted length; largest {peak}")
+    title = "by inserted length (mm), the largest of all trials"
+    return _panel(body, axes.length, axes.force, title, f"{agent}: wall force by inserted length; largest {peak}")
 
 
-@dataclass(frozen=True)
-class _Across:
-    axis: Axis
-    title: str
-
-
-def _panel(body: str, across: _Across, up: Axis, label: str) -> str:
+def _panel(body: str, across: Axis, up: Axis, title: str, label: str) -> str:
     """Curves on a grid, the title above, ticks at the left and below."""
-    places = [(t, 100 * t / across.axis.high) for t in across.axis.ticks]
+    places = [(t, 100 * t / across.high) for t in across.ticks]
     levels = [(t, 100 * (1 - t / up.high)) for t in (up.ticks if len(up.ticks) < 5 else up.ticks[::2])]
     grid = "".join(f'<path class="grid" d="M{x:.2f} 0V100"/>' for _, x in places)
     grid += "".join(f'<path class="grid" d="M0 {y:.2f}H100"/>' for _, y in levels)
@@ -119,4 +111,4 @@ def _panel(body: str, across: _Across, up: Axis, label: str) -> str:
     )
     inner = f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" width="100%" height="100%">{grid}{body}</svg>'
     drawn = f'<svg class="panel" role="img" aria-label="{esc(label)}">{inner}{left}{below}</svg>'
-    return f"<figure><figcaption>{esc(across.title)}</figcaption>{drawn}</figure>"
+    return f"<figure><figcaption>{esc(title)}</figcaption>{drawn}</figure>"

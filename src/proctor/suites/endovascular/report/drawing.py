@@ -86,10 +86,7 @@ def _strokes(points: np.ndarray, radii: np.ndarray) -> list[tuple[float, str]]:
     """(radius, d) of a branch's stretches; neighbours share a point."""
     kept = spaced(points, CENTRELINE_MM)
     points, steps = points[kept], np.maximum(1, (radii[kept] / RADIUS_STEP_MM).round()).astype(int)
-    found = []
-    for step, start, stop in runs(steps.tolist()):
-        found.append((step * RADIUS_STEP_MM, line(points[start : stop + 1])))
-    return found
+    return [(step * RADIUS_STEP_MM, line(points[start : stop + 1])) for step, start, stop in runs(steps.tolist())]
 
 
 def spaced(points: np.ndarray, step: float) -> np.ndarray:
@@ -134,7 +131,8 @@ def picture(passage: Passage, frame: Frame, longest: float) -> str:
     """Vessel, target, the tip's path coloured by time, and the wire as it lay at the end."""
     wire = "" if passage.wire is None else f'<path class="wire" d="{line(passage.wire)}"/>'
     path = _paths(stretches(passage.tip, time_steps(passage, longest)), "t")
-    return _svg(frame, _ground([passage]) + path + wire + _end(passage))
+    x, y = passage.tip[-1]
+    return _svg(frame, f'{_ground([passage])}{path}{wire}<path class="tip" d="M{x:.1f} {-y:.1f}h0"/>')
 
 
 def force_picture(passages: Sequence[Passage], frame: Frame, top: float) -> str:
@@ -151,11 +149,6 @@ def _ground(passages: Sequence[Passage]) -> str:
     shared = vessels.pop() if len(vessels) == 1 else None
     goals = dict.fromkeys(ring(p.target, p.threshold_mm or 3.0, "goal") for p in passages if p.target is not None)
     return ("" if shared is None else f'<use href="#{shared}"/>') + "".join(goals)
-
-
-def _end(passage: Passage) -> str:
-    x, y = passage.tip[-1]
-    return f'<path class="tip" d="M{x:.1f} {-y:.1f}h0"/>'
 
 
 def ring(place: np.ndarray, radius: float, kind: str) -> str:

@@ -14,19 +14,8 @@ import numpy as np
 from proctor.report.draw.palette import hex_steps
 from proctor.report.draw.png import png
 from proctor.report.formats.files import replacing
-from proctor.suites.endovascular.report.drawing import (
-    CENTRELINE_MM,
-    FORCE,
-    PEAK_MM,
-    TIME,
-    WALL_MM,
-    Frame,
-    force_scale,
-    force_steps,
-    frame_of,
-    spaced,
-    time_steps,
-)
+from proctor.suites.endovascular.report import drawing
+from proctor.suites.endovascular.report.drawing import Frame
 from proctor.suites.endovascular.report.model import Passage, Vessel
 
 HEIGHT_PX, WIDEST_PX, GAP_PX = 720, 960, 24
@@ -64,10 +53,10 @@ def write_pictures(folder: Path, passages: Sequence[Passage]) -> None:
 
 def look_of(passages: Sequence[Passage]) -> Look:
     """For the passages of one task."""
-    frame = frame_of(passages)
+    frame = drawing.frame_of(passages)
     vessels: dict[str | None, Vessel | None] = {None: None, **{p.vessel.key: p.vessel for p in passages if p.vessel}}
     grounds = {key: _ground(vessel, frame) for key, vessel in vessels.items()}
-    return Look(frame, max(p.duration for p in passages), force_scale(passages), grounds)
+    return Look(frame, max(p.duration for p in passages), drawing.force_scale(passages), grounds)
 
 
 def drawn(passage: Passage, look: Look) -> np.ndarray:
@@ -76,12 +65,12 @@ def drawn(passage: Passage, look: Look) -> np.ndarray:
     if passage.target is not None:
         _ring(ground, look.frame, passage.target, passage.threshold_mm or 3.0, GOAL)
     left, right = ground, ground.copy()
-    _path(left, look.frame, passage.tip, time_steps(passage, look.longest), hex_steps(TIME[0]))
+    _path(left, look.frame, passage.tip, drawing.time_steps(passage, look.longest), hex_steps(drawing.TIME[0]))
     if passage.wire is not None:
         _stroke(left, pixels(passage.wire, look.frame), WIRE_PX, INK)
-    _path(right, look.frame, passage.tip, force_steps(passage, look.hardest), hex_steps(FORCE[0]))
+    _path(right, look.frame, passage.tip, drawing.force_steps(passage, look.hardest), hex_steps(drawing.FORCE[0]))
     if passage.peak is not None and passage.peak.force > 0:
-        _ring(right, look.frame, passage.peak.place, PEAK_MM, INK)
+        _ring(right, look.frame, passage.peak.place, drawing.PEAK_MM, INK)
     gap = np.full((left.shape[0], GAP_PX, 3), 255.0)
     return np.clip(np.rint(np.hstack([left, gap, right])), 0, 255).astype(np.uint8)
 
@@ -123,10 +112,10 @@ def _ground(vessel: Vessel | None, frame: Frame) -> np.ndarray:
     canvas = np.full((*shape, 3), 255.0)
     if vessel is None:
         return canvas
-    for margin, colour in ((WALL_MM, WALL), (0.0, LUMEN)):
+    for margin, colour in ((drawing.WALL_MM, WALL), (0.0, LUMEN)):
         mask = np.zeros(shape)
         for points, radii in vessel.branches():
-            kept = spaced(points, CENTRELINE_MM)
+            kept = drawing.spaced(points, drawing.CENTRELINE_MM)
             mask = np.maximum(mask, cover(shape, pixels(points[kept], frame), (radii[kept] + margin) * scale))
         _blend(canvas, mask, colour)
     return canvas

@@ -16,18 +16,9 @@ from proctor.report.draw.page import asset
 from proctor.report.draw.svg import esc
 from proctor.report.model import Finding, Report
 from proctor.report.section import Column, Section
+from proctor.suites.endovascular.report import drawing
 from proctor.suites.endovascular.report.curves import by_agent, force_curves
-from proctor.suites.endovascular.report.drawing import (
-    Frame,
-    force_picture,
-    force_scale,
-    frame_of,
-    picture,
-    scale_bar,
-    scale_rules,
-    vessel_group,
-)
-from proctor.suites.endovascular.report.model import Passage, Vessel
+from proctor.suites.endovascular.report.model import Passage
 from proctor.suites.endovascular.report.pictures import write_pictures
 from proctor.suites.endovascular.report.records import read_passages
 from proctor.suites.endovascular.report.simulators import SIMULATORS, force_findings, simulated_by, tool_name
@@ -87,7 +78,10 @@ class Vessels(Section):
             passages = [p for p in data if p.task == task]
             heading = f"<h3>{esc(task)}</h3>\n" if len(tasks) > 1 else ""
             blocks.append(f"{heading}{_pictures(report, task, passages)}{force_curves(passages)}")
-        return _definitions(data) + "".join(blocks)
+        vessels = {p.vessel.key: p.vessel for p in data if p.vessel is not None}
+        groups = "".join(map(drawing.vessel_group, vessels.values()))  # every vessel once; pictures refer to it
+        defs = f'<svg class="defs" width="0" height="0" aria-hidden="true"><defs>{groups}</defs></svg>\n'
+        return (defs if vessels else "") + "".join(blocks)
 
     def keys(self, report: Report, data: Sequence[Passage] | None) -> dict[str, Any]:
         return {"passages": [passage.keys() for passage in data]} if data else {}
@@ -99,21 +93,14 @@ class Vessels(Section):
         return simulated_by(report.tasks)
 
     def styles(self) -> str:
-        return f"{asset('proctor.suites.endovascular.report', 'vessel.css')}\n{scale_rules()}"
-
-
-def _definitions(passages: Sequence[Passage]) -> str:
-    """Every vessel once; pictures refer to it."""
-    found: dict[str, Vessel] = {p.vessel.key: p.vessel for p in passages if p.vessel is not None}
-    groups = "".join(vessel_group(vessel) for vessel in found.values())
-    return f'<svg class="defs" width="0" height="0" aria-hidden="true"><defs>{groups}</defs></svg>\n' if found else ""
+        return f"{asset('proctor.suites.endovascular.report', 'vessel.css')}\n{drawing.scale_rules()}"
 
 
 @dataclass(frozen=True)
 class _View:
     """What the pictures of a task share: frame, colour scales, and a column for every seed."""
 
-    frame: Frame
+    frame: drawing.Frame
     longest: float
     hardest: float
     seeds: tuple[int, ...]
@@ -122,7 +109,7 @@ class _View:
 def _pictures(report: Report, task: str, passages: Sequence[Passage]) -> str:
     measured = [p for p in passages if p.force is not None]
     seeds = tuple(sorted({p.seed for p in passages if p.pictured}))
-    view = _View(frame_of(passages), max(p.duration for p in passages), force_scale(measured), seeds)
+    view = _View(drawing.frame_of(passages), max(p.duration for p in passages), drawing.force_scale(measured), seeds)
     rows = "".join(_row(agent, own, view) for agent, own in by_agent(passages).items())
     return lead(_words(report, task, passages, bool(measured))) + _key(view, passages, measured) + rows
 
@@ -145,21 +132,16 @@ def _words(report: Report, task: str, passages: Sequence[Passage], measured: boo
 
 
 def _key(view: _View, passages: Sequence[Passage], measured: Sequence[Passage]) -> str:
-    time = f"<li>0 {scale_bar('t')} {text.number(view.longest)} {passages[0].time_unit}</li>"
-    wire = (
-        _sample('<path class="wire" d="M0 7H14"/>', "wire at the end")
-        if any(p.wire is not None for p in passages)
-        else ""
-    )
-    goal = any(p.target is not None for p in passages)
-    target = _sample('<circle class="goal" cx="7" cy="7" r="5"/>', "target") if goal else ""
-    force = ""
+    items = [f"<li>0 {drawing.scale_bar('t')} {text.number(view.longest)} {passages[0].time_unit}</li>"]
+    if any(p.wire is not None for p in passages):
+        items.append(_sample('<path class="wire" d="M0 7H14"/>', "wire at the end"))
+    if any(p.target is not None for p in passages):
+        items.append(_sample('<circle class="goal" cx="7" cy="7" r="5"/>', "target"))
     if measured:
         top = f"{text.number(view.hardest)} {esc(measured[0].force_unit)} or more"
-        force = f"<li>0 {scale_bar('w')} {top}</li>" + _sample(
-            '<circle class="peak" cx="7" cy="7" r="4"/>', "peak force"
-        )
-    return f'<ul class="key" aria-label="Colours and lines">{time}{wire}{target}{force}</ul>\n'
+        items.append(f"<li>0 {drawing.scale_bar('w')} {top}</li>")
+        items.append(_sample('<circle class="peak" cx="7" cy="7" r="4"/>', "peak force"))
+    return f'<ul class="key" aria-label="Colours and lines">{"".join(items)}</ul>\n'
 
 
 def _sample(shape: str, words: str) -> str:
@@ -178,7 +160,7 @@ def _cell(passage: Passage | None, seed: int, view: _View) -> str:
         return f'<p class="passage span">seed {seed}: not recorded</p>'
     words = ", ".join(facts(passage))
     label = esc(f"{passage.agent}, seed {seed}: {words}")
-    drawn = picture(passage, view.frame, view.longest)
+    drawn = drawing.picture(passage, view.frame, view.longest)
     video = f', <a href="{quote(passage.video)}">video</a>' if passage.video else ""
     return (
         f'<figure class="passage"><a href="{quote(passage.picture or passage.npz)}" aria-label="{label}">{drawn}</a>'
@@ -203,13 +185,13 @@ def _quantity(value: float, unit: str) -> str:
 def _force_map(agent: str, passages: Sequence[Passage], view: _View) -> str:
     if not passages:
         return ""
-    peaks = [p for p in passages if p.peak is not None]
-    worst = max(peaks, key=lambda p: p.peak.force if p.peak else 0.0, default=None)
     words = text.count(len(passages), "trial")
-    if worst is not None and worst.peak is not None:
-        force, time = _quantity(worst.peak.force, worst.force_unit), _quantity(worst.peak.time, worst.time_unit)
+    peaks = [(p.peak, p) for p in passages if p.peak is not None]
+    if peaks:
+        peak, worst = max(peaks, key=lambda pair: pair[0].force)
+        force, time = _quantity(peak.force, worst.force_unit), _quantity(peak.time, worst.time_unit)
         words += f", peak {force} after {time} of seed {worst.seed}"
-    drawn = force_picture(passages, view.frame, view.hardest)
+    drawn = drawing.force_picture(passages, view.frame, view.hardest)
     label = esc(f"{agent}, wall force along the path: {words}")
     return (
         f'<figure class="passage force"><div role="img" aria-label="{label}">{drawn}</div>'

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from proctor.suites.tracking.report.joint_errors import JointErrors
 
 TICKS = 300
+SHOWN = ("emd", "mpjpe_xpos", "root_pos_error_m", "torso_rot_error_rad", "upright_share", "first_fall_s", "frames_cut")
 JOINT_PX = 11
 DECENT_EMD_RAD, UPRIGHT_SHARE = 0.75, 0.9
 
@@ -32,19 +33,7 @@ class Tracking(Section):
 
     key, title, place, suites = "tracking", "Motion tracking", 90, ("tracking",)
     signs = ("emd",)
-    case_layout = CaseLayout(
-        order="emd",
-        shown=(
-            "emd",
-            "mpjpe_xpos",
-            "root_pos_error_m",
-            "torso_rot_error_rad",
-            "upright_share",
-            "first_fall_s",
-            "frames_cut",
-        ),
-        shares=("upright_share",),
-    )
+    case_layout = CaseLayout(order="emd", shown=SHOWN, shares=("upright_share",))
 
     def read(self, folder: Path, report: Report) -> tuple[JointErrors, ...]:
         from proctor.suites.tracking.report.joint_errors import read_joint_errors
@@ -88,20 +77,12 @@ def _strips(report: Report, task: str, tables: Sequence[CaseTable]) -> str:
     places = [value for _, values in columns for value in values] + ([] if target is None else [target])
     axis = svg.axis_for([0.0, *places])
     means = {agent: sum(values) / len(values) for agent, values in columns if values}
-    rows = [
-        figure_row(
-            esc(agent), strip_row(axis, thinned(values, TICKS), means.get(agent), target), _number(means.get(agent))
-        )
-        for agent, values in columns
-    ]
-    summary = "; ".join(f"{agent} {_number(means.get(agent))} over {len(values)}" for agent, values in columns)
+    tracks = [strip_row(axis, thinned(values, TICKS), means.get(agent), target) for agent, values in columns]
+    rows = [figure_row(esc(a), track, text.number(means.get(a))) for (a, _), track in zip(columns, tracks, strict=True)]
+    summary = "; ".join(f"{agent} {text.number(means.get(agent))} over {len(values)}" for agent, values in columns)
     dashed = "" if target is None else f" Dashed: the target, {target:g} rad."
     caption = f"EMD of every motion of {task} (rad). A line per motion, a dot at the mean.{dashed}"
     return rows_figure(caption, rows, svg.axis_row(axis), f"Mean EMD in rad: {summary}")
-
-
-def _number(value: float | None) -> str:
-    return text.NONE if value is None else text.number(value)
 
 
 def thinned(values: Sequence[float], most: int) -> list[float]:
@@ -151,7 +132,7 @@ def _scale(top: float) -> str:
 def _map(m: JointErrors, top: float) -> str:
     means = m.errors.mean(axis=1)
     worst = np.argsort(np.where(np.isnan(means), np.inf, means))[::-1][:3]
-    listed = text.listed([f"{m.joints[i]} {_number(float(means[i]))} rad" for i in worst])
+    listed = text.listed([f"{m.joints[i]} {text.number(float(means[i]))} rad" for i in worst])
     fall = "" if m.first_fall is None else f", first fall at {text.number(m.first_fall)} {m.unit}"
     title = f"{m.agent} on {m.case}"
     label = esc(f"{title}: joint error over {text.number(m.duration)} {m.unit}{fall}; largest mean: {listed}")
@@ -185,16 +166,13 @@ def _paths(errors: np.ndarray, top: float) -> dict[int, str]:
 
 def _time_axis(m: JointErrors) -> str:
     ticks = [tick for tick in svg.axis_for([0.0, m.duration]).ticks if 0 <= tick <= m.duration]
-    words = "".join(
-        f'<text class="tick" x="{100 * tick / m.duration:.2f}%" y="12" text-anchor="{_anchor(tick, m.duration)}">'
-        f"{tick:g}{f' {m.unit}' if tick == ticks[-1] else ''}</text>"
-        for tick in ticks
-    )
+    words = ""
+    for tick in ticks:
+        anchor = "start" if tick == 0 else "end" if tick > 0.93 * m.duration else "middle"
+        unit = f" {m.unit}" if tick == ticks[-1] else ""
+        place = f'x="{100 * tick / m.duration:.2f}%" y="12" text-anchor="{anchor}"'
+        words += f'<text class="tick" {place}>{tick:g}{unit}</text>'
     return f'<svg class="track" width="100%" height="16">{words}</svg>'
-
-
-def _anchor(tick: float, duration: float) -> str:
-    return "start" if tick == 0 else "end" if tick > 0.93 * duration else "middle"
 
 
 def _value(agent: AgentReport, name: str) -> float | None:
