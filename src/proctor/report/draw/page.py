@@ -39,6 +39,7 @@ def render(page: Page) -> str:
     shown = [block for block in page.blocks if block.body]
     links = "".join(f'<li><a href="#{esc(block.anchor)}">{esc(block.title)}</a></li>' for block in shown)
     parts = "\n".join(map(_section, shown))
+    styles = "\n".join([asset("proctor.report", "report.css"), heat_rules(), *page.styles])
     terms = "".join(f"<div><dt>{esc(name)}</dt><dd>{value}</dd></div>" for name, value in page.facts)
     return f"""<!doctype html>
 <html lang="en">
@@ -48,7 +49,7 @@ def render(page: Page) -> str:
 <meta name="color-scheme" content="light dark">
 <title>{esc(page.name)}: {esc(page.overline.lower())}</title>
 <style>
-{_style(page)}
+{styles}
 </style>
 </head>
 <body>
@@ -74,10 +75,6 @@ def _section(block: Block) -> str:
     key = esc(block.anchor)
     heading = f'<h2 id="{key}-title">{esc(block.title)}</h2>'
     return f'<section id="{key}" aria-labelledby="{key}-title">{heading}\n{block.body}</section>'
-
-
-def _style(page: Page) -> str:
-    return "\n".join([asset("proctor.report", "report.css"), heat_rules(), *page.styles])
 
 
 def asset(package: str, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from proctor.metrics import MetricInfo
@@ -85,7 +85,13 @@ class Cases(Section):
             return ""
         infos = {info.name: info for info in report.metrics}
         words = "Worst first. n counts scored trials; every trial is a row of summary.csv."
-        return lead(words) + "".join(_task(task, list(tables), infos) for task, tables in _by_task(report))
+        blocks = []
+        for task in report.tasks:
+            tables = [table for table in report.cases if table.task == task.task]
+            compared = _compared(tables, infos) if len(tables) > 1 else ""
+            details = "".join(_details(table, infos, opened=len(tables) == 1) for table in tables)
+            blocks.append(f"<h3>{esc(task.task)}</h3>\n{compared}{details}" if tables else "")
+        return lead(words) + "".join(blocks)
 
     def markdown(self, report: Report, data: Any) -> str:
         """The worst cases of every agent, by what their task was ordered by."""
@@ -119,23 +125,10 @@ def _measures(tables: Sequence[CaseTable], case: Case) -> list[str]:
     return found
 
 
-def _by_task(report: Report) -> Iterator[tuple[str, list[CaseTable]]]:
-    for task in report.tasks:
-        tables = [table for table in report.cases if table.task == task.task]
-        if tables:
-            yield task.task, tables
-
-
-def _task(task: str, tables: Sequence[CaseTable], infos: Mapping[str, MetricInfo]) -> str:
-    compared = _compared(tables, infos) if len(tables) > 1 else ""
-    details = "".join(_details(table, infos, opened=not compared) for table in tables)
-    return f"<h3>{esc(task)}</h3>\n{compared}{details}"
-
-
 def _compared(tables: Sequence[CaseTable], infos: Mapping[str, MetricInfo]) -> str:
     """Cases x agents as a heat map, the worst on average first."""
     order = tables[0].order
-    values = [{case.case: _measure(case, order) for case in table.cases} for table in tables]
+    values = [{c.case: c.score if order == "score" else c.metrics[order] for c in table.cases} for table in tables]
     names = list(dict.fromkeys(case.case for table in tables for case in table.cases))
     ranks = {name: _badness([column.get(name) for column in values], order) for name in names}
     names.sort(key=lambda name: (ranks[name], name))
@@ -148,10 +141,6 @@ def _compared(tables: Sequence[CaseTable], infos: Mapping[str, MetricInfo]) -> s
     hidden = len(names) - COMPARED
     more = lead(f"And {hidden:,} more, further down and in summary.csv.") if hidden > 0 else ""
     return table(caption, ["Case", *(esc(table.agent) for table in tables)], rows, "heat cases") + more
-
-
-def _measure(case: Case, order: str) -> MetricEstimate:
-    return case.score if order == "score" else case.metrics[order]
 
 
 def _badness(estimates: Sequence[MetricEstimate | None], order: str) -> float:

@@ -17,14 +17,8 @@ from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, Ta
 from proctor.verdict.comparison.model import MEASURES
 
 MOST_ROWS, MOST_OPEN, MOST_DRAWN, MOST_TASKS, MAX_PAIRS = 60, 8, 15, 40, 15
-EFFECTS = {
-    "paired_d": "d",
-    "paired_odds_ratio": "odds",
-    "odds_ratio": "odds",
-    "cohens_h": "h",
-    "cliffs_delta": "δ",
-}
-"""Effect sizes as they are shown; a difference of rates is its own."""
+EFFECTS = {"paired_d": "d", "cliffs_delta": "δ", "paired_odds_ratio": "odds", "odds_ratio": "odds"}
+"""Effect sizes that are shown, and as what; a difference of rates is its own."""
 
 
 class Differences(Section):
@@ -46,7 +40,8 @@ def differences(found: Comparison | None) -> str:
     """The whole section; "" without pairs."""
     if found is None or not found.pairs:
         return ""
-    return lead(_words(found)) + _plots(found) + _table(found) + _by_task(found)
+    plots = "".join(_plot(found, measure) for measure in shown_measures(found))
+    return f'{lead(_words(found))}<div class="pair">{plots}</div>{_table(found)}{_by_task(found)}'
 
 
 def _words(found: Comparison) -> str:
@@ -58,10 +53,6 @@ def _words(found: Comparison) -> str:
         "counts among all pairs is for p to say, which is Holm's: the chance of any false difference stays below "
         f"{text.percent(1 - found.level)}."
     )
-
-
-def _plots(found: Comparison) -> str:
-    return f'<div class="pair">{"".join(_plot(found, measure) for measure in shown_measures(found))}</div>'
 
 
 def shown_measures(found: Comparison) -> tuple[Measure, ...]:
@@ -76,7 +67,8 @@ def _plot(found: Comparison, measure: Measure) -> str:
     pairs = [pair for pair in found.pairs if pair.of(measure).value is not None][:MOST_DRAWN]
     if not pairs:
         return ""
-    points = [0.0, *(end for pair in pairs for end in _ends(pair.of(measure)))]
+    own = [pair.of(measure) for pair in pairs]
+    points = [0.0, *(end for d in own for end in (d.value or 0.0, *(d.interval or ()), *(d.bounds or ())))]
     low, high = min(points), max(points)
     axis = svg.round_axis(low, high) if low < high else svg.round_axis(-0.1, 0.1)
     title, scale = ("Success, in points", 100) if measure == "success" else ("Score", 1)
@@ -86,10 +78,6 @@ def _plot(found: Comparison, measure: Measure) -> str:
     rows = "".join(_row(found, pair, measure, axis) for pair in pairs) + figure_row("", ticks, "", "row axis").rstrip()
     opened = f'<figure class="versus"><figcaption>{title}: first minus second</figcaption>'
     return f'{opened}<div role="img" aria-label="{label}">{rows}</div></figure>'
-
-
-def _ends(found: Difference) -> list[float]:
-    return [found.value or 0.0, *(found.interval or ()), *(found.bounds or ())]
 
 
 def _row(found: Comparison, pair: Pair, measure: Measure, axis: svg.Axis) -> str:
@@ -159,9 +147,8 @@ def _p(found: Comparison, pair: Pair, measure: Measure) -> str:
 
 
 def _effect(pair: Pair) -> str:
-    names = ("paired_d", "cliffs_delta", "paired_odds_ratio", "odds_ratio")
     known = {**pair.success.effects, **pair.score.effects}
-    shown = [f"{EFFECTS[name]} {_two_digits(known[name])}" for name in names if name in known]
+    shown = [f"{sign} {_two_digits(known[name])}" for name, sign in EFFECTS.items() if name in known]
     return esc(", ".join(shown).replace("-", "−")) or NONE
 
 

@@ -51,18 +51,12 @@ def similarity_map(prior: PriorReport) -> str:
     shown = prior.tasks[: min(MOST_HEAT, len(prior.similarity))]
     if len(shown) < 2:
         return ""
-    rows = [[esc(task), *(_heat(float(v)) for v in prior.similarity[i, : len(shown)])] for i, task in enumerate(shown)]
+    cosines = prior.similarity[: len(shown), : len(shown)].tolist()
+    cells = [[f'<td class="h{heat_step(v)}">{f"{v:.2f}".replace("-", "−")}</td>' for v in row] for row in cosines]
+    rows = [[esc(task), *row] for task, row in zip(shown, cells, strict=True)]
     more = "" if len(shown) == len(prior.tasks) else f" (the first {len(shown)} of {len(prior.tasks)})"
     header = ["Task", *(esc(task).replace("_", "_<wbr>") for task in shown)]
     return table(f"{prior.name}: cosine between goals of tasks{more}", header, rows, "heat goals")
-
-
-def _heat(value: float) -> str:
-    shown = f"{value:.2f}".replace("-", "−")
-    return f'<td class="h{heat_step(value)}">{shown}</td>'
-
-
-# The map --------------------------------------------------------------------------------------------------------------
 
 
 def goal_map(report: GoalsReport, prior: PriorReport) -> str:
@@ -81,14 +75,11 @@ def goal_map(report: GoalsReport, prior: PriorReport) -> str:
     small = "".join(
         _mark(*at(point), int(task), "seen") for point, task in zip(report.map.places, report.map.task, strict=True)
     )
-    together: dict[tuple[int, int], list[int]] = {}
-    spots: dict[tuple[int, int], tuple[float, float]] = {}
+    spots: dict[tuple[int, int], tuple[float, float, list[int]]] = {}
     for place, task in zip(prior.places, prior.tasks, strict=True):
         x, y = at(place)
-        spot = round(x), round(y)
-        spots.setdefault(spot, (x, y))
-        together.setdefault(spot, []).append(report.tasks.index(task))
-    large = "".join(_goal(*spots[spot], tasks) for spot, tasks in together.items())
+        spots.setdefault((round(x), round(y)), (x, y, []))[2].append(report.tasks.index(task))
+    large = "".join(_goal(*spot) for spot in spots.values())
     goals, seen = text.count(len(prior.tasks), "task"), text.count(len(report.map.places), "picture")
     spoken = esc(f"{prior.name}: goals of {goals} among {seen} of success")
     return (
@@ -123,9 +114,6 @@ def map_legend(tasks: Sequence[str]) -> str:
         for i, task in enumerate(tasks)
     )
     return f'<ul class="lines">{items}</ul>'
-
-
-# Pictures -------------------------------------------------------------------------------------------------------------
 
 
 def picture_rules(pictures: Sequence[np.ndarray]) -> str:

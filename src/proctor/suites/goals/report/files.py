@@ -29,9 +29,6 @@ def write_goals(folder: Path, report: GoalsReport) -> None:
     write_text(folder / "goals.html", to_html(report))
 
 
-# JSON -----------------------------------------------------------------------------------------------------------------
-
-
 def to_json(report: GoalsReport) -> dict[str, Any]:
     """Everything but pictures and drawings. A number that is not available is null, with its reason beside it."""
     return plain(
@@ -60,13 +57,8 @@ def _prior(prior: PriorReport) -> dict[str, Any]:
         "dimensions": {name: _dimension(own) for name, own in prior.dimensions.items()},
         "cross_space_references": {name: _dimension(own) for name, own in prior.references.items()},
         "success": _rates(prior.rates),
-        "task_similarity": {
-            "tasks": list(prior.tasks[: len(prior.similarity)]),
-            "cosines": prior.similarity.round(6).tolist(),
-        },
-        "nearest": {
-            task: [{"task": n.task, "cosine": n.cosine} for n in found] for task, found in prior.nearest.items()
-        },
+        "task_similarity": {"tasks": prior.tasks[: len(prior.similarity)], "cosines": prior.similarity.round(6)},
+        "nearest": {t: [{"task": n.task, "cosine": n.cosine} for n in found] for t, found in prior.nearest.items()},
         "missing": dict(prior.missing),
     }
 
@@ -101,9 +93,6 @@ def _rates(rates: Mapping[str, Rate]) -> dict[str, Any] | None:
     return {"overall": keys.pop(""), "by_task": keys}
 
 
-# Tables ---------------------------------------------------------------------------------------------------------------
-
-
 def _rows(prior: str, own: Dimension) -> Iterator[list[Any]]:
     """Every number of a dimension, overall (no task) and by task."""
     for task, reading in (("", own.overall), *own.by_task.items()):
@@ -112,13 +101,14 @@ def _rows(prior: str, own: Dimension) -> Iterator[list[Any]]:
         yield [prior, own.name, task, reading.value, reading.n, counts, low, high, band, reading.reason]
 
 
-# Markdown -------------------------------------------------------------------------------------------------------------
-
-
 def to_markdown(report: GoalsReport) -> str:
     """Verdict, findings, and a table of all priors."""
     names = {**DIMENSIONS, **REFERENCES}
-    rows = [[escape(p.name), *(_cell(p, name) for name in names)] for p in report.ranked()]
+    rows = []
+    for prior in report.ranked():
+        own = {**prior.references, **prior.dimensions}
+        cells = (number_words(own[name].overall, points=name == "quality_gap") for name in names)
+        rows.append([escape(prior.name), *cells])
     blocks = [
         f"# {escape(report.name)}: goals",
         f"**{escape(verdict(report))}**",
@@ -128,8 +118,3 @@ def to_markdown(report: GoalsReport) -> str:
         f"<sub>{escape(report.generated_at)}</sub>",
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _cell(prior: PriorReport, name: str) -> str:
-    own = prior.dimensions.get(name) or prior.references[name]
-    return number_words(own.overall, points=name == "quality_gap")

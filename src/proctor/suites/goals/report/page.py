@@ -9,26 +9,9 @@ from proctor.report.draw import svg
 from proctor.report.draw.markup import NONE, definitions, finding_list, forest, lead, small, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import esc
-from proctor.suites.goals.report.charts import (
-    MOST_MAPS,
-    distribution,
-    distribution_legend,
-    goal_map,
-    map_legend,
-    picture_rules,
-    similarity_map,
-)
+from proctor.suites.goals.report import charts
 from proctor.suites.goals.report.findings import extremes, findings, number_words, signed, verdict
-from proctor.suites.goals.report.model import (
-    DIMENSIONS,
-    REFERENCES,
-    Dimension,
-    GoalsReport,
-    Neighbour,
-    PriorReport,
-    Rate,
-    Reading,
-)
+from proctor.suites.goals.report.model import DIMENSIONS, REFERENCES, Dimension, GoalsReport, Neighbour, Rate
 
 MOST_EXTREMES, MOST_PICTURED, MOST_TASKS = 3, 16, 40
 TRUTH = "ground-truth visual goal"
@@ -59,12 +42,9 @@ def to_html(report: GoalsReport) -> str:
     styles = (
         asset("proctor.report", "comparison.css"),
         asset("proctor.suites.goals.report", "goals.css"),
-        picture_rules(report.pictures),
+        charts.picture_rules(report.pictures),
     )
     return render(Page("Goal evaluation", report.name, verdict(report), facts, blocks, footer, styles))
-
-
-# Tables ---------------------------------------------------------------------------------------------------------------
 
 
 def _priors(report: GoalsReport) -> str:
@@ -73,32 +53,29 @@ def _priors(report: GoalsReport) -> str:
         "first. Not available never counts as 0; hover for the reason."
     )
     header = ["Prior", *map(esc, DIMENSIONS.values())]
-    rows = [[_named(prior), *(_cell(prior.dimensions[name]) for name in DIMENSIONS)] for prior in report.ranked()]
+    flags = {True: ' <span class="flag">degenerate</span>', False: "", None: ""}
+    rows = [
+        [esc(prior.name) + flags[prior.degenerate], *(_cell(prior.dimensions[name]) for name in DIMENSIONS)]
+        for prior in report.ranked()
+    ]
     main = table("Dimensions of every prior, by accuracy", header, rows, "goal-table")
     cross = [[esc(p.name), *(_cell(p.references[name]) for name in REFERENCES)] for p in report.ranked()]
     caption = "Cross-space references: they put two spaces side by side, and decide nothing"
     return lead(words) + main + table(caption, ["Prior", *map(esc, REFERENCES.values())], cross, "goal-table")
 
 
-def _named(prior: PriorReport) -> str:
-    return f'{esc(prior.name)} <span class="flag">degenerate</span>' if prior.degenerate else esc(prior.name)
-
-
 def _cell(own: Dimension) -> str:
     reading = own.overall
     if reading.value is None:
-        return f'<td title="{esc(reading.reason)}"><span class="none">not available</span>{small(_short(reading))}</td>'
+        why = (reading.reason or "").split(";")[0]
+        short = small(why if len(why) <= 48 else why[:46] + "…")
+        return f'<td title="{esc(reading.reason)}"><span class="none">not available</span>{short}</td>'
     points = own.name == "quality_gap"
     value, _, ends = number_words(reading, points).partition(" (")
     why = "" if reading.interval else f' title="{esc(reading.no_interval or "")}"'
     span = ends.rstrip(")") or "no interval"
     band = "" if own.band is None else f'<span class="band {own.band.replace(" ", "-")}">{esc(own.band)}</span>'
     return f"<td{why}>{esc(value)}{band}{small(span)}{small(f'n {reading.n:,} {own.counts}')}</td>"
-
-
-def _short(reading: Reading) -> str:
-    words = (reading.reason or "").split(";")[0]
-    return words if len(words) <= 48 else words[:46] + "…"
 
 
 def _tasks(report: GoalsReport) -> str:
@@ -134,18 +111,15 @@ def _listed(tasks: Sequence[tuple[str, float]]) -> str:
     return ", ".join(f"{esc(task)} {small(signed(value))}" for task, value in tasks) or NONE
 
 
-# Drawings -------------------------------------------------------------------------------------------------------------
-
-
 def _distributions(report: GoalsReport) -> str:
-    drawn = "".join(distribution(prior) for prior in report.ranked()[:MOST_MAPS])
+    drawn = "".join(charts.distribution(prior) for prior in report.ranked()[: charts.MOST_MAPS])
     if not drawn:
         return ""
     words = (
         "Cosines of goals with success visuals, as shares. A prior that imagines the right picture has its own task's "
         "to the right of the others'; two lines on top of each other mean that its goals say nothing of the task."
     )
-    return f'{lead(words)}{distribution_legend()}<div class="pair">{drawn}</div>'
+    return f'{lead(words)}{charts.distribution_legend()}<div class="pair">{drawn}</div>'
 
 
 def _ablation(report: GoalsReport) -> str:
@@ -154,7 +128,7 @@ def _ablation(report: GoalsReport) -> str:
     axis = svg.unit_axis()
     named = [(TRUTH, report.visual_rates[""]), *((prior.name, prior.rates[""]) for prior in report.ranked())]
     rows = [(n, svg.interval_row(axis, rate.value, rate.interval), text.percent(rate.value)) for n, rate in named]
-    figure = forest("Success of the policy, by where its goal comes from", rows, svg.axis_row(axis, text.percent))
+    title = "Success of the policy, by where its goal comes from"
     words = (
         "The same policy on the same seeds; only the goal differs. The gap is success with the visual goal minus "
         "success with the prior's, of pairs of trials."
@@ -164,7 +138,11 @@ def _ablation(report: GoalsReport) -> str:
     gaps = ["Gap over all tasks, in points", NONE, *(_gap(prior.dimensions["quality_gap"]) for prior in priors)]
     columns = [report.visual_rates, *(prior.rates for prior in priors)]
     cells = [[esc(task), *(_rate_cell(rates.get(task)) for rates in columns)] for task in report.tasks[:MOST_TASKS]]
-    return lead(words) + figure + table("Gap, and success by task", header, [gaps, *cells], "goal-table")
+    return (
+        lead(words)
+        + forest(title, rows, svg.axis_row(axis, text.percent))
+        + table("Gap, and success by task", header, [gaps, *cells], "goal-table")
+    )
 
 
 def _gap(own: Dimension) -> str:
@@ -181,7 +159,7 @@ def _rate_cell(rate: Rate | None) -> str:
 
 
 def _similarity(report: GoalsReport) -> str:
-    maps = [(prior.name, drawn) for prior in report.ranked() if (drawn := similarity_map(prior))]
+    maps = [(prior.name, drawn) for prior in report.ranked() if (drawn := charts.similarity_map(prior))]
     if not maps:
         return ""
     rest = "".join(f"<details><summary>{esc(name)}</summary>{drawn}</details>" for name, drawn in maps[1:])
@@ -192,14 +170,14 @@ def _similarity(report: GoalsReport) -> str:
 def _maps(report: GoalsReport) -> str:
     if report.map is None:
         return ""
-    drawn = "".join(goal_map(report, prior) for prior in report.ranked()[:MOST_MAPS])
+    drawn = "".join(charts.goal_map(report, prior) for prior in report.ranked()[: charts.MOST_MAPS])
     first, second = report.map.explained
     words = (
         "Directions of success visuals (small) and of goals (large, numbered) in the plane in which they are spread "
         f"most (PCA; it holds {text.percent(first)} and {text.percent(second)} of the spread). All priors are on one "
         "map. A goal belongs among the pictures of its colour."
     )
-    return f'{lead(words)}{map_legend(report.tasks)}<div class="goal-maps">{drawn}</div>'
+    return f'{lead(words)}{charts.map_legend(report.tasks)}<div class="goal-maps">{drawn}</div>'
 
 
 def _nearest(report: GoalsReport) -> str:
@@ -208,10 +186,8 @@ def _nearest(report: GoalsReport) -> str:
     words = "The success visuals nearest to each task's goal, nearest first. A frame marks pictures of another task."
     drawn = ""
     for number, prior in enumerate(report.ranked()):
-        rows = [
-            [esc(task), *(_picture(n, task) for n in near)]
-            for task, near in list(prior.nearest.items())[:MOST_PICTURED]
-        ]
+        nearest = list(prior.nearest.items())[:MOST_PICTURED]
+        rows = [[esc(task), *(_picture(n, task) for n in near)] for task, near in nearest]
         if not rows:
             continue
         widest = max(map(len, rows)) - 1
@@ -237,12 +213,7 @@ def _how(report: GoalsReport) -> str:
         "Retrieval": f"k = {settings['k']}",
     }
     rows = [
-        [
-            esc(task),
-            esc(words[0]),
-            f"{len(words)}",
-            *(f"{visuals['tasks'].get(task, {}).get(key, 0):,}" for key in KEYS),
-        ]
+        [esc(task), esc(words[0]), f"{len(words)}", *(f"{visuals['tasks'].get(task, {}).get(k, 0):,}" for k in KEYS)]
         for task, words in report.instructions.items()
     ]
     header = ["Task", "Instruction", "Wordings", "Trials", "Successes", "Pictures"]
