@@ -13,7 +13,7 @@ from proctor.testing import BackendConformance
 
 
 class TestInline(BackendConformance):
-    kind, isolates = "inline", False
+    kind = "inline"
 
 
 class TestProcess(BackendConformance):

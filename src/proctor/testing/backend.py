@@ -29,8 +29,8 @@ class BackendConformance:
     count: ClassVar[int] = 2
     """How many workers are asked for."""
     isolates: ClassVar[bool] = True
-    """False: workers share the engine's process, so that a world that kills or blocks its process takes the run along;
-    those laws are left out."""
+    """False: a world that kills or blocks its process takes the run along; those laws are left out. They always are
+    for a backend that says `in_this_process`."""
 
     def test_declares_itself(self) -> None:
         backend = BACKENDS.find(self.kind)
@@ -62,7 +62,7 @@ class BackendConformance:
         self._compare(_others(found), _others(self._examined("inline")))
 
     def test_a_world_that_kills_its_worker_costs_one_attempt(self) -> None:
-        if self.isolates:
+        if self._outlives_its_worlds():
             with tempfile.TemporaryDirectory() as folder:
                 found = self._examined(self.kind, trouble="die", marker=f"{folder}/died", retries=1)
                 assert Path(folder, "died").exists(), "the world was never asked to die"
@@ -71,13 +71,16 @@ class BackendConformance:
             assert attempts >= 1, "the worker died, and no attempt was counted"
 
     def test_a_world_that_hangs_costs_its_own_trial(self) -> None:
-        if self.isolates:
+        if self._outlives_its_worlds():
             found = self._examined(self.kind, trouble="hang", step_s=2.0, agents=("zero",))
             ended = found["zero", TROUBLED].outcome
             assert ended == "timeout", f"a world that hung ended its trial as {ended}; expected timeout"
             self._compare(
                 _others(found), {key: r for key, r in _others(self._examined("inline")).items() if key in found}
             )
+
+    def _outlives_its_worlds(self) -> bool:
+        return self.isolates and not BACKENDS.find(self.kind).in_this_process
 
     def _compare(self, found: Results, expected: Results) -> None:
         assert set(found) == set(expected), f"{len(found)} trials came to an end; expected {len(expected)}"
