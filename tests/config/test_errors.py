@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from proctor.config import ConfigError, config_from_dict, load_config
-from proctor.registry import LOADERS, SUITES
+from proctor.registry import BACKENDS, LOADERS, SCORINGS, SUITES
 
 LOADERS, SUITE_NAMES = ", ".join(LOADERS.names()), ", ".join(SUITES.names())
+BACKEND_NAMES, SCORING_NAMES = ", ".join(BACKENDS.names()), ", ".join(SCORINGS.names())
 GOOD = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"]}
 
 
@@ -71,12 +72,12 @@ limits: []
         '  bad.yml:13: tasks[1].options.signals: the signal name "rewards" is taken by the record; choose another',
         '  bad.yml:14: n_trials: found "ten"; expected an integer',
         "  bad.yml:15: base_seed: found inf; expected a finite number",
-        '  bad.yml:16: workers.kind: unknown worker backend "proces"; expected one of inline, process, or an import '
+        f'  bad.yml:16: workers.kind: unknown worker backend "proces"; expected one of {BACKEND_NAMES}, or an import '
         'string such as my_parts.py:MyPart; did you mean "process"?',
         '  bad.yml:17: record.level: found "serie"; expected one of summary, series, video; did you mean "series"?',
         "  bad.yml:17: record.video.first: found 0; expected at least 1",
-        '  bad.yml:18: scoring.mode: unknown scoring "defualt_v1"; expected one of default_v1, ranking_v1, return, '
-        'success, terminal, tracking_v1, or an import string such as my_scoring.py:score; did you mean "default_v1"?',
+        f'  bad.yml:18: scoring.mode: unknown scoring "defualt_v1"; expected one of {SCORING_NAMES}, '
+        'or an import string such as my_scoring.py:score; did you mean "default_v1"?',
         '  bad.yml:18: scoring.floor: found "2"; expected a number',
         "  bad.yml:19: limits: found an empty list; expected a mapping",
     ]

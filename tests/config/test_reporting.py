@@ -7,6 +7,7 @@ import pytest
 from proctor import config_from_dict
 from proctor.config.models import ReportCfg
 from proctor.config.problems import ConfigError
+from proctor.registry import FORMATS
 
 GOOD = {"agents": [{"policy": "random"}], "tasks": [{"suite": "gymnasium", "options": {"id": "CartPole-v1"}}]}
 
@@ -28,6 +29,6 @@ def test_unknown_names_are_problems_with_the_nearest_one() -> None:
     assert section.startswith('config: report.sections[1]: no report section is named "vesels"; expected some of ')
     assert section.endswith('; did you mean "vessels"?')
     assert form == (
-        'config: report.formats[0]: no report format is named "htm"; expected some of csv, html, json, md, parquet; '
-        'did you mean "html"?'
+        'config: report.formats[0]: no report format is named "htm"; expected some of '
+        f'{", ".join(FORMATS.names())}; did you mean "html"?'
     )
