@@ -173,7 +173,8 @@ class How(Section):
     key, title, place = "how", "How it was run", 170
 
     def html(self, report: Report, data: Any) -> str:
-        environment = {str(key): _inline(value) for key, value in report.context.environment.items()}
+        known = {str(key): _inline(value) for key, value in report.context.environment.items()}
+        environment = {key: value for key, value in known.items() if value}
         config = json.dumps(plain(report.config), indent=2, ensure_ascii=False)
         return (
             definitions(_facts(report))
@@ -244,8 +245,11 @@ def _code(words: str) -> str:
 
 
 def _inline(value: Any) -> str:
+    """A value in one line; what is not known (no Git checkout, no weights to hash) is left out."""
+    if value is None:
+        return ""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_inline(item)}" for key, item in value.items())
+        return ", ".join(f"{key} {shown}" for key, item in value.items() if (shown := _inline(item)))
     if isinstance(value, list | tuple):
         return ", ".join(_inline(item) for item in value)
     return text.number(value) if isinstance(value, float) else str(value)
