@@ -63,7 +63,7 @@ def test_an_output_root_that_cannot_be_written(tmp_path: Path) -> None:
 def test_what_is_no_run_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         RunDir.open(tmp_path / "nowhere")
-    assert str(error.value) == f"no run folder {tmp_path / 'nowhere'}"
+    assert str(error.value) == f'there is no run folder "{tmp_path / "nowhere"}"'
     with pytest.raises(InputError) as error:
         RunDir.open(tmp_path)
     assert str(error.value) == f"{tmp_path} is not a run folder: it has no ledger.sqlite"

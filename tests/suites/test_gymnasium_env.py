@@ -206,7 +206,7 @@ def test_a_mujoco_environment(env):
     [
         ({"id": "CartPole"},
          'no Gymnasium environment "CartPole" is registered; did you mean "CartPole-v1"? (an id of a package or file '
-         "of your own needs `imports: [package]` or `imports: [file.py]`)"),
+         "of your own is written `package:id` or `file.py:id`)"),
         ({"id": "nomodule:X-v0"},
          'the module "nomodule" cannot be imported: there is no "nomodule"; install it (pip install nomodule), or name '
          "a file: imports: [nomodule.py]"),

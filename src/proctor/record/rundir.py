@@ -69,7 +69,7 @@ class RunDir:
     def open(cls, path: str | Path) -> RunDir:
         run = cls(Path(path))
         if not run.path.is_dir():
-            raise InputError(f"no run folder {path}")
+            raise InputError(f'there is no run folder "{path}"')
         if not (run.path / "ledger.sqlite").is_file():
             raise InputError(f"{path} is not a run folder: it has no ledger.sqlite")
         return run

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from proctor import suites
+from proctor.errors import InputError
 from proctor.record.episode import Outcome
 from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.blame import BREAKS, explain
@@ -275,7 +276,7 @@ class Host:
             task = Task.of(cfg, env, self.cfg.max_episode_steps)
             self._meet(task)
         except BREAKS as problem:
-            self.emit(ProbeFailed(name, explain(problem)))
+            self.emit(ProbeFailed(name, str(problem) if isinstance(problem, InputError) else explain(problem)))
             return
         finally:
             self.watch.end()

@@ -34,7 +34,7 @@ def find_spec(options: GymnasiumOptions) -> registration.EnvSpec:
         hint = did_you_mean(env_id, registration.registry)
         raise InputError(
             f'no Gymnasium environment "{env_id}" is registered{hint} '
-            "(an id of a package or file of your own needs `imports: [package]` or `imports: [file.py]`)"
+            "(an id of a package or file of your own is written `package:id` or `file.py:id`)"
         )
     return spec
 
