@@ -15,7 +15,7 @@ from proctor.suites.tracking.motions.kinematics import forward
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.tasks import TaskReward
 from proctor.training.own import OwnEnvironment
-from proctor.training.rollout import Episode, Finished, run_episodes
+from proctor.training.rollout import EndedEpisode, Episode, run_episodes
 
 Act = Callable[[Any, np.ndarray], Any]
 """Actions of observations (k, ...) for tasks (k,)."""
@@ -41,7 +41,7 @@ class EpisodeCfg:
     seed: int
 
 
-class RewardStage:
+class RewardArena:
     """Worlds of a robot that acts for tasks. An episode's seed is its number among those of its task: episodes of one
     number start alike in all tasks, however many worlds there are."""
 
@@ -87,12 +87,12 @@ def play(
 ) -> list[Played]:
     """All episodes, in their order. What happens in one depends on its number, its task and the agent: not on how many
     worlds there are."""
-    stage, lengths = RewardStage(env, act, cfg), np.full(len(rewards), cfg.steps + 1)
+    stage, lengths = RewardArena(env, act, cfg), np.full(len(rewards), cfg.steps + 1)
     finished = run_episodes(stage, episodes, lengths, np.arange(stage.num_worlds))
     return [_played(one, rewards[one.episode.item]) for one in finished]
 
 
-def _played(one: Finished, reward: TaskReward) -> Played:
+def _played(one: EndedEpisode, reward: TaskReward) -> Played:
     qpos, qvel, action = one.fields["qpos"], one.fields["qvel"], one.fields["action"]
     sound = int(np.isfinite(qpos).all(axis=1).sum())
     qpos[sound:] = qpos[sound - 1]

@@ -1,5 +1,5 @@
 """The rollout of an evaluation: many episodes in N worlds that step together. It is the one loop of all evaluations
-inside a training loop; what begins in a world, what acts and what is written down is a `Stage`'s.
+inside a training loop; what begins in a world, what acts and what is written down is a `Arena`'s.
 
 Which world runs which episode at which step depends on lengths alone, never on what happens in the worlds, so it is
 known on the host without asking a device. Worlds that can be reset one by one get the next episode as soon as theirs is
@@ -30,7 +30,7 @@ class Episode:
     counted: bool = True
 
 
-class Stage(Protocol):
+class Arena(Protocol):
     """N worlds with an agent in them. Arrays may be numpy arrays or torch tensors on any device."""
 
     @property
@@ -56,7 +56,7 @@ class Stage(Protocol):
 
 
 @dataclass(frozen=True)
-class Finished:
+class EndedEpisode:
     """An episode with the world it ran in and what was written down of it, each entry (frames, ...) on the host."""
 
     episode: Episode
@@ -65,15 +65,15 @@ class Finished:
 
 
 def run_episodes(
-    stage: Stage, episodes: Sequence[Episode], lengths: np.ndarray, worlds: np.ndarray
-) -> Iterator[Finished]:
+    stage: Arena, episodes: Sequence[Episode], lengths: np.ndarray, worlds: np.ndarray
+) -> Iterator[EndedEpisode]:
     """Run all episodes; the finished ones, pass by pass. `lengths` are the frames of each item that are run; `worlds`
     (N,) says in which order worlds are filled."""
     for part in _passes(stage, episodes, lengths):
         yield from _Pass(stage, part, lengths, worlds).run()
 
 
-def _passes(stage: Stage, episodes: Sequence[Episode], lengths: np.ndarray) -> Iterator[list[Episode]]:
+def _passes(stage: Arena, episodes: Sequence[Episode], lengths: np.ndarray) -> Iterator[list[Episode]]:
     """Episodes in the portions that are run together: a wave, or as much as one tape holds."""
     part: list[Episode] = []
     frames = 0
@@ -91,7 +91,7 @@ def _passes(stage: Stage, episodes: Sequence[Episode], lengths: np.ndarray) -> I
 class _Pass:
     """One pass: the bookkeeping of worlds as arrays (N,), the tape, and the loop."""
 
-    def __init__(self, stage: Stage, episodes: Sequence[Episode], lengths: np.ndarray, worlds: np.ndarray):
+    def __init__(self, stage: Arena, episodes: Sequence[Episode], lengths: np.ndarray, worlds: np.ndarray):
         self.stage, self.lengths, self.order = stage, lengths, worlds
         self.episodes = self._filled(episodes)
         self.item_of = np.array([e.item for e in self.episodes], np.int64)
@@ -110,7 +110,7 @@ class _Pass:
         spare = 0 if self.stage.partial_reset else self.stage.num_worlds - len(episodes)
         return [*episodes, *(replace(episodes[i % len(episodes)], counted=False) for i in range(spare))]
 
-    def run(self) -> Iterator[Finished]:
+    def run(self) -> Iterator[EndedEpisode]:
         observation = self._fill(self.order)
         while (self.running >= 0).any():
             observation = self.stage.step(observation, self.item, self.frame + 1)
@@ -126,7 +126,7 @@ class _Pass:
             if episode.counted:
                 rows = slice(int(self.first_row[i]), int(self.first_row[i + 1]))
                 fields = {name: values[rows] for name, values in host.items()}
-                yield Finished(episode, int(self.world_of[i]), fields)
+                yield EndedEpisode(episode, int(self.world_of[i]), fields)
 
     def _fill(self, free: np.ndarray) -> Any:
         """Start the next episodes in free worlds, and write their first frames; the observations of all worlds."""

@@ -25,7 +25,7 @@ from proctor.training.options import TrackingEvaluationCfg
 from proctor.training.own import OwnEnvironment
 from proctor.training.results import Measured, by_motion, verdict
 from proctor.training.rollout import Episode, run_episodes
-from proctor.training.tracking_rollout import TrackingStage
+from proctor.training.tracking_rollout import TrackingArena
 from proctor.training.venues import Venue, lent_venue, own_spaces, own_venue
 
 
@@ -90,7 +90,7 @@ class TrackingEvaluation:
     def _measure(self, venue: Venue, agent: Any, timestep: int) -> list[Measured]:
         env, source = venue
         lengths = _run_lengths(source, self.cfg.max_episode_length_s)
-        stage = TrackingStage(env, source, driver_for(agent, env, source, self.cfg.window, self.cfg.pad_to))
+        stage = TrackingArena(env, source, driver_for(agent, env, source, self.cfg.window, self.cfg.pad_to))
         rng = np.random.default_rng([self.cfg.seed, timestep])
         episodes = self._episodes(lengths, env.num_worlds, rng)
         finished = list(run_episodes(stage, episodes, lengths, rng.permutation(env.num_worlds)))

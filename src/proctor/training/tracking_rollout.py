@@ -25,7 +25,7 @@ class Driver(Protocol):
         ...
 
 
-class TrackingStage:
+class TrackingArena:
     """An environment in which a driven agent follows motions. Of the bodies, only the tracked ones are kept."""
 
     def __init__(self, env: LentEnvironment, source: MotionSource, driver: Driver):
