@@ -334,6 +334,12 @@ def run_python(code: str) -> str:
     return done.stdout.strip()
 
 
+def test_every_folder_of_modules_is_a_package():
+    """A folder without `__init__.py` can be imported from a checkout, but is missing from what is installed."""
+    folders = {path.parent for path in ROOT.rglob("*.py")}
+    assert sorted(str(f.relative_to(ROOT)) for f in folders if not (f / "__init__.py").is_file()) == []
+
+
 @pytest.mark.parametrize("module", ["proctor", "proctor.cli"])
 def test_the_front_door_is_light(module):
     heavy = sorted({*HEAVY, "numpy"})

@@ -1,0 +1,1 @@
+"""From results to a `Report`: estimates, ranks, findings, and the comparison of its agents."""
