@@ -12,7 +12,7 @@ import pytest
 
 from proctor.metrics import describe
 from proctor.suites.tracking.metrics import TrackOptions
-from proctor.suites.tracking.metrics.evaluate import NAMES
+from proctor.suites.tracking.parts import METRICS
 from proctor.suites.tracking.scoring import TrackingV1Options
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +30,7 @@ def drawing() -> Any:
     return module
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", METRICS)
 def test_every_metric_has_a_row_with_its_unit_and_direction(name: str) -> None:
     info = next(info for info in describe() if info.name == name)
     row = re.search(rf"^\| `{name}` \| .+ \| ([^|]+) \| (.) \|$", PAGE, re.MULTILINE)
