@@ -8,11 +8,12 @@ import signal
 import socket
 import sys
 import time
+from typing import Any
 
 from proctor.rollout.backends.channel import Channel, Closed
-from proctor.rollout.board import SharedBoard
+from proctor.rollout.board import Place, SharedBoard
 from proctor.rollout.collecting import collect_seldom
-from proctor.rollout.messages import Close, Command, Event, Run
+from proctor.rollout.messages import Asks, Close, Event
 from proctor.rollout.worker.host import Host
 from proctor.rollout.worker.limits import Watch
 
@@ -45,11 +46,15 @@ def main() -> None:
 
 
 def serve(host: Host, board: SharedBoard, link: Link) -> None:
-    """Take commands, work, answer, until closed."""
+    """Take commands, work, answer, until closed. A list of slots has chunks on the board, where the last ones lay or
+    where the message says."""
+    place: Place = ("", ())
     while True:
         for command in link.commands(host):
-            if type(command) is Run and type(command.chunks) is tuple:
-                host.run(command.slots, board.actions(command.chunks)[command.slots])
+            if type(command) is tuple:
+                command, place = command
+            if type(command) is list:
+                host.run(command, board.actions(place)[command])
                 continue
             host.handle(command)
             if isinstance(command, Close):
@@ -65,7 +70,7 @@ class Link:
 
     def __init__(self, channel: Channel):
         self.channel = channel
-        self._outbox: list[Event] = []
+        self._outbox: list[Event | list[int]] = []
         self._since = self._asked_at = 0.0
         self._step_s = self._round_s = 0.0
         self._stepped_at = self._looked_at = 0.0
@@ -74,9 +79,9 @@ class Link:
     def emit(self, event: Event) -> None:
         if not self._outbox:
             self._since = time.monotonic()
-        self._outbox.append(event)
+        self._outbox.append(event.slots if type(event) is Asks and event.shown is None else event)
 
-    def commands(self, host: Host) -> list[Command]:
+    def commands(self, host: Host) -> list[Any]:
         """What the engine wants. Waits while there is nothing to do; looks now and then while there is enough."""
         if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
             return []

@@ -22,8 +22,8 @@ import numpy as np
 from proctor.rendering import offscreen_backend
 from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.backends.channel import Channel, Closed
-from proctor.rollout.board import SharedBoard
-from proctor.rollout.messages import Command, Event, Run
+from proctor.rollout.board import Place, SharedBoard
+from proctor.rollout.messages import Asks, Command, Event, Run
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.cfg import WorkerCfg
 from proctor.rollout.worker.limits import ACTING, IDLE, LOADING, RESETTING, STEPPING, Watch
@@ -51,7 +51,9 @@ class ProcessWorker(Worker):
         self.slots, self._cfg = slots, cfg
         self._board = SharedBoard.create(slots)
         self._pulse = Watch(self._board.pulse)
-        self._outbox: list[Command] = []
+        self._outbox: list[Command | list[int] | tuple[list[int], Place]] = []
+        self._place: Place | None = None
+        """Where the last chunks lie on the board: mostly the next ones lie there, too."""
         self._closed = False
         ours, theirs = socket.socketpair()
         for sock in (ours, theirs):
@@ -78,12 +80,13 @@ class ProcessWorker(Worker):
 
     def run(self, slots: Sequence[int], chunks: np.ndarray) -> None:
         where = list(slots)
-        if self._board.fits(chunks):
-            place = (chunks.dtype.str, chunks.shape[1:])
-            self._board.actions(place)[where] = chunks
-            self._outbox.append(Run(where, place))
-        else:
+        if not self._board.fits(chunks):
             self._outbox.append(Run(where, chunks))
+            return
+        place = (chunks.dtype.str, chunks.shape[1:])
+        self._board.actions(place)[where] = chunks
+        self._outbox.append(where if place == self._place else (where, place))
+        self._place = place
 
     def columns(self, task: Task) -> Sequence[Any]:
         assert task.layout is not None
@@ -106,7 +109,9 @@ class ProcessWorker(Worker):
                 self._closed = True
                 break
             for message in messages:
-                if message is None:
+                if type(message) is list:
+                    found.append(Asks(message))
+                elif message is None:
                     self._greeted = True
                 else:
                     found.append(message)
