@@ -128,6 +128,27 @@ def test_a_signal_that_changes_its_shape_is_the_environment_s_fault(examine: Cal
     assert errors == {'ValueError: signal "x" changes its shape from step to step; it must keep one'}
 
 
+@pytest.mark.parametrize("placement", ["engine", "worker"])
+@pytest.mark.parametrize("workers", ["inline", 1])
+def test_a_reset_that_breaks_costs_an_attempt_of_those_who_wait_for_their_policy(
+    examine: Callable[..., RunDir], placement: str, workers: Any
+) -> None:
+    """Worlds that have been stepped ask while another is reset: the answer finds no trial any more."""
+    keys = {
+        "agents": everyone(placement, ("Linear", "TwoStages")),
+        "n_trials": N,
+        "num_parallel": 4,
+        "workers": workers,
+    }
+    healthy = digests(examine(tasks=[columns()], **keys))
+    results = list(examine(tasks=[columns(trouble="reset", seeds=[BAD])], **keys).results())
+    assert len(results) == len(healthy)
+    assert not any(r.outcome.scored for r in results if r.trial.seed == BAD)
+    scored = [r for r in results if r.outcome.scored]
+    assert len(scored) > N
+    assert all(r.digest == healthy[r.trial.key] for r in scored)
+
+
 def test_a_trial_out_of_time_leaves_the_others_alone(examine: Callable[..., RunDir]) -> None:
     agents = everyone("worker", ("Linear",))
     run = examine(agents=agents, tasks=[columns()], n_trials=4, num_parallel=4, limits={"trial_s": 1e-7, "retries": 0})

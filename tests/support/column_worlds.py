@@ -22,8 +22,8 @@ class ColumnOptions(SuiteOptions):
     partial: bool = True
     seeds: tuple[int, ...] = ()
     trouble: str = ""
-    """What the trials of these seeds do in their third step: nan_reward; or, to all: raise, shape, dtype, rows,
-    signal."""
+    """What the trials of these seeds do in their third step: nan_reward; as they begin: reset; or, to all: raise,
+    shape, dtype, rows, signal."""
 
 
 class ColumnToys(ColumnEnv):
@@ -31,7 +31,7 @@ class ColumnToys(ColumnEnv):
 
     def __init__(self, options: ColumnOptions, worlds: int):
         toy = import_object(f"{TOYS}:Toy")
-        inner = "nan_reward" if options.trouble == "nan_reward" else ""
+        inner = options.trouble if options.trouble in ("nan_reward", "reset") else ""
         self._toys = [toy(trouble=inner, seeds=options.seeds) for _ in range(worlds)]
         self._options, self.num_worlds, self.partial_reset = options, worlds, options.partial
         one = Box(-np.inf, np.inf, (6,), np.float32)

@@ -36,6 +36,7 @@ class World:
     def step(self, action: np.ndarray) -> Step:
         self.age += 1
         push = np.resize(action, 4).astype(np.float32)
+        action[...] = 9.0  # what an environment does to its action is not recorded
         self.x = np.tanh(self.x * np.float32(1.1) + push + self.rng.normal(size=4).astype(np.float32))
         signals = {
             "energy": np.float32((self.x**2).sum()),

@@ -81,4 +81,12 @@ def _one_by_one(answers: Answers, requests: list[Request], check: bool) -> Decid
                 decided.ended.append(Ended(request, Outcome.POLICY_ERROR, endless(stage)))
             case _:
                 decided.ended.append(Ended(request, *setback(decision, error)))
-    return decided
+    return decided._replace(chunks=_in_one(acting, chunks)) if check else decided
+
+
+def _in_one(requests: list[Request], chunks: list[Chunk]) -> np.ndarray | list[Chunk]:
+    """One array of the chunks, where they are of one task and length and valid as they are."""
+    first = requests[0].task if requests else None
+    plain = all([c.valid == len(c.actions) and c.clipped is None and c.reason is None for c in chunks])
+    alike = plain and len({c.actions.shape for c in chunks}) == 1 and all([r.task is first for r in requests])
+    return np.stack([c.actions for c in chunks]) if alike else chunks

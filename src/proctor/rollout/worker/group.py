@@ -2,8 +2,7 @@
 
 A *round* steps several slots, one after the other or in one call (`worlds`), and only then looks at what they gave, all
 together: a simulator drives everything else out of the processor's caches, and what follows a step would take several
-times as long by itself. How far each slot is lies in arrays over slots, so that looking at a round costs little more
-for a thousand slots than for one. Limits, blame, recording and the end of a trial are decided here and nowhere else.
+times as long by itself. Limits, blame, recording and the end of a trial are decided here and nowhere else.
 """
 
 from __future__ import annotations
@@ -179,7 +178,7 @@ class Group:
         if waiting:
             actions[waiting] = self.task.dummy
         unseen = self._unseen(slots) if self.task.skips and not self._labels else None
-        given = self.worlds.step(slots, actions, unseen, until)
+        given = self.worlds.step(slots, actions.copy(), unseen, until)  # environments may change what they are given
         n = len(given.seconds)
         if n < len(slots):
             self.acting.update(slots[n:])

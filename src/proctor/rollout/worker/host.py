@@ -124,13 +124,14 @@ class Host:
     def run(self, slots: Sequence[int], chunks: np.ndarray | Chunk) -> None:
         """Execute a chunk of actions in each of these slots, of one task; or a single one that is not valid as it
         is."""
-        group = self._of_slot.get(slots[0])
-        if group is None or slots[0] not in group.running:
-            return
+        group = self._of_slot[slots[0]]
+        rows = [row for row, slot in enumerate(slots) if slot in group.running]
+        if not rows:
+            return  # their trials broke while the engine answered
         if isinstance(chunks, Chunk):
             group.execute_odd(slots[0], chunks)
         else:
-            group.execute(slots, chunks)
+            group.execute([slots[row] for row in rows], chunks if len(rows) == len(slots) else chunks[rows])
 
     def take(self, group: Group, slots: list[int], chunks: np.ndarray | list[Chunk], rows: list[int]) -> int:
         """Execute the answers of a policy that lives here: these rows of the chunks. How many actions they are."""

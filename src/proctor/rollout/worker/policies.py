@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from proctor import suites
 from proctor.config.models import AgentCfg
 from proctor.policies import load_policy, options_for
+from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import LaneStats
@@ -71,11 +72,11 @@ class LocalPolicies:
         host = self._host
         briefings = {name: cache(partial(suites.briefing, task)) for name, task in host.cfg.tasks.items()}
         spaces = spaces_of(host.tasks, briefings)
-        policy, problem, _ = host.watch.call(LOADING, ALL_SLOTS, load_policy, agent, spaces)
+        runner, problem, _ = host.watch.call(LOADING, ALL_SLOTS, _loaded, agent, spaces)
         if problem is not None:
             host.emit(Refused(agent.name, explain(problem)))
         else:
-            self._by_agent[agent.name] = LocalPolicy(PolicyRunner.of(policy, options_for(agent)), own=True)
+            self._by_agent[agent.name] = LocalPolicy(runner, own=True)
 
     def knows(self, agent: str) -> bool:
         """Whether this agent's policy is here."""
@@ -108,7 +109,10 @@ class LocalPolicies:
         waiting, self.waiting = self.waiting, []
         alike: dict[tuple[str, str, str], list[Request]] = {}
         for request in waiting:
-            alike.setdefault((request.trial.agent, request.stage, request.task.key), []).append(request)
+            group, slot = request.owner
+            trial = group.running.get(slot)
+            if trial is not None and trial.request is request:  # a call may have broken the trials of all its worlds
+                alike.setdefault((request.trial.agent, request.stage, request.task.key), []).append(request)
         for (agent, stage, _), requests in alike.items():
             local = self._by_agent[agent]
             size = local.max_batch[stage] or len(requests)
@@ -153,6 +157,10 @@ class LocalPolicies:
             request.stream.rewind()
         for request in requests:
             self._forward(local, stage, [request])
+
+
+def _loaded(agent: AgentCfg, spaces: SpaceInfo) -> PolicyRunner:
+    return PolicyRunner.of(load_policy(agent, spaces), options_for(agent))
 
 
 def _by_group(requests: Sequence[Request]) -> list[tuple[Group, list[int]]]:
