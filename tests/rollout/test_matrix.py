@@ -78,6 +78,7 @@ def expected(policies: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     found = run(examine, policies, "env", "engine", num_parallel=1, workers="inline")
     episodes = {key: found.episode(result).arrays for key, result in by_key(found).items()}
     assert len(episodes) == 2 * N
+    assert all(np.abs(arrays["actions"]).max() <= 1 for arrays in episodes.values()), "as the policy gave them"
     assert {next(iter(episodes.values()))[name].dtype.str for name in ("energy", "force", "count")} == {
         "<f4",
         "<f8",
