@@ -82,6 +82,13 @@ def test_plain_lines_where_there_is_no_terminal_and_none_when_quiet(tell: Tell, 
     assert "5 of 5 trials done" in quiet.out
 
 
+def test_a_run_names_a_report_that_is_there(tell: Tell, write: Write, tmp_path: Path) -> None:
+    said = tell("run", write(report={"formats": ["md"]}), "--quiet")
+    (named,) = [line.removeprefix("report: ") for line in said.out.splitlines() if line.startswith("report: ")]
+    assert Path(named).name == "report.md"
+    assert Path(named).is_file()
+
+
 def test_unscored_trials_are_code_1_and_a_caution(tell: Tell, write: Write) -> None:
     broken = task(kwargs={"trouble": "raise", "seeds": [124]})
     said = tell("run", write(tasks=[broken], limits={"retries": 1}))

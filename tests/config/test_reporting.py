@@ -32,3 +32,9 @@ def test_unknown_names_are_problems_with_the_nearest_one() -> None:
         'config: report.formats[0]: no report format is named "htm"; expected some of '
         f'{", ".join(FORMATS.names())}; did you mean "html"?'
     )
+
+
+def test_they_are_named_beside_every_other_problem() -> None:
+    with pytest.raises(ConfigError) as error:
+        config_from_dict({**GOOD, "report": {"formats": ["htm"]}, "loggers": ["cvs"]})
+    assert len(error.value.problems) == 2

@@ -81,6 +81,12 @@ def stop_signals(cancel: CancelToken) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def report_file(run: Path) -> Path:
+    """The file of a run's report that a person would rather open; `report.json` is always there."""
+    names = ("report.html", "report.md", "report.json")
+    return next((run / name for name in names if (run / name).is_file()), run / names[-1])
+
+
 def console(width: int) -> Console:
     """Standard output; `width` columns where it is no terminal."""
     from rich.console import Console

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from proctor.cli.options import console
+from proctor.cli.options import console, report_file
 from proctor.rollout.progress import Progress
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Display(abc.ABC):
                 out.print(line, markup=False)
         out.print(f"{p.done} of {p.planned} trials done{_note(p)}", markup=False)
         if finished.report is not None:
-            out.print(f"report: {path / 'report.html'}", markup=False, soft_wrap=True)
+            out.print(f"report: {report_file(path)}", markup=False, soft_wrap=True)
         if not finished.complete:
             out.print(f"to go on: proctor resume {path}", markup=False, soft_wrap=True)
 

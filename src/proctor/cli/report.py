@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from proctor.cli.options import Json, RunPath, console
+from proctor.cli.options import Json, RunPath, console, report_file
 
 if TYPE_CHECKING:
     from proctor.record.rundir import RunDir
@@ -34,4 +34,4 @@ def show(run: RunDir, report: Report, as_json: bool) -> None:
         typer.echo(json.dumps(run.report(), allow_nan=False))
         return
     console(120).print(ranked_table(report))
-    typer.echo(f"report: {run.path / 'report.html'}")
+    typer.echo(f"report: {report_file(run.path)}")

@@ -128,8 +128,9 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
         resolved["agents"] = [agent.model_dump(mode="json") for agent in found] or [_AGENT_STANDIN]
         check_brought(agents, known, context)
     config = validate(EvalConfig, resolved, (), problems)
-    if config is not None and not problems:
+    if config is not None:
         check_report(config, problems)
+    if config is not None and not problems:
         check_scored_tasks(config, problems)
         config = resolve_stop(config, problems)
     problems.raise_any()
