@@ -36,7 +36,7 @@ def main() -> None:
     _die_with(parent)
     sys.path[:] = path
     board, link = SharedBoard(int(sys.argv[2]), slots), Link(channel)
-    host = Host(cfg, board, link.emit, Watch(board.pulse))
+    host = Host(cfg, board, link.emit, Watch(board.pulse), apart=True)
     collect_seldom()
     channel.send([None])  # alive
     for command in early:

@@ -56,10 +56,13 @@ looked at meanwhile."""
 
 
 class Host:
-    """`board` is where observations lie, `watch` what every call into an environment goes through."""
+    """`board` is where observations lie, `watch` what every call into an environment goes through. `apart`: the engine
+    answers in another process, while this one steps."""
 
-    def __init__(self, cfg: WorkerCfg, board: Board, emit: Callable[[Event], None], watch: Watch):
+    def __init__(self, cfg: WorkerCfg, board: Board, emit: Callable[[Event], None], watch: Watch, apart: bool = False):
         self.cfg, self.board, self.emit, self.watch = cfg, board, emit, watch
+        self._most_asked = max(board.slots // 2, 1) if apart else board.slots
+        """Slots in a round for which the engine is asked: the others are stepped while it answers."""
         self.limits = Limits(cfg.limits)
         self.policies = LocalPolicies(self)
         self.ready: deque[tuple[Group, int]] = deque()
@@ -182,13 +185,12 @@ class Host:
         return True
 
     def _round(self) -> None:
-        """Step the first slot that is ready, and those behind it that are of its task and ask the same way. Where the
-        engine is asked, half of the slots at most: the others are stepped while it answers."""
+        """Step the first slot that is ready, and those behind it that are of its task and ask the same way."""
         group, slot = self.ready.popleft()
         if slot not in group.acting:
             return
         asked = group.running[slot].request is None
-        most = max(self.board.slots // 2, 1) if asked else self.board.slots
+        most = self._most_asked if asked else self.board.slots
         slots = [slot]
         while self.ready and len(slots) < most:
             other, follower = self.ready[0]
