@@ -7,7 +7,7 @@ lie in; its arrays are cut out once, when it ends, many steps at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ Column = np.ndarray | list[Any]
 """One quantity of a round, a row per slot: an array, or a list of what each environment gave by itself."""
 MISSING: Any = object()
 """In a list: this slot's environment gave no such signal in this step."""
+SHORT = 8
+"""Rounds of the same slots below which putting them together costs more than picking each slot's rows."""
 MOST_OPEN = 8
 """Sets of slots whose rounds are collected at the same time; more than that means that they hardly ever repeat."""
 
@@ -35,21 +37,22 @@ class RoundRecord:
 class Stretch:
     """Rounds of the same slots with the same signals. Once it has been read nothing is added any more."""
 
-    __slots__ = ("_columns", "_rounds", "count")
+    __slots__ = ("_columns", "count", "rounds")
 
     def __init__(self) -> None:
         self.count = 0
-        self._rounds: list[RoundRecord] = []
+        self.rounds: list[RoundRecord] = []
         self._columns: dict[str, Any] = {}
 
     def add(self, made: RoundRecord) -> None:
-        self._rounds.append(made)
+        self.rounds.append(made)
         self.count += 1
 
     def rows(self, row: int, first: int, stop: int) -> Iterator[tuple[str, Column]]:
-        """What one slot has in the rounds from `first` to `stop`, by name; the i-th leaf is called `i`."""
-        if self._rounds:
-            self._columns, self._rounds = dict(_stacked(self._rounds)), []
+        """What one slot has in the rounds from `first` to `stop`, by name; the i-th leaf is called `i`. They are put
+        together once, for all slots."""
+        if self.rounds:
+            self._columns, self.rounds = dict(_stacked(self.rounds)), []
         for name, column in self._columns.items():
             if isinstance(column, np.ndarray):
                 yield name, column[first:stop, row]
@@ -68,6 +71,19 @@ def _stacked(rounds: Sequence[RoundRecord]) -> Iterator[tuple[str, Any]]:
         yield str(i), np.stack([made.leaves[i] for made in rounds])
 
 
+def _picked(loose: Sequence[tuple[RoundRecord, int]]) -> Iterator[tuple[str, Column]]:
+    """What one slot has in single rounds, in each of which it has another row; named as in a stretch."""
+    first, _ = loose[0]
+    for name in first.own:
+        yield name, np.array([made.own[name][row] for made, row in loose])
+    for name in dict.fromkeys(name for made, _ in loose for name in made.signals):
+        found = [made.signals[name][row] for made, row in loose if name in made.signals]
+        whole = isinstance(next(made.signals[name] for made, _ in loose if name in made.signals), np.ndarray)
+        yield _SIGNAL + name, _stack(name, found) if whole else found
+    for i in range(len(first.leaves)):
+        yield str(i), np.array([made.leaves[i][row] for made, row in loose])
+
+
 _SIGNAL = "signal "
 
 
@@ -80,8 +96,8 @@ class Tape:
 
     def write(self, slots: tuple[int, ...], records: Mapping[int, Record], made: RoundRecord) -> None:
         """Write a round of these slots; `records` has the record of each slot's trial."""
-        shapes = tuple(c.shape[1:] if isinstance(c, np.ndarray) else None for c in made.signals.values())
-        key = (slots, tuple(made.signals), shapes) if made.signals else slots
+        shapes = [column.shape[1:] for column in made.signals.values() if type(column) is np.ndarray]
+        key = (slots, tuple(made.signals), tuple(shapes)) if made.signals else slots
         stretch = self._open.get(key)
         if stretch is None:
             if len(self._open) >= MOST_OPEN:
@@ -173,13 +189,24 @@ class Record:
     def _collected(self) -> tuple[dict[str, list[Any]], int]:
         """The pieces of every quantity in their order, and the number of steps."""
         found: dict[str, list[Any]] = {}
+        loose: list[tuple[RoundRecord, int]] = []
         n = 0
         for stretch, row, first, stop in self._parts:
             last = stretch.count if stop < 0 else stop
             n += last - first
-            for name, piece in stretch.rows(row, first, last) if last > first else ():
-                found.setdefault(name, []).append(piece)
+            if stretch.count < SHORT:
+                loose += [(made, row) for made in stretch.rounds[first:last]]
+            elif last > first:
+                _add(found, _picked(loose) if loose else ())
+                _add(found, stretch.rows(row, first, last))
+                loose = []
+        _add(found, _picked(loose) if loose else ())
         return found, n
+
+
+def _add(found: dict[str, list[Any]], pieces: Iterable[tuple[str, Column]]) -> None:
+    for name, piece in pieces:
+        found.setdefault(name, []).append(piece)
 
 
 def _joined(name: str, pieces: Sequence[Column], n: int) -> np.ndarray:

@@ -143,7 +143,8 @@ def gather(buffers: Sequence[np.ndarray], block: Sequence[Request]) -> None:
         else:
             rows = [request.row for request in block[start:stop]]
             for buffer, column in zip(buffers, columns, strict=True):
-                buffer[start:stop] = column[rows]
+                for i, row in enumerate(rows, start):
+                    buffer[i] = column[row]
         start = stop
     for buffer in buffers:
         if n < len(buffer):

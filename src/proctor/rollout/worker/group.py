@@ -40,12 +40,12 @@ class _Round(NamedTuple):
 
 
 class Group:
-    """`running` maps a slot to its trial, `starts` are trials that have not begun."""
+    """`running` maps a slot to its trial, `starts` to one that has not begun."""
 
     def __init__(self, host: Host, task: Task, worlds: Worlds, slots: int):
         self.host, self.task, self.worlds = host, task, worlds
         self.running: dict[int, RunningTrial] = {}
-        self.starts: list[Start] = []
+        self.starts: dict[int, Start] = {}
         self.acting: set[int] = set()
         """Slots that can be stepped."""
         keep = host.cfg.record.observations and task.layout is not None
@@ -74,10 +74,9 @@ class Group:
         """Whether worlds that step in one call have everybody's action."""
         return self.worlds.in_one_call and 0 < len(self.running) == len(self.acting)
 
-    def begin(self) -> None:
-        """Begin trials that wait: one, or as many as there are where a call resets them all."""
-        count = len(self.starts) if self.worlds.in_one_call else 1
-        starts, self.starts = self.starts[:count], self.starts[count:]
+    def begin(self, slots: Sequence[int]) -> None:
+        """Begin the trials that wait for these slots."""
+        starts = [self.starts.pop(slot) for slot in slots]
         cfg, others = self.host.cfg, list(self.running)
         for start in starts:
             self._admit(start)
@@ -378,5 +377,5 @@ class Group:
         for slot in list(self.running):
             self.running[slot].abandon()
             self.release(slot)
-        self.starts = []
+        self.starts = {}
         self.worlds.close()

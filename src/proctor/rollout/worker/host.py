@@ -51,8 +51,8 @@ from proctor.rollout.worker.recorder import EndedTrial, Recorder
 from proctor.suites.protocol import Env
 
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
-"""How long a round of steps may last, where the policy lives here and where the engine is asked: commands are not
-looked at meanwhile."""
+"""How long a round of steps may last, where the policy lives here and where an engine elsewhere is asked: commands are
+not looked at meanwhile."""
 
 
 class Host:
@@ -61,18 +61,17 @@ class Host:
 
     def __init__(self, cfg: WorkerCfg, board: Board, emit: Callable[[Event], None], watch: Watch, apart: bool = False):
         self.cfg, self.board, self.emit, self.watch = cfg, board, emit, watch
-        self._most_asked = max(board.slots // 2, 1) if apart else board.slots
-        """Slots in a round for which the engine is asked: the others are stepped while it answers."""
+        self._most_asked, self._asked_s = (max(board.slots // 2, 1), ASKED_ROUND_S) if apart else (board.slots, ROUND_S)
+        """A round for which the engine is asked has so many slots at most, and lasts so long: the others are stepped
+        while it answers."""
         self.limits = Limits(cfg.limits)
         self.policies = LocalPolicies(self)
         self.ready: deque[tuple[Group, int]] = deque()
-        """Slots that can be stepped, in worlds that are stepped one by one; the longest-waiting first."""
+        """Slots that can begin or be stepped, in worlds that are stepped one by one; the longest-waiting first."""
         self.made = 0
         """Steps of environments so far."""
         self._groups: dict[str, Group] = {}
         self._of_slot: dict[int, Group] = {}
-        self._starting: dict[Group, None] = {}
-        """Groups with trials that have not begun."""
         self._batch: Group | None = None
         """The group whose worlds are stepped in one call, if such a task has this worker."""
         self._probes: deque[str] = deque()
@@ -85,12 +84,11 @@ class Host:
         """Whether `work` has something to do."""
         if self.ready or self.policies.waiting or self._probes:
             return True
-        can_begin = self._starting and any(group.can_begin for group in self._starting)
-        return bool(can_begin) or (self._batch is not None and self._batch.can_go)
+        return self._batch is not None and (self._batch.can_begin or self._batch.can_go)
 
     @property
     def backlog(self) -> int:
-        """How many slots can be stepped now, or as soon as a policy in this worker has been asked."""
+        """How many slots can begin or be stepped now, or as soon as a policy in this worker has been asked."""
         return len(self.ready) + len(self.policies.waiting)
 
     @property
@@ -108,8 +106,9 @@ class Host:
                 pass  # it could not be loaded, which ends the run
             case Start(slot, trial):
                 group = self._give(slot, self._groups[trial.task])
-                group.starts.append(command)
-                self._starting[group] = None
+                group.starts[slot] = command
+                if not group.worlds.in_one_call:
+                    self.ready.append((group, slot))
             case Finish(slot, outcome, error):
                 self.end(slot, outcome, error)
             case Probe(task):
@@ -164,19 +163,14 @@ class Host:
 
     def _one_thing(self) -> bool:
         """Do the next thing; False where there is nothing to do."""
-        for group in self._starting:
-            if group.can_begin:
-                group.begin()
-                if not group.starts:
-                    del self._starting[group]
-                return True
-        if self.ready:
+        batch = self._batch
+        if batch is not None and batch.can_begin:
+            batch.begin(list(batch.starts))
+        elif self.ready:
             self._round()
-            return True
-        if self._batch is not None and self._batch.can_go:
-            self.made += self._batch.go(sorted(self._batch.acting), 0.0)
-            return True
-        if self.policies.waiting:
+        elif batch is not None and batch.can_go:
+            self.made += batch.go(sorted(batch.acting), 0.0)
+        elif self.policies.waiting:
             self.policies.answer()
         elif self._probes:
             self._probe(self._probes.popleft())
@@ -185,8 +179,12 @@ class Host:
         return True
 
     def _round(self) -> None:
-        """Step the first slot that is ready, and those behind it that are of its task and ask the same way."""
+        """Begin the trial of the first slot that is ready; or step it, and those behind it that are of its task and ask
+        the same way."""
         group, slot = self.ready.popleft()
+        if slot in group.starts:
+            group.begin([slot])
+            return
         if slot not in group.acting:
             return
         asked = group.running[slot].request is None
@@ -200,7 +198,7 @@ class Host:
                 break
             self.ready.popleft()
             slots.append(follower)
-        until = time.monotonic() + (ASKED_ROUND_S if asked else ROUND_S)
+        until = time.monotonic() + (self._asked_s if asked else ROUND_S)
         self.made += group.go(slots, until)
         if not (asked or self.ready) and self.policies.waiting:
             self.policies.answer()
@@ -296,6 +294,6 @@ class Host:
         """Let go of every environment and policy."""
         for group in self._groups.values():
             group.close()
-        self._groups, self._of_slot, self._starting, self._batch = {}, {}, {}, None
+        self._groups, self._of_slot, self._batch = {}, {}, None
         self.ready.clear()
         self.policies.close()
