@@ -1,6 +1,7 @@
 """Statistics: intervals, comparisons, sequential tests and sample sizes, from numbers alone."""
 
 from proctor.stats.aggregates import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate, optimality_gap
+from proctor.stats.betting import always_valid
 from proctor.stats.bootstrap import Estimate, NoInterval, bootstrap, bootstrap_difference, bootstrap_mean
 from proctor.stats.effects import cliffs_delta, cohens_h, odds_ratio, paired_d, paired_odds_ratio
 from proctor.stats.intervals import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
@@ -22,7 +23,8 @@ from proctor.stats.spending import SpendingTest, Verdict
 
 __all__ = [
     "IQM", "MEAN", "MEDIAN", "TRIAL_MEDIAN", "Aggregate", "Discordance", "Estimate", "Interval", "NoInterval",
-    "Profile", "Resampling", "SampleSize", "SpendingTest", "TestResult", "Verdict", "bootstrap",
+    "Profile", "Resampling", "SampleSize", "SpendingTest", "TestResult", "Verdict", "always_valid",
+    "bootstrap",
     "bootstrap_difference", "bootstrap_mean", "cliffs_delta", "cohens_h", "compare_rates", "discordance",
     "expected_discordance", "holm", "letters", "mcnemar", "newcombe", "odds_ratio", "optimality_gap", "paired_d",
     "paired_odds_ratio", "performance_profile", "probability_of_improvement", "rate_bounds", "rate_sequence",
