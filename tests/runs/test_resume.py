@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from examining import ODDITIES, by_key, digests, examination, odd, odd_task, pol
 from proctor import ConfigError, InputError, RunDir, RunError, config_from_dict, run_evaluation
 from proctor.record import environment
 from proctor.record.episode import Outcome
-from proctor.rollout.progress import CancelToken
+from proctor.rollout.progress import AgentProgress, CancelToken
 from proctor.runs.report import write_report
 from proctor.runs.resume import resume
 from proctor.runs.score import score
@@ -106,6 +107,20 @@ def test_files_that_changed_since_are_refused(tmp_path: Path, examine: Examine, 
     assert run.config().n_trials == 2
     changed.write_text(original[changed])
     assert resume(run.path, ["n_trials=3"]).complete
+
+
+def test_progress_counts_what_earlier_sessions_have_done(tmp_path: Path, examine: Examine) -> None:
+    world = tmp_path / "world"
+    keys = {"tasks": [task(), odd_task(kwargs={"file": str(world)})], "n_trials": 3, "limits": {"retries": 0}}
+    run = examine(agents=[odd("Steady")], **keys)
+    seen: list[AgentProgress] = []
+    world.touch()
+    resume(run.path, ["n_trials=4"], Hooks(lambda p: seen.append(replace(p.agents["steady"]))))
+    results = [result for result in run.results() if result.trial.index < 3]
+    won = sum(result.success for result in results if result.outcome.scored)
+    assert seen[0] == AgentProgress(scored=3, successes=won, unscored=3)
+    assert (seen[-1].scored, seen[-1].unscored) == (5, 3)
+    assert resume(run.path).progress.unscored == 3, "also where nothing is left to run"
 
 
 def test_what_the_infrastructure_broke_is_run_again_on_request(tmp_path: Path, examine: Examine) -> None:

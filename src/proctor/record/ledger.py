@@ -168,6 +168,17 @@ class Ledger:
         planned, done = self._db.execute("SELECT count(*), coalesce(sum(state = 'done'), 0) FROM trials").fetchone()
         return planned, done
 
+    def counts_by_agent(self) -> dict[str, tuple[int, int, int]]:
+        """Of each agent's finished trials: how many are scored, how many of these succeeded, how many are unscored."""
+        unscored = [outcome.value for outcome in Outcome if not outcome.scored]
+        lost = f"outcome IN ({', '.join('?' * len(unscored))})"
+        rows = self._db.execute(
+            f"SELECT agent, sum(NOT {lost}), sum(success AND NOT {lost}), sum({lost}) FROM trials WHERE state = 'done' "
+            "GROUP BY agent",
+            unscored * 3,
+        )
+        return {agent: tuple(counts) for agent, *counts in rows}
+
     def pending(self) -> set[tuple[str, str, int]]:
         """(agent, task, index) of every trial that is not done."""
         return set(self._db.execute("SELECT agent, task, idx FROM trials WHERE state != 'done'"))

@@ -84,9 +84,7 @@ class Engine:
         policy or an environment cannot be had, RunError where the run cannot go on; finished trials are recorded in
         any case."""
         self._began = time.monotonic()
-        planned, done = self.ledger.counts()
-        self.progress.planned, self.progress.done = planned, done
-        self.progress.done_before = done
+        self._count_earlier()
         self._stopper = Stopper(self.cfg, self.ledger)
         pending = self._stopper.needed(self.ledger.pending())
         self.progress.spared = self._stopper.spared()
@@ -116,6 +114,14 @@ class Engine:
         self._stop(clean=True)
         self.progress.spared = self._stopper.spared()
         return self.progress
+
+    def _count_earlier(self) -> None:
+        """Begin with what earlier sessions have finished."""
+        self.progress.planned, self.progress.done = self.ledger.counts()
+        self.progress.done_before = self.progress.done
+        for name, counts in self.ledger.counts_by_agent().items():
+            self.progress.agents[name] = AgentProgress(*counts)
+            self.progress.unscored += self.progress.agents[name].unscored
 
     def _worker_cfg(self) -> WorkerCfg:
         cfg = self.cfg

@@ -23,6 +23,8 @@ class CancelToken:
 
 @dataclass
 class AgentProgress:
+    """Finished trials of an agent, those of earlier sessions included."""
+
     scored: int = 0
     successes: int = 0
     unscored: int = 0
@@ -30,8 +32,8 @@ class AgentProgress:
 
 @dataclass
 class Progress:
-    """`done` counts finished trials, those of earlier sessions included; `spared` those that a `stop_when` made
-    unnecessary; `steps` and `rows` are of this session."""
+    """`done` counts finished trials and `unscored` those of them without a score, earlier sessions included; `spared`
+    those that a `stop_when` made unnecessary; `retried`, `steps` and `rows` are of this session."""
 
     planned: int = 0
     done: int = 0
