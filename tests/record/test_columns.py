@@ -30,6 +30,7 @@ keys = st.tuples(st.sampled_from(PAIRS), st.integers(0, 30)).map(lambda key: (*k
 rows = st.builds(
     lambda **values: values,
     outcome=st.sampled_from(Outcome), success=st.booleans(), steps_total=whole, steps_to_success=st.none() | whole,
+    first_success=st.none() | whole,
     episode_reward=st.none() | number, max_steps=whole, attempts=st.integers(1, 4), clipped_steps=whole,
     wall_time_s=number, sim_time_s=st.none() | number, error=st.none() | st.just("boom\nTraceback"), npz=texts,
     video=texts, case=texts, trace=traces, after_stop=st.booleans(),
@@ -76,7 +77,7 @@ def test_columns_equal_the_results_whatever_the_order_of_commits(
         )
         assert value(trials["error"], row) == (None if result.error is None else "boom")
         for name in ("success", "after_stop", "attempts", "steps_total", "max_steps", "clipped_steps", "wall_time_s",
-                     "steps_to_success", "episode_reward", "sim_time_s", "npz", "video", "case"):  # fmt: skip
+                     "steps_to_success", "first_success", "episode_reward", "sim_time_s", "npz", "video", "case"):  # fmt: skip
             assert value(trials[name], row) == getattr(result, name)
         assert {name: value(column, row) for name, column in trials.metrics.items()} == {
             name: result.metrics.get(name) for name in trials.metrics

@@ -25,6 +25,7 @@ details = st.builds(
     success=st.booleans(),
     steps_total=st.integers(0, 10**9),
     steps_to_success=st.none() | st.integers(1, 10**9),
+    first_success=st.none() | st.integers(1, 10**9),
     episode_reward=st.none() | number,
     max_steps=st.integers(1, 10**9),
     attempts=st.integers(1, 9),

@@ -71,7 +71,7 @@ def test_by_hand() -> None:
     """Success at step 100 of 1000 with force 0.2, constraint force 0.1 and speed 30; failure at speed 50 without
     contact; and the same failure without force signals, whose safety is left out."""
     forces = dict.fromkeys(NAMES[:3], 0.0)
-    good = TrialResult(Trial("a", "t", 0, 0), Outcome.SUCCESS, True, 100, 100, 1.0, 1000)
+    good = TrialResult(Trial("a", "t", 0, 0), Outcome.SUCCESS, True, 100, 100, 1.0, 1000, 100)
     bad = TrialResult(Trial("a", "t", 1, 1), Outcome.FAILURE, False, 100, None, 1.0, 1000)
     rows = [
         replace(good, metrics=dict(zip(NAMES, (0.2, 0.05, 0.1, 30.0), strict=False))),

@@ -23,6 +23,7 @@ def result(outcome: Outcome = Outcome.SUCCESS, k: int | None = 100, **changes: A
         "success": outcome is Outcome.SUCCESS,
         "steps_total": 200,
         "steps_to_success": k if outcome is Outcome.SUCCESS else None,
+        "first_success": k if outcome is Outcome.SUCCESS else None,
         "episode_reward": -2.5,
         "max_steps": 1000,
     }
@@ -98,7 +99,7 @@ def test_efficiency_of_the_two_versions_differs_at_the_end() -> None:
 
 
 def test_only_default_v1_counts_a_success_that_did_not_last() -> None:
-    lost = result(Outcome.TRUNCATED, steps_to_success=1)
+    lost = result(Outcome.TRUNCATED, first_success=1)
     assert score({}, lost).components["efficiency"] == 1
     assert score({}, lost, "ranking_v1").components["efficiency"] == 0
 

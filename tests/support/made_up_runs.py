@@ -54,6 +54,7 @@ def ended(trial: Trial, how: Any) -> TrialResult | None:
     defaults = {
         "steps_total": 10,
         "steps_to_success": 10 if won else None,
+        "first_success": 10 if won else None,
         "episode_reward": float(won),
         "max_steps": 50,
     }

@@ -54,6 +54,7 @@ def make_result(trial: Trial, skill: float, faults: float, rng: np.random.Genera
         success=success,
         steps_total=steps,
         steps_to_success=steps if success else None,
+        first_success=steps if success else None,
         episode_reward=float(rng.normal(10 * skill, 3)) if outcome.scored else None,
         max_steps=400,
         attempts=1 if outcome.scored else 3,

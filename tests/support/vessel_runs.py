@@ -123,6 +123,7 @@ def _result(folder: Path, trial: Trial, place: int, task: int) -> TrialResult:
         success=not place,
         steps_total=steps,
         steps_to_success=None if place else steps,
+        first_success=None if place else steps,
         episode_reward=0.0,
         max_steps=200,
         metrics=compute(Episode(arrays, outcome, 200)),

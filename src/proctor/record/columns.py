@@ -28,7 +28,7 @@ Scorer = Callable[[TrialBatch], tuple[np.ndarray, Metrics]]
 """The total of each trial of a batch, NaN where it has none, and its components, as `Metrics` has metrics."""
 
 _WHOLE = ("index", "seed", "attempts", "steps_total", "max_steps", "clipped_steps")
-_REAL = ("steps_to_success", "episode_reward", "wall_time_s", "sim_time_s")
+_REAL = ("steps_to_success", "first_success", "episode_reward", "wall_time_s", "sim_time_s")
 _FLAGS = ("success", "after_stop")
 _TEXT = ("npz", "video", "case")
 

@@ -73,6 +73,15 @@ class Episode:
         hits = np.flatnonzero(self.arrays["success"])
         return int(hits[0]) + 1 if hits.size else None
 
+    @property
+    def success_from(self) -> int | None:
+        """1-based step from which success held to the end; None where it does not hold at the last step."""
+        flags = self.arrays["success"]
+        if not len(flags) or not flags[-1]:
+            return None
+        misses = np.flatnonzero(~flags)
+        return int(misses[-1]) + 2 if misses.size else 1
+
     def ending(self, outcome: Outcome) -> Episode:
         """The same episode with this outcome."""
         return replace(self, outcome=outcome)

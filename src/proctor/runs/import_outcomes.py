@@ -157,6 +157,7 @@ def _row(path: Path, line: int, raw: dict[str, Any], options: ImportOptions) -> 
         success=won,
         steps_total=steps or 0,
         steps_to_success=steps if won else None,
+        first_success=steps if won else None,
         episode_reward=cells.number("score"),
         max_steps=cells.whole("max_steps", least=1) or max(steps or 0, UNLIMITED),
         metrics={name: cells.number(name) for name in raw if name not in KNOWN and name},

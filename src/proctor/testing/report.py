@@ -78,6 +78,7 @@ def _result(trial: Trial, metrics: Mapping[str, float], npz: str | None, *, skil
         success=outcome is Outcome.SUCCESS,
         steps_total=20 + trial.index,
         steps_to_success=20 + trial.index if outcome is Outcome.SUCCESS else None,
+        first_success=20 + trial.index if outcome is Outcome.SUCCESS else None,
         episode_reward=float(trial.index),
         max_steps=100,
         metrics={name: value * (1 + 0.1 * trial.index) for name, value in metrics.items()},

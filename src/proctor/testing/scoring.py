@@ -101,6 +101,7 @@ class ScoringConformance:
             success=success,
             steps_total=20,
             steps_to_success=20 if success else None,
+            first_success=20 if success else None,
             episode_reward=3.5,
             max_steps=20,
             metrics=dict(self.metrics),

@@ -10,7 +10,8 @@ from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
-from proctor.report import ReportContext, build_report
+from proctor.report import ReportContext, build_report, text
+from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
 from proctor.report.model import Report
 
@@ -106,6 +107,21 @@ def test_std_is_that_of_a_sample_and_steps_to_success_are_of_successes(run) -> N
         pytest.approx(np.mean(reached)),
         len(reached),
     )
+
+
+def test_steps_to_success_of_tasks_of_different_length_are_given_by_task(build) -> None:
+    run = build(["a", "b"], ["short", "long"], 10)
+    lengths = {"short": 400, "long": 500}
+    mixed = replaced(run, lambda _, r: dataclasses.replace(r, max_steps=lengths[r.trial.task]))
+    pooled, apart = report_of(run), report_of(mixed)
+    for agent in apart.agents:
+        assert agent_of(pooled, agent.agent).overall.steps_to_success.n > 0
+        assert (agent.overall.steps_to_success.mean, agent.overall.steps_to_success.n) == (None, 0)
+        own = [cell.summary.steps_to_success for cell in agent.cells]
+        assert own == [cell.summary.steps_to_success for cell in agent_of(pooled, agent.agent).cells]
+    title = "Steps to success, of successes only"
+    assert (title in to_html(pooled), title in to_html(apart)) == (False, True)
+    assert f"{text.number(own[0].mean)}" in to_html(apart)
 
 
 def _mode(name: str):

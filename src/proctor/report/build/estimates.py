@@ -46,9 +46,7 @@ class Estimator:
             score=self.score(own),
             components={name: self._mean(trials.components.get(name, nothing)[rows]) for name in components},
             steps_total=self._mean(trials["steps_total"][rows].astype(np.float64), lowest=0.0),
-            steps_to_success=self._mean(
-                np.where(trials["success"][rows], trials["steps_to_success"][rows], math.nan), lowest=0.0
-            ),
+            steps_to_success=self._steps_to_success(own),
             wall_time_s=self._mean(trials["wall_time_s"][rows], lowest=0.0),
             metrics={name: self.metric(name, trials.metrics[name][rows]) for name in own.names(trials.cell_metrics)},
             outcomes=dict(sorted((outcome.value, n) for outcome, n in zip(OUTCOMES, counts, strict=True) if n)),
@@ -70,6 +68,14 @@ class Estimator:
             interval=wilson(successes, n, self.context.level),
             bounds=rate_bounds(successes, n, unscored) if unscored else None,
         )
+
+    def _steps_to_success(self, own: Sample) -> model.MeanEstimate:
+        """Over the successes; nothing over tasks of different length, whose steps say nothing together."""
+        trials, rows = own.trials, own.scored
+        lengths = {int(trials["max_steps"][stratum].max()) for stratum in own.strata if len(stratum)}
+        if len(lengths) > 1:
+            return model.MeanEstimate(None, 0)
+        return self._mean(np.where(trials["success"][rows], trials["steps_to_success"][rows], math.nan), lowest=0.0)
 
     def score(self, own: Sample) -> model.MeanEstimate:
         """Bootstrap, stratified by task; Wilson's interval where every score is 0 or every score is 1, of which a

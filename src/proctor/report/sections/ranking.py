@@ -25,7 +25,7 @@ class Ranking(Section):
         header = ["Agent", "n", "Success", "Score", "Steps", "Steps to success", "Wall time", "Unscored"]
         words = (
             f"By mean score over all tasks; n counts scored trials. Small numbers are {level} intervals. Steps "
-            "to success are of successes only, with their own n."
+            "to success are of successes only, with their own n, and given by task where tasks differ in length."
         )
         groups = letters_of(report)
         words += f" {SHARED}" if groups else ""

@@ -17,7 +17,8 @@ BETTER = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
 class Tasks(Section):
-    """Agent x task, once for the success rate and once for the score."""
+    """Agent x task, once for the success rate, once for the score, and for the steps to success where tasks differ in
+    length."""
 
     key, title, place = "tasks", "Agents by task", 80
 
@@ -34,6 +35,7 @@ class Tasks(Section):
             + table("Success rate, with successes of scored trials", header, rates, "heat")
             + table("Mean score, with its interval", header, scores, "heat")
             + "</div>"
+            + _steps_to_success(report, header)
         )
 
     def markdown(self, report: Report, data: Any) -> str:
@@ -46,6 +48,20 @@ class Tasks(Section):
         ]
         words = "## Success by task\n\nSuccesses of scored trials, and the mean score.\n\n"
         return words + pipes.table(header, rows) + pipes.more(len(report.tasks) - MAX_TASKS, "task")
+
+
+def _steps_to_success(report: Report, header: list[str]) -> str:
+    """A table where the ranking cannot have the mean over all tasks."""
+    if len({task.max_steps for task in report.tasks if task.max_steps is not None}) < 2:
+        return ""
+    own = [[cell.summary.steps_to_success for cell in agent.cells] for agent in report.agents]
+    if not any(found.n for row in own for found in row):
+        return ""
+    rows = [
+        [esc(agent.agent), *(estimate(found.mean, found.interval, found.n) for found in row)]
+        for agent, row in zip(report.agents, own, strict=True)
+    ]
+    return table("Steps to success, of successes only", header, rows, "plain")
 
 
 def _score_cell(summary: Summary, axis: svg.Axis) -> str:

@@ -26,6 +26,7 @@ class EndedTrial:
     stem: str
     episode: Episode
     success: bool
+    steps_to_success: int | None
     wall_time_s: float
     ends: bytes
     """First and last observation."""
@@ -55,7 +56,8 @@ class Recorder:
             outcome=episode.outcome,
             success=ended.success,
             steps_total=n,
-            steps_to_success=episode.first_success,
+            steps_to_success=ended.steps_to_success,
+            first_success=episode.first_success,
             episode_reward=float(episode.arrays["rewards"].sum()) if n else None,
             max_steps=episode.max_steps,
             clipped_steps=ended.clipped_steps,

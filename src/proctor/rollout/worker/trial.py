@@ -46,17 +46,19 @@ class RunningTrial:
         the latest observation."""
         task = self.task
         episode = self.record.episode(outcome or Outcome.FAILURE, self.end, task.max_steps, task.name)
-        success = False
+        reached = None
         if outcome is None:
-            flags = episode.arrays["success"]
-            success = bool(flags.any() if task.cfg.success_rule == "ever" else len(flags) and flags[-1])
+            reached = episode.first_success if task.cfg.success_rule == "ever" else episode.success_from
+        success = reached is not None
+        if outcome is None:
             only_truncated = self.end[1] and not self.end[0]
             ended = Outcome.SUCCESS if success else Outcome.TRUNCATED if only_truncated else Outcome.FAILURE
             episode = episode.ending(ended)
         name = self._close_video(keep=video.trials != "failures" or not success)
         seconds, ends = time.perf_counter() - self.started, self.first + last
         start = self.start
-        return EndedTrial(start.trial, start.stem, episode, success, seconds, ends, self.clipped_steps, error, name)
+        clipped = self.clipped_steps
+        return EndedTrial(start.trial, start.stem, episode, success, reached, seconds, ends, clipped, error, name)
 
     def _close_video(self, keep: bool) -> str | None:
         if self.video is None:

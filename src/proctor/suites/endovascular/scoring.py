@@ -54,7 +54,7 @@ class WeightedScoring(ColumnScoring):
 
     components = ("success", "efficiency", "safety", "smoothness")
     floor: float | None = 0.0
-    fields = ("success", "steps_to_success", "max_steps")
+    fields = ("success", "steps_to_success", "first_success", "max_steps")
     options: Any
 
     def rate_columns(self, trials: TrialColumns) -> Scores:
@@ -96,7 +96,7 @@ class DefaultV1(WeightedScoring):
 
     def efficiency(self, trials: TrialColumns) -> np.ndarray:
         """1 - (k - 1) / limit for success at step k, whether it lasted or not; 0 if success never held."""
-        steps, limit = trials.number("steps_to_success"), trials.number("max_steps")
+        steps, limit = trials.number("first_success"), trials.number("max_steps")
         return np.nan_to_num(np.clip(1 - (steps - 1) / limit, 0, 1), nan=0.0)
 
     def smoothness(self, trials: TrialColumns) -> np.ndarray:
