@@ -77,7 +77,8 @@ def test_columns_equal_the_results_whatever_the_order_of_commits(
         )
         assert value(trials["error"], row) == (None if result.error is None else "boom")
         for name in ("success", "after_stop", "attempts", "steps_total", "max_steps", "clipped_steps", "wall_time_s",
-                     "steps_to_success", "first_success", "episode_reward", "sim_time_s", "npz", "video", "case"):  # fmt: skip
+                     "steps_to_success", "first_success", "episode_reward", "sim_time_s", "npz", "video",
+                     "case"):  # fmt: skip
             assert value(trials[name], row) == getattr(result, name)
         assert {name: value(column, row) for name, column in trials.metrics.items()} == {
             name: result.metrics.get(name) for name in trials.metrics

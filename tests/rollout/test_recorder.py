@@ -18,7 +18,9 @@ def recorded(folder: Path, ends: bytes = b"first last", **constants: np.ndarray)
         "terminals": np.zeros(3, bool), "truncations": np.zeros(3, bool), "action_dt_s": np.array(np.nan), **constants,
     }  # fmt: skip
     episode = Episode(arrays, Outcome.FAILURE, 3, "t")
-    return Recorder(folder, series=False).record(EndedTrial(Trial("a", "t", 0, 1), "0", episode, False, None, 0.1, ends))
+    return Recorder(folder, series=False).record(
+        EndedTrial(Trial("a", "t", 0, 1), "0", episode, False, None, 0.1, ends)
+    )
 
 
 def test_the_seed_of_a_reset_is_no_part_of_what_happened(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ CREATE TABLE trials (
   agent_position INTEGER NOT NULL, task_position INTEGER NOT NULL,
   state TEXT NOT NULL DEFAULT 'pending', attempts INTEGER NOT NULL DEFAULT 0, faults TEXT NOT NULL DEFAULT '[]',
   outcome TEXT, success INTEGER, steps_total INTEGER, steps_to_success INTEGER, episode_reward REAL, max_steps INTEGER,
-  first_success INTEGER, clipped_steps INTEGER, wall_time_s REAL, sim_time_s REAL, metrics TEXT, error TEXT, npz TEXT, digest TEXT,
-  trace TEXT, video TEXT, "case" TEXT, after_stop INTEGER NOT NULL DEFAULT 0,
+  first_success INTEGER, clipped_steps INTEGER, wall_time_s REAL, sim_time_s REAL, metrics TEXT, error TEXT, npz TEXT,
+  digest TEXT, trace TEXT, video TEXT, "case" TEXT, after_stop INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (agent, task, idx)
 ) WITHOUT ROWID;
 CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
