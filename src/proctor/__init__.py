@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from proctor.registry import import_object
     from proctor.report.formats.base import Format
     from proctor.report.model import Finding, Report
-    from proctor.report.section import CaseLayout, Column, Section
+    from proctor.report.section import CaseLayout, Column, Grid, Section
     from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Worker
     from proctor.rollout.board import Board
     from proctor.rollout.progress import CancelToken, Progress
@@ -80,7 +80,7 @@ __all__ = [
     "Actions", "AgentCfg", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken", "CaseLayout",
     "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg",
     "DictLogger", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding", "Format",
-    "Goto", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad", "LentEnvironment",
+    "Goto", "Grid", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad", "LentEnvironment",
     "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra", "MlflowLogger",
     "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress", "Remark", "Report",
     "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring", "ScoringCfg", "Section",

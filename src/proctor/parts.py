@@ -36,6 +36,7 @@ PARTS = {
         "targets": "proctor.report.sections.cases:Targets",
         "findings": "proctor.report.sections.ranking:Findings",
         "intervals": "proctor.report.sections.results:Intervals",
+        "aggregates": "proctor.report.sections.aggregates:Aggregates",
         "differences": "proctor.report.sections.differences:Differences",
         "profiles": "proctor.report.sections.rivals:Profiles",
         "curves": "proctor.report.sections.rivals:Curves",

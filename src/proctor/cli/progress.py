@@ -43,11 +43,12 @@ class Display(abc.ABC):
 
     def result(self, finished: RunEnd) -> None:
         """The ranked table, where the reports are, and how to go on if something is missing."""
-        from proctor.report.console import ranked_table
+        from proctor.report.console import below_ranking, ranked_table
 
         out, p, path = console(120), finished.progress, finished.run.path
         if finished.report is not None:
-            out.print(ranked_table(finished.report))
+            for part in (ranked_table(finished.report), *below_ranking(finished.report)):
+                out.print(part)
             for finding in finished.report.findings:
                 if finding.level == "caution":
                     out.print(f"caution: {finding.text}", markup=False)

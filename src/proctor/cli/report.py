@@ -7,31 +7,34 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from proctor.cli.options import Json, RunPath, console, report_file
+from proctor.cli.options import Json, RunPath, Sets, console, report_file
 
 if TYPE_CHECKING:
     from proctor.record.rundir import RunDir
     from proctor.report import Report
 
 
-def report_command(run: RunPath, as_json: Json = False) -> None:
+def report_command(run: RunPath, sets: Sets = None, as_json: Json = False) -> None:
     """Write the report files of a run, and show its table.
 
-    The numbers come from the ledger; the run may still be going on.
+    The numbers come from the ledger; the run may still be going on. What is in these files: --set
+    report.aggregates=[iqm,median], --set report.intervals=hierarchical.
     """
     from proctor.record.rundir import RunDir
     from proctor.runs.report import write_report
 
     folder = RunDir.open(run)
-    show(folder, write_report(folder), as_json)
+    show(folder, write_report(folder, sets or []), as_json)
 
 
 def show(run: RunDir, report: Report, as_json: bool) -> None:
     """The ranked table and where the files are; as JSON, the whole report."""
-    from proctor.report.console import ranked_table
+    from proctor.report.console import below_ranking, ranked_table
 
     if as_json:
         typer.echo(json.dumps(run.report(), allow_nan=False))
         return
-    console(120).print(ranked_table(report))
+    out = console(120)
+    for part in (ranked_table(report), *below_ranking(report)):
+        out.print(part)
     typer.echo(f"report: {report_file(run.path)}")

@@ -12,13 +12,16 @@ MAX_PAIRS = 20_000
 
 
 def check_report(config: EvalConfig, problems: Problems) -> None:
-    """Add a problem for every section and format that nobody brings."""
+    """Add a problem for every section and format that nobody brings, and for intervals of nothing."""
     for key, registry in (("sections", SECTIONS), ("formats", FORMATS)):
         known = registry.names()
         for position, name in enumerate(getattr(config.report, key) or ()):
             if name not in known:
                 message = f'no {registry.kind} is named "{name}"; expected some of {", ".join(known)}'
                 problems.add(("report", key, position), message, did_you_mean(name, known))
+    if config.report.intervals == "hierarchical" and not config.report.aggregates:
+        message = "hierarchical intervals are those of aggregates, and none is asked for; add aggregates: [mean]"
+        problems.add(("report", "intervals"), message)
 
 
 def check_scored_tasks(config: EvalConfig, problems: Problems) -> None:

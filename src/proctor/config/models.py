@@ -174,6 +174,9 @@ class LoggerCfg(Frozen):
     options: dict[str, Any] = Field(default_factory=dict)
 
 
+AggregateName = Literal["mean", "iqm", "median", "trial_median", "optimality_gap"]
+
+
 class ReportCfg(Frozen):
     """What is in the report of a run, and which files it is written to."""
 
@@ -181,6 +184,12 @@ class ReportCfg(Frozen):
     """Names of registered sections; None: all that apply to the run."""
     formats: tuple[str, ...] | None = None
     """Names of registered formats; `json` is written in any case. None: all that are written by default."""
+    aggregates: tuple[AggregateName, ...] = ()
+    """What is made of an agent's scores over all tasks, beside their mean."""
+    intervals: Literal["stratified", "hierarchical"] = "stratified"
+    """Of the aggregates: of further trials on the same tasks, or of further tasks, too."""
+    target: float = 1.0
+    """The score that the optimality gap is measured from."""
 
 
 class EvalConfig(Frozen):

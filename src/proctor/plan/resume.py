@@ -8,7 +8,7 @@ from typing import Any
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 
-FREE = frozenset({"num_parallel", "workers", "limits", "output_root", "loggers"})
+FREE = frozenset({"num_parallel", "workers", "limits", "output_root", "loggers", "report"})
 """Keys that change how trials run, never what they are."""
 
 
@@ -24,7 +24,7 @@ def check_resumable(old: EvalConfig, new: EvalConfig) -> None:
         raise InputError(
             "a resumed run must leave its finished trials as they are; these changes would alter them:\n  "
             + "\n  ".join(refused)
-            + "\nn_trials may grow; num_parallel, workers, limits and loggers may change. For another scoring: "
+            + "\nn_trials may grow; num_parallel, workers, limits, loggers and report may change. For another scoring: "
             "proctor score RUN --set scoring.…; for anything else start a new run." + declared
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from proctor.report import text
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_PAIRS, MOST_TASKS = 30, 4
+LEFT = ("agent", "pair", "method", "rater", "")
+"""Columns whose cells are flush left."""
 
 
 def ranked_table(report: Report) -> Table:
@@ -45,6 +47,17 @@ def ranked_table(report: Report) -> Table:
     told = "; agents that share a letter are not significantly different" if groups else ""
     header = ("rank", "agent", "n", "success", "score", "steps", "unscored")
     return _table(f"[…]: {text.percent(report.context.level)} interval{told}", header, rows)
+
+
+def below_ranking(report: Report) -> Iterator[Table | Text]:
+    """What the sections of a report show in a terminal, in the order of the page. A section that fails at it is
+    left out here; its own file says why."""
+    from rich.text import Text
+
+    for shown in report.sections:
+        parts, _ = shown.made(lambda shown=shown: list(shown.section.terminal(report, shown.data)))
+        for part in parts or ():
+            yield Text(part) if isinstance(part, str) else _table(part.caption, part.header, part.rows)
 
 
 def standings_table(found: Comparison) -> Table:
@@ -127,7 +140,7 @@ def _table(
 
     table = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left", pad_edge=False)
     for name in header:
-        justify = "left" if name in ("agent", "pair", "") else "right"
+        justify = "left" if name in LEFT else "right"
         fold = "fold" if name in folded else "ellipsis"
         table.add_column(name, justify=justify, overflow=fold, no_wrap=name != "rank" and name not in folded)
     for row in rows:

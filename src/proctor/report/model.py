@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from proctor.metrics import MetricInfo
 from proctor.report.section import Column, Shown
-from proctor.stats import Interval, Profile
+from proctor.stats import Estimate, Interval, Profile
 from proctor.verdict.comparison import Comparison
 from proctor.verdict.stopping import Stop
 
@@ -241,6 +241,15 @@ class AgentProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentAggregate:
+    """One of the config's aggregates of an agent's scores over all tasks."""
+
+    agent: str
+    name: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class Extreme:
     """A trial to look at: one of the `worst` by score, or of the `slowest`, of its agent."""
 
@@ -289,6 +298,8 @@ class Report:
     """For tasks whose trials name their case; in the order of agents and tasks."""
     comparison: Comparison | None = None
     """None with fewer than two agents that have scored trials."""
+    aggregates: tuple[AgentAggregate, ...] = ()
+    """Those that the config asks for, agent by agent."""
     profiles: tuple[AgentProfile, ...] = ()
     trainings: tuple[Training, ...] = ()
     extremes: tuple[Extreme, ...] = ()

@@ -52,6 +52,15 @@ class CaseLayout:
     shares: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts for a terminal; columns called agent, method, pair or rater hold names."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
 class Section(abc.ABC):
     """One part of a report. A section holds no state: whatever it needs is in its arguments."""
 
@@ -84,6 +93,10 @@ class Section(abc.ABC):
     def markdown(self, report: Report, data: Any) -> str:
         """The section in `report.md`, with its heading; "" leaves it out."""
         return ""
+
+    def terminal(self, report: Report, data: Any) -> Iterable[Grid | str]:
+        """What a terminal shows of the section below the ranking: tables, and lines of text."""
+        return ()
 
     def keys(self, report: Report, data: Any) -> Mapping[str, Any]:
         """Further keys of `report.json`, none of which the report has already."""

@@ -25,6 +25,7 @@ from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.report import Report
+from proctor.runs.changing import changed
 from proctor.runs.report import write_report
 from proctor.verdict.trials import IMPORTED
 
@@ -39,6 +40,8 @@ class ImportOptions:
     output_root: str = "results/eval_runs"
     task: str = "task"
     """The task of rows that name none."""
+    overrides: tuple[str, ...] = ()
+    """Changes of the run's config, which may be of its `report`."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def import_outcomes(path: str | Path, options: ImportOptions) -> tuple[RunDir, R
     """A new run folder with the outcomes of a CSV file, and its report. Errors name row and column."""
     rows = _read(Path(path), options)
     results = _numbered(rows)
-    cfg = _config(rows, results, options, Path(path))
+    cfg = changed(_config(rows, results, options, Path(path)), options.overrides, ("report",), "proctor import")
     run = RunDir.create(cfg, datetime.now())
     agents, tasks = [a.name for a in cfg.agents], [t.name for t in cfg.tasks]
     with run.locked(), run.ledger() as ledger:

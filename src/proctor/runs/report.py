@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from proctor.plan.plan import Shard
@@ -9,6 +10,7 @@ from proctor.record.ledger import Ledger
 from proctor.record.rundir import RunDir
 from proctor.report import Report, ReportContext, write_batches
 from proctor.rollout.stopper import Stopper
+from proctor.runs.changing import changed
 
 
 def shard_of(ledger: Ledger) -> Shard:
@@ -16,9 +18,10 @@ def shard_of(ledger: Ledger) -> Shard:
     return Shard.parse(ledger.get_meta("shard", "1/1"))
 
 
-def write_report(run: RunDir) -> Report:
-    """Write every report file from what is in the ledger."""
-    cfg = run.config()
+def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
+    """Write every report file from what is in the ledger. Overrides may change `report` only, for these files alone:
+    the run's config stays."""
+    cfg = changed(run.config(), overrides, ("report",), "proctor report")
     with run.ledger() as ledger:
         planned, _ = ledger.counts()
         stopper = Stopper(cfg, ledger)
