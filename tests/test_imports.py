@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
-GROUND = {"errors", "exports", "images", "kernels", "registry", "rendering", "spaces", "texts", "unpickle"}
+GROUND = {"errors", "exports", "images", "kernels", "registry", "rendering", "spaces", "texts", "threads", "unpickle"}
 """Modules that everybody may import; they import nothing but each other."""
 
 CORE = {"config", "plan", "policies", "rollout", "record", "metrics", "scoring", "stats", "verdict", "report"}

@@ -18,8 +18,9 @@ def test_versions_of_what_decides_and_nothing_that_is_absent() -> None:
 
 
 def test_the_description_is_plain_data() -> None:
-    found = json.loads(json.dumps(describe()))
+    found = json.loads(json.dumps(describe(2)))
     assert found["cpu_count"] >= 1
+    assert found["numeric_threads"] == 2
     assert {"versions", "host", "platform", "cpu", "command", "git"} <= found.keys()
 
 

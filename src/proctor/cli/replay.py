@@ -32,6 +32,8 @@ def replay_command(
             "equal to the byte" if done.again.digest is not None else "the same fault; there are no bytes to compare"
         )
     typer.echo(f"{done.recorded.trial.key}: recorded {done.recorded.outcome}, again {done.again.outcome}: {verdict}")
+    for condition in done.conditions:
+        typer.echo(f"note: {condition}")
     if done.video is not None:
         typer.echo(f"video: {done.video}")
     raise typer.Exit(0 if done.equal else 1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-from proctor import suites
+from proctor import suites, threads
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import InputError
 from proctor.network import fields
@@ -42,8 +42,11 @@ class ServeCfg:
 
 def serve_agent(cfg: EvalConfig, serving: ServeCfg, ready: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; `ready` gets the address. Raises InputError for what the user can mend."""
-    offer = Offer(cfg, serving)
+    with threads.pinned():
+        _serve(Offer(cfg, serving), ready)
 
+
+def _serve(offer: Offer, ready: Callable[[str], None]) -> None:
     async def until_told() -> None:
         import signal
 
@@ -75,6 +78,7 @@ class Offer:
             "agent": agent.name,
             "fingerprint": sorted(fingerprint(agent).values()),
             "pad_to": options.pad_to,
+            "threads": threads.wanted(),
             "base_seed": cfg.base_seed,
             "stages": [stage.name for stage in runner.stages],
             "chunk": next((chunk for chunk in chunks if chunk is not None), None),

@@ -1,4 +1,4 @@
-"""The environment a run took place in: versions, host, git state. Written to `environment.json`."""
+"""The environment a run took place in: versions, host, numeric threads, git state. Written to `environment.json`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import platform
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ PACKAGES = (
 )  # fmt: skip
 DECISIVE = ("numpy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "sai-mujoco")
 """A trial's bytes may change with these."""
+SAID = {"cpu": "the processor was", "numeric_threads": "the number of numeric threads was"}
+"""And with these keys of a description."""
 
 
 def versions() -> dict[str, str]:
@@ -35,17 +38,28 @@ def _installed(package: str) -> str | None:
         return None
 
 
-def describe() -> dict[str, Any]:
-    """Everything about this machine and process that a reader of the report may want."""
+def describe(threads: int) -> dict[str, Any]:
+    """Everything about this machine and process that a reader of the report may want. `threads`: how many numeric
+    libraries compute with."""
     return {
         "versions": versions(),
         "host": socket.gethostname(),
         "platform": platform.platform(),
         "cpu": _cpu_name(),
         "cpu_count": os.cpu_count(),
+        "numeric_threads": threads,
         "command": " ".join(sys.argv),
         "git": git_state(Path.cwd()),
     }
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What a trial's bytes may depend on and is not as it was in the description `before`, in sentences without an end.
+    What that description lacks is not compared."""
+    old = before.get("versions")
+    pairs = [(f"{name} was", old.get(name), now["versions"].get(name)) for name in DECISIVE] if old else []
+    pairs += [(said, before[key], now[key]) for key, said in SAID.items() if key in before]
+    return [f"{said} {was} when this run began and is {found} now" for said, was, found in pairs if was != found]
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:

@@ -49,6 +49,7 @@ from proctor.rollout.tasks import Task
 from proctor.rollout.wake import Waker
 from proctor.rollout.worker.cfg import WorkerCfg
 from proctor.rollout.worker.limits import ALL_SLOTS
+from proctor.threads import pinned
 
 OBSERVE_S = 0.2
 
@@ -64,6 +65,8 @@ class Engine:
         self.progress = Progress(agents={name: AgentProgress() for name in plan.agents})
         self.cancel = CancelToken()
         self.observer: Observer | None = None
+        self.threads: int | None = None
+        """Numeric threads; None: what this process is told (`proctor.threads`)."""
         self.batching: dict[str, dict[str, LaneStats]] = {}
         self.account = TimeAccount()
         self._waker = Waker()
@@ -83,6 +86,10 @@ class Engine:
         """Run until nothing is left or the token is cancelled. Raises InputError before the first trial where a
         policy or an environment cannot be had, RunError where the run cannot go on; finished trials are recorded in
         any case."""
+        with pinned(self.threads):
+            return self._run()
+
+    def _run(self) -> Progress:
         self._began = time.monotonic()
         self._count_earlier()
         self._stopper = Stopper(self.cfg, self.ledger)

@@ -27,6 +27,7 @@ from proctor.rollout.engine import Engine
 from proctor.rollout.trying import temporary_engine
 from proctor.scoring import make_scoring
 from proctor.suites.protocol import Env
+from proctor.threads import hold, pinned
 
 STEPS = 25
 
@@ -48,6 +49,12 @@ class Check:
 
 
 def check(cfg: EvalConfig) -> Check:
+    """Everything that can be found out without the run itself."""
+    with pinned():
+        return _check(cfg)
+
+
+def _check(cfg: EvalConfig) -> Check:
     found = Check()
     tasks = tuple(task.model_copy(update={"n_trials": None}) for task in cfg.tasks)
     record = RecordCfg(level=cfg.record.level)
@@ -106,6 +113,7 @@ def _try_scoring(cfg: EvalConfig, results: list[TrialResult], found: Check) -> N
 def _loads(agent: AgentCfg, spaces: SpaceInfo, found: Check) -> bool:
     try:
         policy = load_policy(agent, spaces)
+        hold()
     except Exception as error:
         text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         found.problems.append(text if agent.name in text else f'agent "{agent.name}": {text}')

@@ -10,6 +10,7 @@ from pathlib import Path
 from proctor.config.models import EvalConfig, RecordCfg, VideoCfg, WorkersCfg
 from proctor.errors import InputError, RunError
 from proctor.plan.plan import Plan
+from proctor.record import environment
 from proctor.record.episode import digest
 from proctor.record.ledger import Ledger
 from proctor.record.npz import read_npz
@@ -18,17 +19,21 @@ from proctor.record.rundir import RunDir
 from proctor.record.video import require_video
 from proctor.registry import did_you_mean
 from proctor.rollout.engine import Engine
+from proctor.runs.session import threads_of
+from proctor.threads import wanted
 
 
 @dataclass(frozen=True)
 class Replay:
     """`differing` names the arrays that are not equal to the byte; empty: the trial is reproduced. `video` is None
-    where none was asked for or the trial gave no frame."""
+    where none was asked for or the trial gave no frame. `conditions`: what a trial's bytes may depend on and is not as
+    it was, or not known."""
 
     recorded: TrialResult
     again: TrialResult
     differing: tuple[str, ...]
     video: Path | None
+    conditions: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -36,7 +41,8 @@ class Replay:
 
 
 def replay(path: str | Path, name: str, video: Path | None = None) -> Replay:
-    """Run a trial again. `name` is its key (`agent/task/0003`) or the name of its npz. `video`: also film it there."""
+    """Run a trial again, with the run's number of numeric threads. `name` is its key (`agent/task/0003`) or the name of
+    its npz. `video`: also film it there."""
     if video is not None:
         require_video()
     run = RunDir.open(path)
@@ -44,12 +50,12 @@ def replay(path: str | Path, name: str, video: Path | None = None) -> Replay:
     cfg = _only(run.config(), recorded, film=video is not None)
     with tempfile.TemporaryDirectory(prefix="proctor-replay-") as temporary:
         folder = Path(temporary)
-        again = _run(cfg, recorded, folder)
+        again = _run(cfg, recorded, folder, threads_of(run))
         differing = _compare(run, recorded, folder, again)
         if video is not None and again.video is not None:
             video.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / again.video, video)
-    return Replay(recorded, again, differing, None if again.video is None else video)
+    return Replay(recorded, again, differing, None if again.video is None else video, _conditions(run))
 
 
 def find_trial(run: RunDir, name: str) -> TrialResult:
@@ -78,11 +84,22 @@ def _only(cfg: EvalConfig, result: TrialResult, film: bool) -> EvalConfig:
     return cfg.model_copy(update={**only, "workers": WorkersCfg(kind="process", count=1)})
 
 
-def _run(cfg: EvalConfig, recorded: TrialResult, folder: Path) -> TrialResult:
+def _conditions(run: RunDir) -> tuple[str, ...]:
+    """Where the trial is run again under other conditions than the run says it began with."""
+    sessions = run.read_json("environment.json", {"sessions": []})["sessions"]
+    threads = threads_of(run)
+    if threads is None:
+        return (f"the run does not say how many numeric threads it computed with; this was {wanted()}",)
+    return tuple(environment.changes(sessions[0], environment.describe(threads)))
+
+
+def _run(cfg: EvalConfig, recorded: TrialResult, folder: Path, threads: int | None) -> TrialResult:
     (folder / "trials").mkdir()
     with Ledger.create(folder / "ledger.sqlite") as ledger:
         ledger.add([(recorded.trial, 0, 0)])
-        Engine(cfg, Plan(cfg), folder, ledger).run()
+        engine = Engine(cfg, Plan(cfg), folder, ledger)
+        engine.threads = threads
+        engine.run()
         again = next(ledger.results(), None)
     if again is None:
         raise RunError(f"trial {recorded.trial.key} could not be run again")

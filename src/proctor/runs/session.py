@@ -25,6 +25,7 @@ from proctor.rollout.engine import Engine
 from proctor.rollout.progress import CancelToken, Observer, Progress
 from proctor.runs.following import RunLogs
 from proctor.runs.report import shard_of, write_report
+from proctor.threads import wanted
 
 log = logging.getLogger("proctor")
 
@@ -62,9 +63,11 @@ def work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
 def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     """Run the engine, note what the session took, and write the reports."""
     began = time.monotonic()
-    sessions = _note_session(run)
+    threads = threads_of(run) or wanted()
+    sessions = _note_session(run, threads)
     with run.ledger() as ledger:
         engine = Engine(cfg, Plan(cfg, shard_of(ledger)), run.path, ledger)
+        engine.threads = threads
         engine.observer = hooks.progress
         engine.cancel = hooks.cancel or engine.cancel
         log.info("session begins: %d planned, %d done", *ledger.counts())
@@ -81,18 +84,22 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     return RunEnd(run, progress, engine.cancel.cancelled, report)
 
 
-def _note_session(run: RunDir) -> dict[str, Any]:
-    """Describe this session in environment.json, and warn where decisive versions differ from the first session's. The
+def threads_of(run: RunDir) -> int | None:
+    """How many numeric threads a run has computed with since it began; None where that is not recorded."""
+    sessions = run.read_json("environment.json", {"sessions": []})["sessions"]
+    return sessions[0].get("numeric_threads") if sessions else None
+
+
+def _note_session(run: RunDir, threads: int) -> dict[str, Any]:
+    """Describe this session in environment.json, and warn where something decisive differs from the first session. The
     contents of that file: `sessions`, of which the last is also `current`."""
     known = run.read_json("environment.json", {"sessions": []})
-    session = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), **environment.describe()}
-    if known["sessions"]:
-        before = known["sessions"][0]["versions"]
-        for name in environment.DECISIVE:
-            if before.get(name) != session["versions"].get(name):
-                text = f"{name} was {before.get(name)} when this run began and is {session['versions'].get(name)} now"
-                session.setdefault("warnings", []).append(text)
-                log.warning("%s; trials of the two sessions may differ", text)
+    session = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), **environment.describe(threads)}
+    for text in environment.changes(known["sessions"][0], session) if known["sessions"] else ():
+        session.setdefault("warnings", []).append(text)
+        log.warning("%s; trials of the two sessions may differ", text)
+    if threads != wanted():
+        log.info("numeric threads: %d, as when this run began (%d are asked for now)", threads, wanted())
     known["sessions"].append(session)
     known["current"] = session
     run.write_json("environment.json", known)

@@ -2,7 +2,8 @@
 
 `undisturbed` keeps what an evaluation could touch and gives it back, whatever happens in between: the mode of every
 module of a model, the states of the global random generators (python, numpy, torch on the CPU and on every CUDA device
-in use), and whatever says how to keep itself (`Keepable`: a motion library, a lent environment).
+in use), the number of numeric threads, which is a run's within, and whatever says how to keep itself (`Keepable`: a
+motion library, a lent environment).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from proctor.policies.arrays import is_module
+from proctor.threads import pinned
 
 
 class Keepable(Protocol):
@@ -31,6 +33,7 @@ def undisturbed(*keepables: Keepable, model: Any = None) -> Iterator[None]:
     """Everything as it was when the block ends, also by an exception. A torch model is in evaluation mode within the
     block. If giving back one thing fails, the others are still given back, and the failure is raised."""
     with ExitStack() as stack:
+        stack.enter_context(pinned())
         _keep_generators(stack)
         for keepable in keepables:
             stack.callback(keepable.restore, keepable.state())

@@ -10,6 +10,7 @@ This is the only place where a policy is called: by the engine's lanes, by worke
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -37,6 +38,7 @@ from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
 from proctor.rollout.ask.requests import FRESH, Request, Rngs, gather
 from proctor.rollout.blame import BREAKS, explain
 from proctor.rollout.tasks import Task
+from proctor.threads import hold
 
 
 class Answers:
@@ -78,6 +80,12 @@ class Answers:
         return self.each if self.actions is None else [(Execute(chunk, ACT), None) for chunk in self.actions]
 
 
+class _Held(threading.local):
+    """Whether this thread computes with the run's number of numeric threads, since the policy was loaded."""
+
+    yes = False
+
+
 class PolicyRunner:
     """A loaded policy with its padding: `pad_to` rows, or as many as the stage says. Stages of one policy may run at
     once, each with its own buffers."""
@@ -90,6 +98,7 @@ class PolicyRunner:
         self._staged = policy if isinstance(policy, StagedPolicy) else None
         self._told = any(self._tokens.values())
         self._buffers: dict[Any, list[np.ndarray]] = {}
+        self._held = _Held()
 
     @classmethod
     def of(cls, policy: AnyPolicy, options: PolicyOptions) -> PolicyRunner:
@@ -103,6 +112,9 @@ class PolicyRunner:
     def answers(self, stage: str, requests: Sequence[Request]) -> Answers:
         """What the policy answers, in order; whatever it raises is the answer of the trials that made it raise. The
         requests' tasks must have one key."""
+        if not self._held.yes:
+            hold()
+            self._held.yes = True
         try:
             size = self._pad_to[stage] or len(requests)
             if len(requests) <= size:

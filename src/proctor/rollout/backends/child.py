@@ -16,6 +16,7 @@ from proctor.rollout.collecting import collect_seldom
 from proctor.rollout.messages import Asks, Close, Event
 from proctor.rollout.worker.host import Host
 from proctor.rollout.worker.limits import Watch
+from proctor.threads import pinned
 
 GATHER_S = 0.01
 """How long events may be gathered while there is enough to step."""
@@ -39,9 +40,9 @@ def main() -> None:
     host = Host(cfg, board, link.emit, Watch(board.pulse), apart=True)
     collect_seldom()
     channel.send([None])  # alive
-    for command in early:
-        host.handle(command)
-    with contextlib.suppress(Closed):
+    with pinned(), contextlib.suppress(Closed):
+        for command in early:
+            host.handle(command)
         serve(host, board, link)
 
 

@@ -1,8 +1,8 @@
 """A worker in a process of its own: a fresh interpreter, so that a crash or a hang costs the trial it ran, and
 nothing of the caller's program is run again (no `if __name__ == "__main__"` needed).
 
-The child gets a socket and a block of shared memory as inherited files, its start-up data as the first message, one
-thread for numeric libraries, and the signal to die with its parent.
+The child gets a socket and a block of shared memory as inherited files, its start-up data as the first message, the
+run's number of threads for numeric libraries, and the signal to die with its parent.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from proctor import threads
 from proctor.rendering import offscreen_backend
 from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.backends.channel import Channel, Closed
@@ -32,7 +33,6 @@ LOG = "workers.log"
 """What environments and libraries print, in the run folder."""
 START_SECONDS = 120.0
 CLOSE_SECONDS = 30.0
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 class ProcessBackend(Backend):
@@ -173,11 +173,9 @@ class ProcessWorker(Worker):
 
 
 def _environment() -> dict[str, str]:
-    """The parent's, with one thread per worker for numeric libraries, this package on the path, and off-screen
+    """The parent's, with the run's number of threads for numeric libraries, this package on the path, and off-screen
     rendering where there is no display."""
-    env = dict(os.environ)
-    for name in _ONE_THREAD:
-        env.setdefault(name, "1")
+    env = {**os.environ, **dict.fromkeys(threads.VARIABLES, str(threads.wanted()))}
     package_root = str(Path(__file__).resolve().parents[3])
     env["PYTHONPATH"] = os.pathsep.join([package_root, *filter(None, [env.get("PYTHONPATH")])])
     backend = offscreen_backend(env)

@@ -13,6 +13,7 @@ from proctor.network.offer import tasks_of
 from proctor.policies import loader_for, options_for
 from proctor.runs.tune.measuring import CROWD, ForwardCost, ask_costs, env_seconds, forward_cost, run_rate, runner_of
 from proctor.runs.tune.model import Costs, Settings, predict, propose
+from proctor.threads import pinned
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -69,6 +70,11 @@ class Tuning:
 
 def tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tuning:
     """Measure and propose; `tell` hears what is being done. Raises InputError where something cannot be loaded."""
+    with pinned():
+        return _tune(cfg, tuning, tell)
+
+
+def _tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tuning:
     spaces, tasks = tasks_of(cfg, cfg.agents[0])
     each = tuning.seconds / len(cfg.tasks)
     env_s = {}
