@@ -4,6 +4,13 @@ from proctor.stats.aggregates import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate,
 from proctor.stats.betting import always_valid
 from proctor.stats.bootstrap import Estimate, NoInterval, bootstrap, bootstrap_difference, bootstrap_mean
 from proctor.stats.effects import cliffs_delta, cohens_h, odds_ratio, paired_d, paired_odds_ratio
+from proctor.stats.equivalence import (
+    Equivalence,
+    equivalent_means,
+    equivalent_paired_rates,
+    equivalent_rates,
+    equivalent_task_means,
+)
 from proctor.stats.intervals import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
 from proctor.stats.posterior import Posterior, posterior, probability_better
 from proctor.stats.power import (
@@ -23,11 +30,12 @@ from proctor.stats.significance import TestResult, compare_rates, discordance, m
 from proctor.stats.spending import SpendingTest, Verdict
 
 __all__ = [
-    "IQM", "MEAN", "MEDIAN", "TRIAL_MEDIAN", "Aggregate", "Discordance", "Estimate", "Interval", "NoInterval",
-    "Posterior", "Profile", "Resampling", "SampleSize", "SpendingTest", "TestResult", "Verdict", "always_valid",
-    "bootstrap", "bootstrap_difference", "bootstrap_mean", "cliffs_delta", "cohens_h", "compare_rates",
-    "discordance", "expected_discordance", "holm", "letters", "mcnemar", "newcombe", "odds_ratio", "optimality_gap",
-    "paired_d", "paired_odds_ratio", "performance_profile", "posterior", "probability_better",
+    "IQM", "MEAN", "MEDIAN", "TRIAL_MEDIAN", "Aggregate", "Discordance", "Equivalence", "Estimate", "Interval",
+    "NoInterval", "Posterior", "Profile", "Resampling", "SampleSize", "SpendingTest", "TestResult", "Verdict",
+    "always_valid", "bootstrap", "bootstrap_difference", "bootstrap_mean", "cliffs_delta", "cohens_h",
+    "compare_rates", "discordance", "equivalent_means", "equivalent_paired_rates", "equivalent_rates",
+    "equivalent_task_means", "expected_discordance", "holm", "letters", "mcnemar", "newcombe", "odds_ratio",
+    "optimality_gap", "paired_d", "paired_odds_ratio", "performance_profile", "posterior", "probability_better",
     "probability_of_improvement", "rate_bounds", "rate_sequence", "sequential_power", "sign_flip", "student_t",
     "tango", "trials_mean", "trials_paired", "trials_sequential", "trials_unpaired", "welch", "wilson",
 ]  # fmt: skip

@@ -97,11 +97,11 @@ def _highest_difference(b: int, c: int, n: int, z: float) -> float:
     low, high = (b - c) / n, 1.0
     for _ in range(60):
         centre = (low + high) / 2
-        low, high = (centre, high) if _tango_score(b, c, n, centre) > -z else (low, centre)
+        low, high = (centre, high) if tango_score(b, c, n, centre) > -z else (low, centre)
     return (low + high) / 2
 
 
-def _tango_score(b: int, c: int, n: int, difference: float) -> float:
+def tango_score(b: int, c: int, n: int, difference: float) -> float:
     """How many standard errors what was seen lies above `difference`, with the variance that is likeliest under it."""
     middle = (2 * n - b + c) * difference - b - c
     root = math.sqrt(max(0.0, middle * middle + 8 * n * c * difference * (1 - difference)))
