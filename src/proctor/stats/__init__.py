@@ -27,15 +27,17 @@ from proctor.stats.ranking import holm, letters
 from proctor.stats.resampling import Resampling
 from proctor.stats.sequences import rate_sequence
 from proctor.stats.significance import TestResult, compare_rates, discordance, mcnemar, sign_flip, welch
+from proctor.stats.simultaneous import Simultaneous, simultaneous_intervals
 from proctor.stats.spending import SpendingTest, Verdict
 
 __all__ = [
     "IQM", "MEAN", "MEDIAN", "TRIAL_MEDIAN", "Aggregate", "Discordance", "Equivalence", "Estimate", "Interval",
-    "NoInterval", "Posterior", "Profile", "Resampling", "SampleSize", "SpendingTest", "TestResult", "Verdict",
-    "always_valid", "bootstrap", "bootstrap_difference", "bootstrap_mean", "cliffs_delta", "cohens_h",
+    "NoInterval", "Posterior", "Profile", "Resampling", "SampleSize", "Simultaneous", "SpendingTest", "TestResult",
+    "Verdict", "always_valid", "bootstrap", "bootstrap_difference", "bootstrap_mean", "cliffs_delta", "cohens_h",
     "compare_rates", "discordance", "equivalent_means", "equivalent_paired_rates", "equivalent_rates",
     "equivalent_task_means", "expected_discordance", "holm", "letters", "mcnemar", "newcombe", "odds_ratio",
     "optimality_gap", "paired_d", "paired_odds_ratio", "performance_profile", "posterior", "probability_better",
-    "probability_of_improvement", "rate_bounds", "rate_sequence", "sequential_power", "sign_flip", "student_t",
-    "tango", "trials_mean", "trials_paired", "trials_sequential", "trials_unpaired", "welch", "wilson",
+    "probability_of_improvement", "rate_bounds", "rate_sequence", "sequential_power", "sign_flip",
+    "simultaneous_intervals", "student_t", "tango", "trials_mean", "trials_paired", "trials_sequential",
+    "trials_unpaired", "welch", "wilson",
 ]  # fmt: skip
