@@ -97,6 +97,19 @@ def test_unscored_trials_are_code_1_and_a_caution(tell: Tell, write: Write) -> N
     assert "caution: " in said.out
 
 
+def test_a_run_whose_every_trial_broke_is_code_1_with_the_cause_and_the_log(tell: Tell, write: Write) -> None:
+    quits = policy("Quitter")
+    said = tell("run", write(agents=[policy("Linear"), quits]))
+    assert said.code == 1
+    *_, cause, done, report, log = said.out.splitlines()
+    assert "caution: quitter: every trial broke (5 of 5). Policy error: no plan was found" in said.out.splitlines()
+    assert cause.startswith("caution: ")
+    assert (done, report.startswith("report: ")) == ("10 of 10 trials done", True)
+    assert Path(log.removeprefix("log: ")).is_file()
+    (end,) = (json.loads(line) for line in tell("run", write(agents=[quits]), "--json", "-q").out.splitlines())
+    assert end["all_trials_broke"] == ["quitter"]
+
+
 def test_bad_input_is_code_2_with_every_problem_and_no_traceback(tell: Tell, write: Write, tmp_path: Path) -> None:
     path = write(n_trails=3, scoring="sucess", agents=[policy("Linear"), policy("Linear")])
     said = tell("run", path)

@@ -62,7 +62,7 @@ def test_a_batch_in_one_look_says_the_same_as_step_by_step(rows: np.ndarray, cli
         (spaces.Discrete(3), [True], np.nan, "action nan is not finite"),
         (spaces.MultiDiscrete([2, 3]), [[1, 2]], [1, 3], "action [1 3] is out of range"),
         (spaces.MultiBinary(2), [[0, 1]], [0, 2], "action [0 2] is out of range [0, 1]"),
-        (spaces.Box(-1, 1, (1,)), [[0.5]], [1.5], "action [1.5] is out of range [-1, 1]; `out_of_range: clip`"),
+        (spaces.Box(-1, 1, (1,)), [[0.5]], [1.5], "action [1.5] is out of range [-1, 1]"),
         (spaces.Box(-1, 1, (1,)), [[-1]], [-np.inf], "action [-inf] is not finite"),
         (spaces.Box(-1, 1, (2,)), [[0, 0]], [0, 0, 0], "action has shape (3,); the task's action space has (2,)"),
         (spaces.Box(-1, 1, (1,)), [[0]], ["left"], "action has dtype <U4; expected numbers"),
@@ -114,6 +114,14 @@ def test_infinity_is_invalid_in_an_unbounded_space_too() -> None:
     checker = ActionChecker(spaces.Box(-np.inf, np.inf, (1,)), clip=False)
     assert checker.check(np.array([[np.inf]])).reason == "action [inf] is not finite"
     assert checker.all_valid(np.array([[[np.inf]]])) is None
+
+
+@pytest.mark.parametrize(
+    ("space", "action"),
+    [(spaces.Discrete(3), 3), (spaces.MultiDiscrete([2, 3]), [1, 3]), (spaces.MultiBinary(2), [0, 2])],
+)
+def test_an_index_that_names_no_action_is_never_clipped_to_another(space: Any, action: Any) -> None:
+    assert ActionChecker(space, clip=True).check(np.array([action])).valid == 0
 
 
 def test_a_number_too_large_for_the_spaces_dtype_is_out_of_range() -> None:

@@ -53,11 +53,7 @@ def healthy(examine: Callable[..., RunDir]) -> dict[int, str | None]:
         ("raise", Outcome.POLICY_ERROR, "ValueError: this observation is too much"),
         ("reset", Outcome.POLICY_ERROR, "RuntimeError: no memory for this trial"),
         ("nan", Outcome.INVALID_ACTION, "action [nan nan] is not finite"),
-        (
-            "range",
-            Outcome.INVALID_ACTION,
-            "action [7. 7.] is out of range [-1, 1]; `out_of_range: clip` in the task clips",
-        ),
+        ("range", Outcome.INVALID_ACTION, "action [7. 7.] is out of range [-1, 1]"),
     ],
 )
 @pytest.mark.parametrize("placement", ["engine", "worker"])
@@ -71,7 +67,8 @@ def test_one_bad_trial_in_a_batch_of_16_costs_that_trial_only(
     workers: Any,
     placement: str,
 ) -> None:
-    run = examine(agents=[troubled(trouble, placement)], n_trials=N, num_parallel=N, workers=workers)
+    strict = [task(out_of_range="reject")]
+    run = examine(agents=[troubled(trouble, placement)], tasks=strict, n_trials=N, num_parallel=N, workers=workers)
     bad, others = bad_and_others(run)
     assert bad.outcome is outcome
     assert bad.error.splitlines()[0].startswith(says)
@@ -89,8 +86,8 @@ def test_an_action_of_the_wrong_shape_is_invalid(examine: Callable[..., RunDir])
     assert all(r.error is None for r in others.values())
 
 
-def test_out_of_range_is_clipped_where_the_task_says_so(examine: Callable[..., RunDir]) -> None:
-    run = examine(agents=[troubled("range")], n_trials=N, num_parallel=N, tasks=[task(out_of_range="clip")])
+def test_out_of_range_is_clipped_and_counted_unless_the_task_says_otherwise(examine: Callable[..., RunDir]) -> None:
+    run = examine(agents=[troubled("range")], n_trials=N, num_parallel=N, tasks=[task()])
     bad, others = bad_and_others(run)
     assert bad.outcome not in (Outcome.INVALID_ACTION, Outcome.POLICY_ERROR)
     assert bad.clipped_steps == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -36,10 +37,30 @@ def test_outcomes_become_a_run_with_reports(tmp_path: Path) -> None:
     report = run.report()
     assert [a["agent"] for a in report["agents"]] == ["old", "new"]
     assert report["agents"][0]["score_mean"] == pytest.approx(0.5)
-    assert any("robot.csv: steps and times that the file does not have" in f["text"] for f in report["findings"])
+    assert any(
+        "robot.csv: what the file does not have, such as steps and times, is left empty." in f["text"]
+        for f in report["findings"]
+    )
     (pair,) = compare([run.path]).comparison.pairs
     assert pair.paired
     assert pair.discordance == (0, 1, 1, 0)
+
+
+def test_steps_and_times_that_a_file_does_not_have_are_shown_nowhere(tmp_path: Path) -> None:
+    run = brought(tmp_path, "agent,success\nold,1\nold,0\nnew,1\nnew,1\n")
+    assert {(r.steps_total, r.max_steps, r.wall_time_s) for r in run.results()} == {(None, None, None)}
+    with (run.path / "summary.csv").open() as file:
+        rows = list(csv.DictReader(file, delimiter=";"))
+    names = ("steps_total", "steps_to_success", "max_steps", "wall_time_s", "sim_time_s", "episode_reward")
+    assert {row[name] for row in rows for name in names} == {""}
+    report = run.report()
+    for agent in report["agents"]:
+        assert [agent[name]["mean"] for name in ("steps_total", "steps_to_success", "wall_time_s")] == [None] * 3
+    assert [task["max_steps"] for task in report["tasks"]] == [None]
+    page = (run.path / "report.html").read_text()
+    assert "0 steps" not in page
+    assert "0 s<" not in page
+    assert "| – | 0 |" in (run.path / "report.md").read_text(), "steps, and no unscored trials"
 
 
 def test_without_seeds_trials_are_independent(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from proctor.cli.progress import Display
+    from proctor.report import Report
     from proctor.rollout.progress import CancelToken
     from proctor.runs.session import Hooks, RunEnd
 
@@ -54,11 +55,16 @@ def followed(work: Callable[[Hooks], T], *, as_json: bool, quiet: bool) -> tuple
 
 
 def exit_code(finished: RunEnd) -> int:
-    """130 for a run that was cancelled before its end, 1 where trials are missing or unscored, else 0."""
+    """130 for a run that was cancelled before its end; 1 where trials are missing or unscored, or every trial of an
+    agent broke; else 0."""
+    from proctor.report.build.findings import broken_agents
+
     if finished.cancelled and not finished.complete:
         return 130
-    unscored = sum(agent.overall.n_unscored for agent in finished.report.agents) if finished.report else 0
-    return 1 if unscored or not finished.complete else 0
+    if finished.report is None:
+        return 0 if finished.complete else 1
+    unscored = sum(agent.overall.n_unscored for agent in finished.report.agents)
+    return 1 if unscored or broken_agents(finished.report) or not finished.complete else 0
 
 
 @contextmanager
@@ -92,6 +98,13 @@ def console(width: int) -> Console:
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+
+
+def print_cautions(out: Console, report: Report) -> None:
+    """What must be known before the numbers of a report are used, a line each."""
+    for finding in report.findings:
+        if finding.level == "caution":
+            out.print(f"caution: {finding.text}", markup=False)
 
 
 def table(*columns: str, caption: str | None = None) -> Table:

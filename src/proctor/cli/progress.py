@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from proctor.cli.options import console, report_file
+from proctor.cli.options import console, print_cautions, report_file
 from proctor.rollout.progress import Progress
 
 if TYPE_CHECKING:
@@ -43,20 +43,21 @@ class Display(abc.ABC):
 
     def result(self, finished: RunEnd) -> None:
         """The ranked table, where the reports are, and how to go on if something is missing."""
+        from proctor.report.build.findings import broken_agents
         from proctor.report.console import below_ranking, ranked_table
 
         out, p, path = console(120), finished.progress, finished.run.path
         if finished.report is not None:
             for part in (ranked_table(finished.report), *below_ranking(finished.report)):
                 out.print(part)
-            for finding in finished.report.findings:
-                if finding.level == "caution":
-                    out.print(f"caution: {finding.text}", markup=False)
             for line in _where_time_went(finished.report.context):
                 out.print(line, markup=False)
+            print_cautions(out, finished.report)
         out.print(f"{p.done} of {p.planned} trials done{_note(p)}", markup=False)
         if finished.report is not None:
             out.print(f"report: {report_file(path)}", markup=False, soft_wrap=True)
+            if broken_agents(finished.report):
+                out.print(f"log: {path / 'run.log'}", markup=False, soft_wrap=True)
         if not finished.complete:
             out.print(f"to go on: proctor resume {path}", markup=False, soft_wrap=True)
 
@@ -105,6 +106,8 @@ class JsonLines(Display):
             self._print({"event": "progress", **_numbers(progress)})
 
     def result(self, finished: RunEnd) -> None:
+        from proctor.report.build.findings import broken_agents
+
         report = finished.run.report() if finished.report is not None else None
         self._print(
             {
@@ -116,6 +119,7 @@ class JsonLines(Display):
                 "time": None if report is None else report["time"],
                 "batch": None if report is None else report["batch"],
                 "results": None if report is None else report["agents"],
+                "all_trials_broke": [a.agent for a in broken_agents(finished.report)] if finished.report else [],
             }
         )
 

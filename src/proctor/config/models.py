@@ -45,9 +45,9 @@ class TaskCfg(Frozen):
     """Overrides the run's limit for this task."""
     wait_steps: int = Field(default=0, ge=0)
     """Warm-up steps with a dummy action before the policy is asked; neither recorded nor counted."""
-    out_of_range: Literal["reject", "clip"] = "reject"
-    """An action outside the action space: end the trial as `invalid_action`, or clip it and count the
-    step."""
+    out_of_range: Literal["clip", "reject"] = "clip"
+    """An action outside a space of continuous actions: clip it and count the step, or end the trial as
+    `invalid_action`."""
     success_rule: Literal["at_end", "ever"] = "at_end"
     stop_on_success: bool = False
     options: dict[str, Any] = Field(default_factory=dict)

@@ -18,6 +18,7 @@ from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.record.batch import Metrics, TrialBatch, no_metrics, numbers, prints
 from proctor.record.episode import Outcome
+from proctor.record.errors import decisive_line
 
 OUTCOMES = tuple(Outcome)
 SCORED = np.array([outcome.scored for outcome in OUTCOMES])
@@ -27,8 +28,16 @@ BROKEN = np.array([outcome.broken_by_policy for outcome in OUTCOMES])
 Scorer = Callable[[TrialBatch], tuple[np.ndarray, Metrics]]
 """The total of each trial of a batch, NaN where it has none, and its components, as `Metrics` has metrics."""
 
-_WHOLE = ("index", "seed", "attempts", "steps_total", "max_steps", "clipped_steps")
-_REAL = ("steps_to_success", "first_success", "episode_reward", "wall_time_s", "sim_time_s")
+_WHOLE = ("index", "seed", "attempts", "clipped_steps")
+_REAL = (
+    "steps_total",
+    "max_steps",
+    "steps_to_success",
+    "first_success",
+    "episode_reward",
+    "wall_time_s",
+    "sim_time_s",
+)
 _FLAGS = ("success", "after_stop")
 _TEXT = ("npz", "video", "case")
 
@@ -37,8 +46,8 @@ _TEXT = ("npz", "video", "case")
 class Trials:
     """`columns` by name, in the order in which the trials came; NaN or None where there is no value. Those of the
     batches, as arrays, and: `cell` counts `pairs` of (agent, task), `outcome` is the place in `OUTCOMES`, `error` the
-    first line, `print` the first 64 bits of the trace (0 where there is none, then `traced` is false), `score` what the
-    scorer says."""
+    decisive line, `print` the first 64 bits of the trace (0 where there is none, then `traced` is false), `score` what
+    the scorer says."""
 
     pairs: list[tuple[str, str]]
     n: int
@@ -102,7 +111,7 @@ def read_trials(
 
 
 def _arrays(batch: TrialBatch, lines: dict[str, str]) -> dict[str, np.ndarray]:
-    """Every column that the batch has, as an array. `lines` has the first lines of errors: equal ones are kept once."""
+    """Every column that the batch has, as an array. `lines` has the lines of errors: equal ones are kept once."""
     found = {name: np.array(batch[name], np.int64) for name in _WHOLE if name in batch}
     found |= {name: numbers(batch[name]) for name in _REAL if name in batch}
     found |= {name: np.array(batch[name], bool) for name in _FLAGS if name in batch}
@@ -112,7 +121,7 @@ def _arrays(batch: TrialBatch, lines: dict[str, str]) -> dict[str, np.ndarray]:
     if "trace" in batch:
         found["traced"], found["print"] = prints(batch["trace"])
     if "error" in batch:
-        first = [None if error is None else _first_line(error) for error in batch["error"]]
+        first = [None if error is None else decisive_line(error) for error in batch["error"]]
         found["error"] = _texts([None if line is None else lines.setdefault(line, line) for line in first])
     return found
 
@@ -155,9 +164,3 @@ def _nothing() -> dict[str, np.ndarray]:
     kinds |= dict.fromkeys(_WHOLE, np.int64) | dict.fromkeys(_REAL, np.float64) | dict.fromkeys(_FLAGS, np.bool_)
     kinds |= dict.fromkeys((*_TEXT, "error"), np.object_)
     return {name: np.empty(0, kind) for name, kind in kinds.items()}
-
-
-def _first_line(text: str) -> str:
-    """The first line of an error, cut to what fits a table."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= 200 else line[:199] + "…"

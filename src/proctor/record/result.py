@@ -19,18 +19,20 @@ class TrialResult:
     trial: Trial
     outcome: Outcome
     success: bool
-    steps_total: int
+    steps_total: int | None
+    """None where it is not known, as in outcomes from elsewhere."""
     steps_to_success: int | None
     """1-based step at which the task's success rule was met for good: with `at_end` the step from which success held to
     the end, with `ever` the first one. None without success."""
     episode_reward: float | None
     """Sum of rewards; None where no step was taken or the record was lost."""
-    max_steps: int
+    max_steps: int | None
+    """The step limit that applied; None where it is not known."""
     first_success: int | None = None
     """1-based first step with success, whether it lasted or not; None if never."""
     attempts: int = 1
     clipped_steps: int = 0
-    wall_time_s: float = 0.0
+    wall_time_s: float | None = None
     sim_time_s: float | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)
     error: str | None = None

@@ -123,6 +123,7 @@ class RunDir:
             arrays = read_npz(path)
         except (OSError, ValueError) as error:
             raise InputError(f"the record of trial {result.trial.key} cannot be read: {path}: {error}") from None
+        assert result.max_steps is not None, "a trial that was recorded had a limit"
         return Episode(arrays, result.outcome, result.max_steps, result.trial.task)
 
     # One process at a time -------------------------------------------------------------------------------------------

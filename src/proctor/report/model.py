@@ -93,6 +93,8 @@ class Summary:
     wall_time_s: MeanEstimate
     metrics: Mapping[str, MetricEstimate]
     outcomes: Mapping[str, int]
+    steps: int
+    """Of all scored trials together; `clipped_steps` of them had an action out of range."""
     clipped_steps: int
     clipped_trials: int
     retried_trials: int
@@ -116,7 +118,7 @@ class Mark:
     index: int
     seed: int
     outcome: str
-    steps: int
+    steps: int | None
     score: float | None
     npz: str | None
     video: str | None
@@ -161,7 +163,8 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What broke trials: an outcome with the first line of its error, how often, and one trial to look at."""
+    """What broke trials: an outcome with the decisive line of its error, in which numbers that differ are left open,
+    how often, and one trial to look at."""
 
     agent: str
     outcome: str
@@ -260,8 +263,8 @@ class Extreme:
     seed: int
     outcome: str
     score: float | None
-    steps: int
-    wall_time_s: float
+    steps: int | None
+    wall_time_s: float | None
     npz: str | None
     video: str | None
 

@@ -25,6 +25,7 @@ from proctor.plan.trial import Trial
 from proctor.policies import options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
+from proctor.record.errors import decisive_line
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.rollout.account import TimeAccount
@@ -320,9 +321,8 @@ class Engine:
 
     def _charge(self, trial: Trial, outcome: Outcome, error: str) -> None:
         """An attempt broke: try again, or record the trial as unscored."""
-        first_line = error.split("\n", 1)[0]
         self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
-        self.ledger.add_fault(trial, f"{outcome.value}: {first_line}")
+        self.ledger.add_fault(trial, f"{outcome.value}: {decisive_line(error)}")
         log.warning("trial %s, attempt %d: %s: %s", trial.key, self._attempts[trial.key], outcome.value, error)
         if self._attempts[trial.key] <= self.cfg.limits.retries:
             self.progress.retried += 1

@@ -200,6 +200,8 @@ def _estimate(cfg: EvalConfig, engine: Engine, results: list[TrialResult], found
         steps = cfg.trials_of(cfg.task(r.trial.task)) * engine.max_steps(r.trial.task, cfg)
         stats = engine.batching[r.trial.agent].values()
         forward = sum(s.seconds for s in stats) / max(sum(s.forwards for s in stats), 1)
+        assert r.wall_time_s is not None
+        assert r.steps_total is not None
         per_step = max(r.wall_time_s / r.steps_total - forward, 1e-6)
         rows = min(options_for(cfg.agent(r.trial.agent)).pad_to or cfg.num_parallel, cfg.num_parallel)
         found.steps += steps

@@ -31,7 +31,6 @@ from proctor.verdict.trials import IMPORTED
 
 KNOWN = ("agent", "task", "trial", "seed", "success", "score", "steps", "max_steps", "outcome", "case")
 YES, NO = {"1", "true", "yes", "success", "1.0"}, {"0", "false", "no", "failure", "fail", "0.0"}
-UNLIMITED = 1
 
 
 @dataclass(frozen=True)
@@ -158,11 +157,11 @@ def _row(path: Path, line: int, raw: dict[str, Any], options: ImportOptions) -> 
         trial=Trial(agent, cells.text("task") or options.task, 0, seed or 0),
         outcome=outcome,
         success=won,
-        steps_total=steps or 0,
+        steps_total=steps,
         steps_to_success=steps if won else None,
         first_success=steps if won else None,
         episode_reward=cells.number("score"),
-        max_steps=cells.whole("max_steps", least=1) or max(steps or 0, UNLIMITED),
+        max_steps=cells.whole("max_steps", least=1),
         metrics={name: cells.number(name) for name in raw if name not in KNOWN and name},
         error=None if outcome.scored and not outcome.broken_by_policy else f"{outcome.value}, as imported",
         case=cells.text("case"),

@@ -44,7 +44,7 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
 def _notes(ledger: Ledger) -> tuple[str, ...]:
     shard = shard_of(ledger)
     source = ledger.get_meta("imported_from")
-    imported = f"Imported from {source}: steps and times that the file does not have are shown as 0."
+    imported = f"Imported from {source}: what the file does not have, such as steps and times, is left empty."
     return (
         *((f"This is shard {shard} of the run.",) if shard.count > 1 else ()),
         *((imported,) if source else ()),

@@ -11,6 +11,7 @@ from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.report import ReportContext, build_report, text
+from proctor.report.build.findings import broken_agents
 from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
 from proctor.report.model import Report
@@ -224,6 +225,54 @@ def test_clipped_steps_retries_and_messages_are_counted(build) -> None:
     assert "note: Actions out of range were clipped: a (6 in 2 trials)." in texts(report)
     assert "note: 1 trial needed more than one attempt." in texts(report)
     assert [(c.message, c.count, c.example) for c in report.causes] == [("NaN in entry 0", 2, "a/t/0003")]
+
+
+@pytest.mark.parametrize(("clipped", "said"), [(9, True), (5, False), (0, False)])
+def test_actions_that_are_mostly_out_of_range_are_said_in_verdict_and_findings(build, clipped: int, said: bool) -> None:
+    run = replaced(
+        build(["a"], ["t"], 20, faults=0), lambda _, r: dataclasses.replace(r, steps_total=10, clipped_steps=clipped)
+    )
+    report = report_of(run)
+    sentence = (
+        f"a: {20 * clipped} of 200 actions ({10 * clipped} %) were out of range and clipped; perhaps its actions are "
+        "in another unit or scale."
+    )
+    assert report.verdict.endswith(sentence) == said
+    assert (f"caution: {sentence}" in texts(report)) == said
+    assert ("note: Actions out of range were clipped" in texts(report)) == (0 < clipped <= 5)
+
+
+def test_causes_that_differ_in_numbers_only_are_one(build) -> None:
+    errors = [
+        "action [ 1.5 -0.25] is out of range [-1, 1]",
+        "action [-2.  11.5] is out of range [-1, 1]",
+        "action [3. 4.] is out of range [-1, 1]",
+        "step 7 of seed 12 at 0x7f3a",
+        "step 9 of seed 12 at 0x5bcd",
+        "something else",
+    ]
+    run = replaced(
+        build(["a"], ["t"], 6, faults=0),
+        lambda i, r: dataclasses.replace(r, outcome=Outcome.INVALID_ACTION, success=False, error=errors[i]),
+    )
+    assert [(c.message, c.count, c.example) for c in report_of(run).causes] == [
+        ("action [… …] is out of range [-1, 1]", 3, "a/t/0000"),
+        ("step … of seed 12 at …", 2, "a/t/0003"),
+        ("something else", 1, "a/t/0005"),
+    ]
+
+
+def test_an_agent_whose_every_trial_broke_is_named_with_its_cause(build) -> None:
+    def break_all(i: int, result):
+        outcome = Outcome.ENV_ERROR if i == 0 else Outcome.POLICY_ERROR
+        return dataclasses.replace(result, outcome=outcome, success=False, error="KeyError: 'image'")
+
+    report = report_of(replaced(build(["a", "b"], ["t"], 5, faults=0), break_all, "a"))
+    assert [agent.agent for agent in broken_agents(report)] == ["a"]
+    assert (
+        "caution: a: every trial broke (5 of 5). Policy error in 4 trials: KeyError: 'image'"
+        in texts(report).splitlines()
+    )
 
 
 def test_an_unfinished_run_says_so(run) -> None:

@@ -14,8 +14,8 @@ from proctor.record.columns import Trials
 from proctor.record.result import TrialResult
 from proctor.report import model
 from proctor.report.build.cases import case_tables, target_results
-from proctor.report.build.estimates import Estimator
-from proctor.report.build.findings import find, verdict
+from proctor.report.build.estimates import Estimator, longest
+from proctor.report.build.findings import find, out_of_range, verdict
 from proctor.report.build.over_tasks import agent_aggregates
 from proctor.report.build.rivals import compare_agents, score_profiles, trainings
 from proctor.report.build.sample import causes, extreme_trials, facts, sample_of
@@ -79,7 +79,8 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
     cautions = [model.Finding("caution", sentence) for sentence in (*unloaded, *failed)]
     findings = (*said, *find(draft), *_remarks(draft, scoring), *stop_findings(draft), *trouble, *cautions)
     openings = [attempt(section, lambda section=section: section.opening(draft))[0] for section in sections]
-    return replace(draft, verdict=" ".join([*filter(None, openings), verdict(draft)]), findings=findings)
+    said_first = [*filter(None, openings), verdict(draft), *out_of_range(draft)]
+    return replace(draft, verdict=" ".join(said_first), findings=findings)
 
 
 def _said(draft: model.Report, sections: Sequence[Section]) -> tuple[list[model.Finding], list[str]]:
@@ -140,7 +141,7 @@ def _task(estimator: Estimator, trials: Trials, task: TaskCfg) -> model.TaskRepo
         task=task.name,
         suite=task.suite,
         success_rule=task.success_rule,
-        max_steps=int(trials["max_steps"][own.kept].max()) if len(own.kept) else None,
+        max_steps=longest(trials["max_steps"][own.kept]),
         n_trials=len(own.kept),
         n=len(own.scored),
         success=estimator.success(own),

@@ -45,11 +45,12 @@ class Estimator:
             success=self.success(own),
             score=self.score(own),
             components={name: self._mean(trials.components.get(name, nothing)[rows]) for name in components},
-            steps_total=self._mean(trials["steps_total"][rows].astype(np.float64), lowest=0.0),
+            steps_total=self._mean(trials["steps_total"][rows], lowest=0.0),
             steps_to_success=self._steps_to_success(own),
             wall_time_s=self._mean(trials["wall_time_s"][rows], lowest=0.0),
             metrics={name: self.metric(name, trials.metrics[name][rows]) for name in own.names(trials.cell_metrics)},
             outcomes=dict(sorted((outcome.value, n) for outcome, n in zip(OUTCOMES, counts, strict=True) if n)),
+            steps=int(np.nansum(trials["steps_total"][rows])),
             clipped_steps=int(clipped.sum()),
             clipped_trials=int((clipped > 0).sum()),
             retried_trials=int((trials["attempts"][own.kept] > 1).sum()),
@@ -72,7 +73,7 @@ class Estimator:
     def _steps_to_success(self, own: Sample) -> model.MeanEstimate:
         """Over the successes; nothing over tasks of different length, whose steps say nothing together."""
         trials, rows = own.trials, own.scored
-        lengths = {int(trials["max_steps"][stratum].max()) for stratum in own.strata if len(stratum)}
+        lengths = {longest(trials["max_steps"][stratum]) for stratum in own.strata if len(stratum)}
         if len(lengths) > 1:
             return model.MeanEstimate(None, 0)
         return self._mean(np.where(trials["success"][rows], trials["steps_to_success"][rows], math.nan), lowest=0.0)
@@ -134,6 +135,12 @@ class Estimator:
             return model.MetricEstimate(float(known.mean()), known.size, interval)
         reduce = {"max": np.max, "min": np.min, "median": np.median}[reducer]
         return model.MetricEstimate(float(reduce(known)), known.size)
+
+
+def longest(max_steps: np.ndarray) -> int | None:
+    """The step limit of a task, of the limits of its trials; None where they have none."""
+    known = max_steps[np.isfinite(max_steps)]
+    return int(known.max()) if known.size else None
 
 
 def _std(values: np.ndarray) -> float | None:

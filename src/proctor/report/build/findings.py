@@ -8,7 +8,7 @@ from proctor.record.episode import Outcome
 from proctor.report import text
 from proctor.report.build import judgement
 from proctor.report.build.stops import stop_sentence
-from proctor.report.model import AgentReport, Finding, Report, Summary
+from proctor.report.model import AgentReport, Cause, Finding, Report, Summary
 
 SMALL_N = 20
 BROKEN = [outcome for outcome in Outcome if outcome.broken_by_policy]
@@ -46,11 +46,47 @@ def _score(agent: AgentReport, level: str) -> str:
 
 def find(report: Report) -> tuple[Finding, ...]:
     """The findings of a report, cautions first."""
-    cautions, notes = (_missing, _unscored, _no_scores, _copies, _small_n), (_equal_scores, _broken, _notes)
+    cautions = (_all_broken, _missing, _unscored, out_of_range, _no_scores, _copies, _small_n)
+    notes = (_equal_scores, _broken, _notes)
     return (
         *(Finding("caution", said) for rule in cautions for said in rule(report)),
         *(Finding("note", said) for rule in notes for said in rule(report)),
     )
+
+
+def broken_agents(report: Report) -> list[AgentReport]:
+    """Agents of which every finished trial broke, by whatever fault."""
+    return [
+        agent
+        for agent in report.agents
+        if agent.overall.n_trials and agent.overall.n_trials == sum(cause.count for cause in _causes(report, agent))
+    ]
+
+
+def _causes(report: Report, agent: AgentReport) -> list[Cause]:
+    """What broke an agent's trials, the most frequent first."""
+    return [cause for cause in report.causes if cause.agent == agent.agent]
+
+
+def _all_broken(report: Report) -> Iterator[str]:
+    for agent in broken_agents(report):
+        first = _causes(report, agent)[0]
+        often = "" if first.count == agent.overall.n_trials else f" in {text.count(first.count, 'trial')}"
+        yield (
+            f"{agent.agent}: every trial broke ({agent.overall.n_trials:,} of {agent.overall.n_trials:,}). "
+            f"{first.outcome.replace('_', ' ').capitalize()}{often}: {first.message}"
+        )
+
+
+def out_of_range(report: Report) -> Iterator[str]:
+    """A sentence for each agent that the environment did not obey in most of its steps."""
+    for agent in report.agents:
+        clipped, steps = agent.overall.clipped_steps, agent.overall.steps
+        if 2 * clipped > steps:
+            yield (
+                f"{agent.agent}: {clipped:,} of {text.count(steps, 'action')} ({text.percent(clipped / steps)}) were "
+                "out of range and clipped; perhaps its actions are in another unit or scale."
+            )
 
 
 def _missing(report: Report) -> Iterator[str]:
@@ -125,7 +161,7 @@ def _broken(report: Report) -> Iterator[str]:
     clipped = [
         f"{agent.agent} ({agent.overall.clipped_steps:,} in {text.count(agent.overall.clipped_trials, 'trial')})"
         for agent in report.agents
-        if agent.overall.clipped_steps
+        if 0 < 2 * agent.overall.clipped_steps <= agent.overall.steps
     ]
     if clipped:
         yield f"Actions out of range were clipped: {text.listed(clipped)}."

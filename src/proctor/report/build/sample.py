@@ -11,9 +11,10 @@ import numpy as np
 
 from proctor.plan.trial import Trial
 from proctor.record.columns import BROKEN, OUTCOMES, SCORED, Trials
+from proctor.record.errors import merged, skeleton
 from proctor.report.model import Cause, Extreme
 
-MAX_CAUSES = 200
+MAX_CAUSES, OTHERS = 200, "other messages"
 AGENTS, EACH = 8, 3
 """Of how many agents extreme trials are listed, and how many of each kind."""
 
@@ -49,12 +50,12 @@ def sample_of(trials: Trials, pairs: Sequence[tuple[str, str]]) -> Sample:
 
 def facts(trials: Trials, row: int) -> dict[str, Any]:
     """What a report says of every trial that it shows."""
-    score = float(trials["score"][row])
+    score, steps = float(trials["score"][row]), float(trials["steps_total"][row])
     return {
         "index": int(trials["index"][row]),
         "seed": int(trials["seed"][row]),
         "outcome": OUTCOMES[trials["outcome"][row]].value,
-        "steps": int(trials["steps_total"][row]),
+        "steps": int(steps) if np.isfinite(steps) else None,
         "score": score if np.isfinite(score) else None,
         "npz": trials["npz"][row],
         "video": trials["video"][row],
@@ -62,17 +63,26 @@ def facts(trials: Trials, row: int) -> dict[str, Any]:
 
 
 def causes(trials: Trials) -> tuple[Cause, ...]:
-    """What broke trials: most frequent first, ties by name. Beyond MAX_CAUSES different messages, further ones are
-    counted together."""
+    """What broke trials: most frequent first, ties by name. Messages that differ in numbers or addresses only are one
+    cause. Beyond MAX_CAUSES, further ones are counted together."""
     found: dict[tuple[str, str, str], list[int]] = {}
-    outcome = trials["outcome"]
+    outcome, error = trials["outcome"], trials["error"]
     for row in np.flatnonzero((BROKEN[outcome] | ~SCORED[outcome]) & ~trials["after_stop"]).tolist():
         agent, kind = trials.pairs[int(trials["cell"][row])][0], OUTCOMES[outcome[row]].value
-        key = (agent, kind, trials["error"][row] or "no message")
+        key = (agent, kind, skeleton(error[row] or "no message"))
         if key not in found and len(found) >= MAX_CAUSES:
-            key = (agent, kind, "other messages")
-        found.setdefault(key, [0, row])[0] += 1
-    made = [Cause(*key, count=count, example=_key(trials, row)) for key, (count, row) in found.items()]
+            key = (agent, kind, OTHERS)
+        found.setdefault(key, []).append(row)
+    made = [
+        Cause(
+            agent,
+            kind,
+            alike if alike == OTHERS else merged(error[row] or "no message" for row in rows),
+            count=len(rows),
+            example=_key(trials, rows[0]),
+        )
+        for (agent, kind, alike), rows in found.items()
+    ]
     return tuple(sorted(made, key=lambda c: (-c.count, c.agent, c.outcome, c.message)))
 
 
@@ -94,5 +104,6 @@ def extreme_trials(trials: Trials, ranked: Sequence[str]) -> tuple[Extreme, ...]
                 continue
             for row in rows[np.argsort(key[rows], kind="stable")[:EACH]].tolist():
                 pair, time = trials.pairs[int(trials["cell"][row])], float(trials["wall_time_s"][row])
-                found.append(Extreme(kind, *pair, wall_time_s=time, **facts(trials, row)))
+                seconds = time if np.isfinite(time) else None
+                found.append(Extreme(kind, *pair, wall_time_s=seconds, **facts(trials, row)))
     return tuple(found)

@@ -64,7 +64,8 @@ def _strip(cell: Cell) -> str:
 
 def _mark(mark: Mark) -> str:
     score = "no score" if mark.score is None else f"score {text.number(mark.score)}"
-    words = f"seed {mark.seed}: {_words(mark.outcome)}, {text.count(mark.steps, 'step')}, {score}"
+    steps = "" if mark.steps is None else f", {text.count(mark.steps, 'step')}"
+    words = f"seed {mark.seed}: {_words(mark.outcome)}{steps}, {score}"
     shape, target = svg.shape(mark.outcome), mark.video or mark.npz
     if target is None:
         return f'<span class="mark" title="{words}">{shape}</span>'
@@ -90,13 +91,17 @@ def _extremes(report: Report, kind: str) -> str:
     caption, last = ("Lowest scores", "Score") if kind == "worst" else ("Longest wall times", "Time")
     rows = [
         [
-            *(esc(trial.agent), esc(trial.task), _seed(trial), _words(trial.outcome), f"{trial.steps:,}"),
+            *(esc(trial.agent), esc(trial.task), _seed(trial), _words(trial.outcome), _steps(trial)),
             text.number(trial.score) if kind == "worst" else f"{text.number(trial.wall_time_s, 2)} s",
         ]
         for trial in report.extremes
         if trial.kind == kind
     ]
     return table(caption, ["Agent", "Task", "Seed", "Outcome", "Steps", last], rows, "extremes") if rows else ""
+
+
+def _steps(trial: Extreme) -> str:
+    return NONE if trial.steps is None else f"{trial.steps:,}"
 
 
 def _seed(trial: Extreme) -> str:

@@ -2,8 +2,8 @@
 
 The engine looks at a whole batch at once, where the policy answers; what is not plainly valid there is examined step
 by step where it is executed. A checked chunk has the action space's dtype. NaN and a wrong shape are always invalid;
-a value out of range is invalid or clipped, as the task says. A chunk may be invalid from some step on: what comes
-before is still executed.
+a value out of range is clipped or invalid, as the task says, and always invalid where actions are discrete: the
+nearest number is another action. A chunk may be invalid from some step on: what comes before is still executed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ActionChecker:
         assert space.dtype is not None
         self.shape: tuple[int, ...] = tuple(space.shape or ())
         self.dtype = np.dtype(space.dtype)
-        self.clip = clip
+        self.clip = clip and isinstance(space, spaces.Box)
         self.whole = self.dtype.kind in "iub"
         """Whether actions are whole numbers."""
         self.low, self.high = _bounds(space)
@@ -114,10 +114,7 @@ class ActionChecker:
             return f"action {shown} is not finite"
         if not whole:
             return f"action {shown} is not a whole number; the task's actions are discrete"
-        return (
-            f"action {shown} is out of range [{_span(self.low)}, {_span(self.high)}]; "
-            "`out_of_range: clip` in the task clips instead"
-        )
+        return f"action {shown} is out of range [{_span(self.low)}, {_span(self.high)}]"
 
 
 def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
