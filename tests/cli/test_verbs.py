@@ -187,6 +187,25 @@ def test_score_shows_the_new_table(tell: Tell, run: RunDir) -> None:
     assert json.loads(tell("score", run.path, "--json").out)["scoring"]["name"] == "return"
 
 
+def test_score_and_report_keep_the_cautions_of_the_run(tell: Tell, write: Write, tmp_path: Path) -> None:
+    broken = task(kwargs={"trouble": "raise", "seeds": [124]})
+    told = tell("run", write(tasks=[broken], limits={"retries": 0}))
+    cautions = [line for line in told.out.splitlines() if line.startswith("caution: ")]
+    run = the_run(tmp_path)
+    assert len(cautions) > 1
+    for verb in ("score", "report"):
+        said = tell(verb, run.path).out.splitlines()
+        assert [line for line in said if line.startswith("caution: ")] == cautions
+
+
+def test_score_says_that_a_new_scoring_stays(tell: Tell, run: RunDir) -> None:
+    stays = "The run's config has this scoring from now on: a later proctor resume uses it, too."
+    assert stays not in tell("score", run.path).out
+    assert tell("score", run.path, "--set", "scoring=return").out.splitlines()[-1] == stays
+    assert stays not in tell("score", run.path, "--set", "scoring=return").out, "nothing changed"
+    json.loads(tell("score", run.path, "--set", "scoring=success", "--json").out)
+
+
 def test_report_writes_lost_files_again(tell: Tell, run: RunDir) -> None:
     before = (run.path / "summary.csv").read_bytes()
     for name in ("summary.csv", "report.json", "report.html"):

@@ -192,6 +192,18 @@ def test_every_session_is_noted_and_other_versions_are_a_warning(
     assert second["warnings"] == [f"numpy was {first['versions']['numpy']} when this run began and is 9.9 now"]
     assert first["seconds"] > 0
     assert second["seconds"] > 0
+    caution = {"level": "caution", "text": f"{second['warnings'][0]}: trials of the two sessions may differ."}
+    assert run.report()["findings"].count(caution) == 1
+    score(run.path)
+    assert run.report()["findings"].count(caution) == 1, "scoring again forgets nothing"
+
+
+def test_a_session_without_trials_makes_none_differ(examine: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = examine(n_trials=1)
+    real = environment.versions
+    monkeypatch.setattr(environment, "versions", lambda: {**real(), "numpy": "9.9"})
+    resume(run.path)
+    assert not [f for f in run.report()["findings"] if "two sessions" in f["text"]]
 
 
 def test_the_log_says_when_sessions_began_and_ended(examine: Examine) -> None:

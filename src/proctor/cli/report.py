@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from proctor.cli.options import Json, RunPath, Sets, console, report_file
+from proctor.cli.options import Json, RunPath, Sets, console, print_cautions, report_file
 
 if TYPE_CHECKING:
     from proctor.record.rundir import RunDir
@@ -28,7 +28,7 @@ def report_command(run: RunPath, sets: Sets = None, as_json: Json = False) -> No
 
 
 def show(run: RunDir, report: Report, as_json: bool) -> None:
-    """The ranked table and where the files are; as JSON, the whole report."""
+    """The ranked table, the cautions and where the files are; as JSON, the whole report."""
     from proctor.report.console import below_ranking, ranked_table
 
     if as_json:
@@ -37,4 +37,5 @@ def show(run: RunDir, report: Report, as_json: bool) -> None:
     out = console(120)
     for part in (ranked_table(report), *below_ranking(report)):
         out.print(part)
+    print_cautions(out, report)
     typer.echo(f"report: {report_file(run.path)}")

@@ -29,7 +29,11 @@ def score_command(run: RunPath, sets: Sets = None, weights: Weights = None, as_j
     from proctor.record.rundir import RunDir
     from proctor.runs.score import score
 
-    show(RunDir.open(run), score(run, sets or [], numbers_by_name("--weights", "TERM", weights or [])), as_json)
+    folder = RunDir.open(run)
+    before = folder.config().scoring
+    show(folder, score(run, sets or [], numbers_by_name("--weights", "TERM", weights or [])), as_json)
+    if not as_json and folder.config().scoring != before:
+        typer.echo("The run's config has this scoring from now on: a later proctor resume uses it, too.")
 
 
 def numbers_by_name(option: str, what: str, given: Sequence[str]) -> dict[str, float]:

@@ -33,6 +33,8 @@ class ReportContext:
     spent: Mapping[str, float] | None = None
     """Slot-seconds by place (`proctor.report.sections.timing`)."""
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    """What a reader must know of how the run was made."""
     base: Path | None = None
     level: float = 0.95
     n_resamples: int = 2000

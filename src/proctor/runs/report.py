@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from proctor.plan.plan import Shard
 from proctor.record.ledger import Ledger
@@ -35,10 +36,18 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             batch=ledger.get_meta("batching"),
             spent=ledger.get_meta("spent"),
             notes=_notes(ledger),
+            cautions=_cautions(env),
             stops=stopper.stops(),
             spared=stopper.spared(),
         )
         return write_batches(run.path, cfg, ledger.batches(), context)
+
+
+def _cautions(environment: Mapping[str, Any]) -> tuple[str, ...]:
+    """What differed between sessions that ran trials, each difference once. One that was killed may have run some."""
+    sessions = [session for session in environment.get("sessions", []) if session.get("trials") != 0]
+    warnings = dict.fromkeys(warning for session in sessions for warning in session.get("warnings", []))
+    return tuple(f"{warning}: trials of the two sessions may differ." for warning in warnings)
 
 
 def _notes(ledger: Ledger) -> tuple[str, ...]:

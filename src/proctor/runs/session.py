@@ -78,6 +78,7 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
             _add_batching(ledger, engine)
             _add_spent(ledger, engine)
         log.info("session ends: %d of %d done, %d unscored", progress.done, progress.planned, progress.unscored)
+    sessions["current"]["trials"] = progress.done - progress.done_before
     sessions["current"]["seconds"] = round(time.monotonic() - began, 3)
     run.write_json("environment.json", sessions)
     report = write_report(run) if progress.done else None

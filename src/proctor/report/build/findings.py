@@ -50,6 +50,7 @@ def find(report: Report) -> tuple[Finding, ...]:
     notes = (_equal_scores, _broken, _notes)
     return (
         *(Finding("caution", said) for rule in cautions for said in rule(report)),
+        *(Finding("caution", said) for said in report.context.cautions),
         *(Finding("note", said) for rule in notes for said in rule(report)),
     )
 
