@@ -51,7 +51,7 @@ limits: []
         "bad.yml: 21 problems",
         f'  bad.yml:3: agents[0].policy: unknown policy loader "randm"; expected one of {LOADERS}, or an import string '
         'such as my_policies.py:MyPolicy; did you mean "random"?',
-        "  bad.yml:4: agents[0].devise: unknown key; expected one of checkpoint, device, name, options, policy, "
+        "  bad.yml:4: agents[0].devise: unknown key; expected one of checkpoint, device, group, name, options, policy, "
         'task_options; did you mean "device"?',
         '  bad.yml:5: agents[1].name: two agents are named "a" (agents[0] and agents[1]); give each its own name',
         '  bad.yml:7: agents[1].pad_to: unknown key; "pad_to" is an option; write it under "options"',

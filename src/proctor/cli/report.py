@@ -18,7 +18,7 @@ def report_command(run: RunPath, sets: Sets = None, as_json: Json = False) -> No
     """Write the report files of a run, and show its table.
 
     The numbers come from the ledger; the run may still be going on. What is in these files: --set
-    report.aggregates=[iqm,median], --set report.intervals=hierarchical.
+    report.aggregates=[iqm,median], --set report.intervals=hierarchical, --set agents.ppo_1.group=ppo.
     """
     from proctor.record.rundir import RunDir
     from proctor.runs.report import write_report

@@ -25,6 +25,8 @@ class AgentCfg(Frozen):
     """A loader (`torch`, `onnx`, `sb3`, `random`, ...) or an import string (`pkg.module:Class`,
     `file.py:Class`)."""
     checkpoint: str | None = None
+    group: str | None = Field(default=None, min_length=1)
+    """The method that this agent is one training of: agents of one group are taken for a sample of it."""
     device: str = "cpu"
     options: dict[str, Any] = Field(default_factory=dict)
     task_options: dict[str, Any] = Field(default_factory=dict)

@@ -12,12 +12,17 @@ FREE = frozenset({"num_parallel", "workers", "limits", "output_root", "loggers",
 """Keys that change how trials run, never what they are."""
 
 
+def is_free(path: str) -> bool:
+    """Whether a dotted key changes no trial: what is under the free keys, and the group of an agent."""
+    return path.split(".", 1)[0] in FREE or re.fullmatch(r"agents\.\d+\.group", path) is not None
+
+
 def check_resumable(old: EvalConfig, new: EvalConfig) -> None:
     """Raise InputError, naming every key, if the new config would alter finished trials."""
     refused = [
         f"{path}: {_short(before)} -> {_short(after)}"
         for path, before, after in differences(old.model_dump(mode="json"), new.model_dump(mode="json"))
-        if path.split(".", 1)[0] not in FREE and (old.stop_when is not None or not _grows(path, before, after))
+        if not is_free(path) and (old.stop_when is not None or not _grows(path, before, after))
     ]
     declared = " With stop_when, n_trials may not grow: the test was declared for that many." if old.stop_when else ""
     if refused:

@@ -16,6 +16,7 @@ from proctor.metrics import MetricInfo
 from proctor.report.section import Column, Shown
 from proctor.stats import Estimate, Interval, Profile
 from proctor.verdict.comparison import Comparison
+from proctor.verdict.methods import Methods
 from proctor.verdict.stopping import Stop
 
 
@@ -305,6 +306,8 @@ class Report:
     """None with fewer than two agents that have scored trials."""
     aggregates: tuple[AgentAggregate, ...] = ()
     """Those that the config asks for, agent by agent."""
+    methods: Methods | None = None
+    """None where no agent has a group."""
     profiles: tuple[AgentProfile, ...] = ()
     trainings: tuple[Training, ...] = ()
     extremes: tuple[Extreme, ...] = ()

@@ -31,6 +31,8 @@ from proctor.verdict.trials import IMPORTED
 
 KNOWN = ("agent", "task", "trial", "seed", "success", "score", "steps", "max_steps", "outcome", "case")
 YES, NO = {"1", "true", "yes", "success", "1.0"}, {"0", "false", "no", "failure", "fail", "0.0"}
+MAY_CHANGE = ("report", "agents.*.group")
+"""What overrides may change of an imported run."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class ImportOptions:
     task: str = "task"
     """The task of rows that name none."""
     overrides: tuple[str, ...] = ()
-    """Changes of the run's config, which may be of its `report`."""
+    """Changes of the run's config (`key=value`), of the keys in MAY_CHANGE."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def import_outcomes(path: str | Path, options: ImportOptions) -> tuple[RunDir, R
     """A new run folder with the outcomes of a CSV file, and its report. Errors name row and column."""
     rows = _read(Path(path), options)
     results = _numbered(rows)
-    cfg = changed(_config(rows, results, options, Path(path)), options.overrides, ("report",), "proctor import")
+    cfg = changed(_config(rows, results, options, Path(path)), options.overrides, MAY_CHANGE, "proctor import")
     run = RunDir.create(cfg, datetime.now())
     agents, tasks = [a.name for a in cfg.agents], [t.name for t in cfg.tasks]
     with run.locked(), run.ledger() as ledger:

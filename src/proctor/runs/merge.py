@@ -16,7 +16,7 @@ from typing import Any
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.plan.plan import Plan
-from proctor.plan.resume import FREE, differences
+from proctor.plan.resume import differences, is_free
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
@@ -54,7 +54,7 @@ def _common_config(runs: Sequence[RunDir]) -> EvalConfig:
         differing = [
             f"{key}: {a!r} in {runs[0].path}, {b!r} in {run.path}"
             for key, a, b in differences(first.model_dump(mode="json"), run.config().model_dump(mode="json"))
-            if key.split(".", 1)[0] not in FREE
+            if not is_free(key)
         ]
         if differing:
             raise InputError("these folders are not shards of one run; they differ in\n  " + "\n  ".join(differing))

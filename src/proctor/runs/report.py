@@ -20,9 +20,9 @@ def shard_of(ledger: Ledger) -> Shard:
 
 
 def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
-    """Write every report file from what is in the ledger. Overrides may change `report` only, for these files alone:
-    the run's config stays."""
-    cfg = changed(run.config(), overrides, ("report",), "proctor report")
+    """Write every report file from what is in the ledger. Overrides may change `report` and the groups of agents, for
+    these files alone: the run's config stays."""
+    cfg = changed(run.config(), overrides, ("report", "agents.*.group"), "proctor report")
     with run.ledger() as ledger:
         planned, _ = ledger.counts()
         stopper = Stopper(cfg, ledger)

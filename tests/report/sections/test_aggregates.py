@@ -125,7 +125,7 @@ def test_they_are_in_the_page_the_markdown_and_the_terminal(tmp_path: Path, prin
 
 def test_report_changes_the_report_only(tmp_path: Path) -> None:
     path = run_of_ranks(tmp_path)
-    with pytest.raises(InputError, match="proctor report cannot change n_trials; it changes report only"):
+    with pytest.raises(InputError, match="proctor report cannot change n_trials; it changes report, agents"):
         write_report(RunDir.open(path), ["n_trials=3"])
     with pytest.raises(InputError, match=r"report\.aggregates\[0\]: .*expected one of mean, iqm, median"):
         write_report(RunDir.open(path), ["report.aggregates=[iqr]"])

@@ -16,6 +16,7 @@ from proctor.report import model
 from proctor.report.build.cases import case_tables, target_results
 from proctor.report.build.estimates import Estimator, longest
 from proctor.report.build.findings import find, out_of_range, verdict
+from proctor.report.build.groups import grouped_agents
 from proctor.report.build.over_tasks import agent_aggregates
 from proctor.report.build.rivals import compare_agents, score_profiles, trainings
 from proctor.report.build.sample import causes, extreme_trials, facts, sample_of
@@ -67,6 +68,7 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         targets=target_results(cfg.scoring.targets, agents, infos),
         cases=case_tables(cells, estimator, [s.case_layout for s in sections if s.case_layout is not None]),
         comparison=compare_agents(trials, cfg, context),
+        methods=grouped_agents(cfg, agents, context),
         aggregates=agent_aggregates(trials, cfg, agents, context),
         profiles=score_profiles(trials, cfg, ranked, context),
         trainings=trainings([agent.name for agent in cfg.agents]),
