@@ -67,7 +67,7 @@ def test_a_problem_with_an_overridden_value_names_the_override():
     with pytest.raises(ConfigError) as caught:
         config_from_dict(RAW, overrides=["agents.ppo.devise=cuda", "n_trials=many"])
     assert [str(p) for p in caught.value.problems] == [
-        "--set agents.ppo.devise=cuda: agents[0].devise: unknown key; expected one of checkpoint, device, name, "
+        "--set agents.ppo.devise=cuda: agents[0].devise: unknown key; expected one of checkpoint, device, group, name, "
         'options, policy, task_options; did you mean "device"?',
         '--set n_trials=many: n_trials: found "many"; expected an integer',
     ]
