@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from proctor.stats import always_valid
-from proctor.stats.betting import STAKES, log_wealth
+from proctor.stats import Interval, always_valid, always_valid_rates, centre_sequence, mean_sequence
+from proctor.stats.betting import STAKES, _mean_wealth, log_wealth, log_wealth_rates
 
 rows = arrays(np.float64, st.integers(1, 30), elements=st.integers(-50, 50).map(float))
 
@@ -98,3 +98,103 @@ def test_what_is_no_row_of_numbers_is_refused() -> None:
         always_valid(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="must be finite; leave out pairs without both values"):
         always_valid(np.array([1.0, np.nan]))
+
+
+def spread_of(found: Interval | None) -> Interval:
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("centre", [0.0, 0.4])
+def test_the_centre_of_symmetric_differences_is_held_at_every_look(centre: float) -> None:
+    """That the interval holds the centre is that the bets around it have not won 20."""
+    drawn = np.random.default_rng(3).standard_t(3, (2000, 200)) + centre
+    assert np.mean(log_wealth(drawn - centre).max(axis=1) >= math.log(20)) <= 0.05
+    for row in drawn[:20]:
+        found = spread_of(centre_sequence(row))
+        assert (found.low <= centre <= found.high) == (always_valid(row - centre).p_value > 0.05)
+
+
+@settings(max_examples=20, deadline=None)
+@given(arrays(np.float64, 25, elements=st.integers(-9, 9).map(float)), st.integers(-5, 5), st.sampled_from([0.5, 4.0]))
+def test_the_interval_of_a_centre_moves_with_the_data(values: np.ndarray, shift: int, unit: float) -> None:
+    found = spread_of(centre_sequence(values))
+    moved = spread_of(centre_sequence(unit * values + shift))
+    turned = spread_of(centre_sequence(-values))
+    assert moved == pytest.approx((unit * found.low + shift, unit * found.high + shift), abs=1e-6)
+    assert turned == pytest.approx((-found.high, -found.low), abs=1e-6)
+
+
+def test_few_differences_have_no_interval_and_more_a_narrower_one() -> None:
+    drawn = np.random.default_rng(4).normal(size=400)
+    assert centre_sequence(np.zeros(0)) is None
+    assert centre_sequence(drawn[:6]) is None
+    assert spread_of(centre_sequence(drawn[:20])).width > 2 * spread_of(centre_sequence(drawn)).width
+
+
+BOUNDED = {
+    "successes": lambda rng, shape: (rng.random(shape) < 0.8).astype(float),
+    "rare disasters": lambda rng, shape: 1.0 - (rng.random(shape) < 0.05),
+    "in between": lambda rng, shape: rng.beta(2, 1, shape),
+}
+
+
+@pytest.mark.parametrize("draw", BOUNDED.values(), ids=BOUNDED)
+def test_the_mean_of_bounded_values_is_held_by_95_percent_of_intervals_at_least(draw) -> None:
+    rng = np.random.default_rng(5)
+    truth = float(draw(rng, 400_000).mean())
+    held = [found.low <= truth <= found.high for found in (mean_sequence(draw(rng, 20), 0, 1) for _ in range(200))]
+    assert np.mean(held) >= 0.95
+
+
+def test_the_bets_on_a_mean_are_fair_over_all_outcomes() -> None:
+    """Three values with a mean of 0.4, all sequences of 5 of them: the wealth is 1 on average."""
+    values, chances = np.array([0.0, 0.5, 1.0]), np.array([0.45, 0.3, 0.25])
+    total = 0.0
+    for picks in itertools.product(range(3), repeat=5):
+        total += float(np.prod(chances[list(picks)])) * math.exp(_mean_wealth(values[list(picks)], 0.4))
+    assert total == pytest.approx(1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(arrays(np.float64, st.integers(0, 20), elements=st.floats(0, 1)), st.floats(-5, 5), st.floats(0.1, 9))
+def test_the_interval_of_a_mean_moves_with_the_scale_and_is_never_empty(shares, low: float, width: float) -> None:
+    found, scaled = mean_sequence(shares, 0, 1), mean_sequence(low + width * shares, low - 1e-9, low + width + 1e-9)
+    assert 0 <= found.low < found.high <= 1
+    assert scaled == pytest.approx((low + width * found.low, low + width * found.high), abs=1e-4)
+    mirrored = mean_sequence(1 - shares, 0, 1)
+    assert mirrored == pytest.approx((1 - found.high, 1 - found.low), abs=1e-6)
+
+
+def test_without_values_the_mean_may_be_anything_and_values_outside_are_refused() -> None:
+    assert mean_sequence(np.zeros(0), 2, 5) == (2, 5)
+    for values, low, high in ((np.ones(2), 0, 0.5), (np.zeros(2), 1, 1)):
+        with pytest.raises(ValueError, match="are needed, and the second must be larger"):
+            mean_sequence(values, low, high)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.95])
+def test_bets_on_two_rates_raise_false_alarms_in_5_percent_at_most(rate: float) -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.random((2, 4000, 300)) < rate
+    assert np.mean(log_wealth_rates(a, b).max(axis=1) >= math.log(20)) <= 0.05
+
+
+def test_bets_on_two_rates_are_fair_over_all_outcomes_of_a_common_rate() -> None:
+    rate, n = 0.3, 4
+    outcomes = np.array(list(itertools.product([False, True], repeat=2 * n)))
+    chances = np.prod(np.where(outcomes, rate, 1 - rate), axis=1)
+    wealth = np.exp(log_wealth_rates(outcomes[:, :n], outcomes[:, n:]))
+    assert (chances @ wealth <= 1 + 1e-12).all()
+
+
+def test_bets_on_two_rates_find_a_difference_and_know_no_sides() -> None:
+    rng = np.random.default_rng(7)
+    a, b = rng.random(80) < 0.9, rng.random(80) < 0.4
+    found = always_valid_rates(a, b)
+    assert found.p_value < 0.01
+    assert always_valid_rates(b, a).p_value == pytest.approx(found.p_value)
+    assert always_valid_rates(~a, ~b).p_value == pytest.approx(found.p_value)
+    assert always_valid_rates(a[:0], b[:0]).p_value == 1
+    with pytest.raises(ValueError, match="80 outcomes against 3; as many of each are bet on"):
+        always_valid_rates(a, b[:3])

@@ -1,7 +1,7 @@
 """Statistics: intervals, comparisons, sequential tests and sample sizes, from numbers alone."""
 
 from proctor.stats.aggregates import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate, optimality_gap
-from proctor.stats.betting import always_valid
+from proctor.stats.betting import always_valid, always_valid_rates, centre_sequence, mean_sequence
 from proctor.stats.bootstrap import Estimate, NoInterval, bootstrap, bootstrap_difference, bootstrap_mean
 from proctor.stats.effects import cliffs_delta, cohens_h, odds_ratio, paired_d, paired_odds_ratio
 from proctor.stats.equivalence import (
@@ -11,6 +11,7 @@ from proctor.stats.equivalence import (
     equivalent_rates,
     equivalent_task_means,
 )
+from proctor.stats.futility import conditional_power
 from proctor.stats.intervals import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
 from proctor.stats.posterior import Posterior, posterior, probability_better
 from proctor.stats.power import (
@@ -33,9 +34,10 @@ from proctor.stats.spending import SpendingTest, Verdict
 __all__ = [
     "IQM", "MEAN", "MEDIAN", "TRIAL_MEDIAN", "Aggregate", "Discordance", "Equivalence", "Estimate", "Interval",
     "NoInterval", "Posterior", "Profile", "Resampling", "SampleSize", "Simultaneous", "SpendingTest", "TestResult",
-    "Verdict", "always_valid", "bootstrap", "bootstrap_difference", "bootstrap_mean", "cliffs_delta", "cohens_h",
-    "compare_rates", "discordance", "equivalent_means", "equivalent_paired_rates", "equivalent_rates",
-    "equivalent_task_means", "expected_discordance", "holm", "letters", "mcnemar", "newcombe", "odds_ratio",
+    "Verdict", "always_valid", "always_valid_rates", "bootstrap", "bootstrap_difference", "bootstrap_mean",
+    "centre_sequence", "cliffs_delta", "cohens_h", "compare_rates", "conditional_power", "discordance",
+    "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means",
+    "expected_discordance", "holm", "letters", "mcnemar", "mean_sequence", "newcombe", "odds_ratio",
     "optimality_gap", "paired_d", "paired_odds_ratio", "performance_profile", "posterior", "probability_better",
     "probability_of_improvement", "rate_bounds", "rate_sequence", "sequential_power", "sign_flip",
     "simultaneous_intervals", "student_t", "tango", "trials_mean", "trials_paired", "trials_sequential",
