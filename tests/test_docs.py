@@ -174,7 +174,7 @@ def keys_by_page() -> dict[str, set[str]]:
     from proctor.suites.tracking.robot.config import DescriptionCfg
 
     configs = (models.EvalConfig, models.AgentCfg, models.TaskCfg, models.WorkersCfg, models.RecordCfg)
-    configs += (models.VideoCfg, models.ScoringCfg, models.LimitsCfg, models.ReportCfg)
+    configs += (models.VideoCfg, models.ScoringCfg, models.LimitsCfg, models.ReportCfg, models.DeclareCfg)
     loaders = [LOADERS.load(name) for name in LOADERS.names()]
     options = (NormalizeCfg, ActionScaleCfg, *(loader.Options for loader in loaders))
     suite = (GymnasiumOptions, SuccessCfg, VectorCfg)

@@ -36,6 +36,7 @@ PARTS = {
         "targets": "proctor.report.sections.cases:Targets",
         "findings": "proctor.report.sections.ranking:Findings",
         "intervals": "proctor.report.sections.results:Intervals",
+        "declared": "proctor.report.sections.declared:DeclaredSection",
         "methods": "proctor.report.sections.methods:MethodsSection",
         "aggregates": "proctor.report.sections.aggregates:Aggregates",
         "differences": "proctor.report.sections.differences:Differences",

@@ -121,8 +121,8 @@ def test_a_problem_is_data_too(tmp_path):
         ({"name": object()},
          ["name: found a object; expected a plain value (text, number, true/false, list, mapping)"]),
         ({3: 1}, ["3: found a key that is no text (int); quote it",
-                  "3: unknown key; expected one of agents, base_seed, limits, loggers, max_episode_steps, n_trials, "
-                  "name, num_parallel, output_root, record, report, scoring, stop_when, tasks, workers"]),
+                  "3: unknown key; expected one of agents, base_seed, declare, limits, loggers, max_episode_steps, "
+                  "n_trials, name, num_parallel, output_root, record, report, scoring, stop_when, tasks, workers"]),
         ({"scoring": {"metrics": ["motion"]}},
          ['scoring.metrics[0]: found "motion"; expected an import string such as my_metrics.py:MyMetric '
           "(the built-in metrics are always computed)"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from proctor.config.models import EvalConfig
 from proctor.config.problems import Problems, did_you_mean
 from proctor.errors import InputError
-from proctor.registry import FORMATS, SCORINGS, SECTIONS
+from proctor.registry import FAMILIES, FORMATS, METRICS, SCORINGS, SECTIONS
 
 MAX_PAIRS = 20_000
 """The largest maximum for which the boundary of a comparison is computed."""
@@ -22,6 +22,19 @@ def check_report(config: EvalConfig, problems: Problems) -> None:
     if config.report.intervals == "hierarchical" and not config.report.aggregates:
         message = "hierarchical intervals are those of aggregates, and none is asked for; add aggregates: [mean]"
         problems.add(("report", "intervals"), message)
+
+
+def check_declared(config: EvalConfig, problems: Problems) -> None:
+    """Add a problem where a metric is declared that no registry knows. A config that brings metrics of its own may name
+    those, which are not known yet."""
+    if config.declare is None or config.scoring.metrics:
+        return
+    name = config.declare.primary
+    families = (FAMILIES.load(family)() for family in FAMILIES.names())
+    if name in ("success", "score") or name in METRICS or any(family.describe(name) for family in families):
+        return
+    message = f'found "{name}"; expected success, score or the name of a metric (`proctor list` shows them all)'
+    problems.add(("declare", "primary"), message, did_you_mean(name, ["success", "score", *METRICS.names()]))
 
 
 def check_scored_tasks(config: EvalConfig, problems: Problems) -> None:

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from proctor.config.agents import resolve_agents
 from proctor.config.brought import brought_by_agents, check_brought
-from proctor.config.checks import check_report, check_scored_tasks, resolve_stop
+from proctor.config.checks import check_declared, check_report, check_scored_tasks, resolve_stop
 from proctor.config.forms import translated
 from proctor.config.kinds import resolve_kind
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
@@ -130,6 +130,7 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     config = validate(EvalConfig, resolved, (), problems)
     if config is not None:
         check_report(config, problems)
+        check_declared(config, problems)
     if config is not None and not problems:
         check_scored_tasks(config, problems)
         config = resolve_stop(config, problems)

@@ -194,6 +194,20 @@ class ReportCfg(Frozen):
     """The score that the optimality gap is measured from."""
 
 
+class DeclareCfg(Frozen):
+    """What was decided before the first trial (`proctor.verdict.declared`). Whatever differs from it later is no error:
+    the report lists it."""
+
+    primary: str = Field(min_length=1)
+    """What decides: `success`, `score`, or the name of a metric."""
+    n: int = Field(ge=1)
+    """Trials of each agent on each task; with `stop_when`, the most."""
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    """The error rate of tests; intervals of the report have the level 1 - alpha."""
+    margin: float | None = Field(default=None, gt=0)
+    """The smallest difference that matters."""
+
+
 class EvalConfig(Frozen):
     """A whole examination."""
 
@@ -213,6 +227,7 @@ class EvalConfig(Frozen):
     stop_when: StopCfg | None = None
     loggers: tuple[LoggerCfg, ...] = ()
     report: ReportCfg = ReportCfg()
+    declare: DeclareCfg | None = None
 
     def agent(self, name: str) -> AgentCfg:
         return next(a for a in self.agents if a.name == name)

@@ -8,8 +8,8 @@ from typing import Any
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 
-FREE = frozenset({"num_parallel", "workers", "limits", "output_root", "loggers", "report"})
-"""Keys that change how trials run, never what they are."""
+FREE = frozenset({"num_parallel", "workers", "limits", "output_root", "loggers", "report", "declare"})
+"""Keys that change how trials run and what is said of them, never what they are."""
 
 
 def is_free(path: str) -> bool:

@@ -16,6 +16,7 @@ from proctor.metrics import MetricInfo
 from proctor.report.section import Column, Shown
 from proctor.stats import Estimate, Interval, Profile
 from proctor.verdict.comparison import Comparison
+from proctor.verdict.declared import Declared, Noted
 from proctor.verdict.methods import Methods
 from proctor.verdict.stopping import Stop
 
@@ -43,6 +44,8 @@ class ReportContext:
     """What became of the config's `stop_when`."""
     spared: int = 0
     """Planned trials that it made unnecessary."""
+    protocols: tuple[Noted, ...] | None = None
+    """What was declared, planned and scored by, at the start and after every change; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +311,8 @@ class Report:
     """Those that the config asks for, agent by agent."""
     methods: Methods | None = None
     """None where no agent has a group."""
+    declared: Declared | None = None
+    """None where the config declares nothing."""
     profiles: tuple[AgentProfile, ...] = ()
     trainings: tuple[Training, ...] = ()
     extremes: tuple[Extreme, ...] = ()

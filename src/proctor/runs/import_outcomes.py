@@ -26,12 +26,13 @@ from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.report import Report
 from proctor.runs.changing import changed
+from proctor.runs.noting import note_protocol
 from proctor.runs.report import write_report
 from proctor.verdict.trials import IMPORTED
 
 KNOWN = ("agent", "task", "trial", "seed", "success", "score", "steps", "max_steps", "outcome", "case")
 YES, NO = {"1", "true", "yes", "success", "1.0"}, {"0", "false", "no", "failure", "fail", "0.0"}
-MAY_CHANGE = ("report", "agents.*.group")
+MAY_CHANGE = ("report", "declare", "agents.*.group")
 """What overrides may change of an imported run."""
 
 
@@ -64,14 +65,23 @@ def import_outcomes(path: str | Path, options: ImportOptions) -> tuple[RunDir, R
     rows = _read(Path(path), options)
     results = _numbered(rows)
     cfg = changed(_config(rows, results, options, Path(path)), options.overrides, MAY_CHANGE, "proctor import")
+    _check_declared(cfg, results)
     run = RunDir.create(cfg, datetime.now())
     agents, tasks = [a.name for a in cfg.agents], [t.name for t in cfg.tasks]
     with run.locked(), run.ledger() as ledger:
         ledger.set_meta("shard", "1/1")
         ledger.set_meta("imported_from", str(path))
+        note_protocol(ledger, cfg)
         ledger.add((r.trial, agents.index(r.trial.agent), tasks.index(r.trial.task)) for r in results)
         ledger.finish(results)
     return run, write_report(run)
+
+
+def _check_declared(cfg: EvalConfig, results: Iterable[TrialResult]) -> None:
+    known = {"success", "score", *(name for result in results for name in result.metrics)}
+    if cfg.declare is not None and cfg.declare.primary not in known:
+        found = f'declare.primary: found "{cfg.declare.primary}"'
+        raise InputError(f"{found}; expected success, score or a column with numbers: {', '.join(sorted(known))}")
 
 
 # Reading --------------------------------------------------------------------------------------------------------------

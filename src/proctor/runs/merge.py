@@ -20,6 +20,7 @@ from proctor.plan.resume import differences, is_free
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
+from proctor.runs.noting import join_protocols
 from proctor.runs.report import write_report
 
 BATCH = 256
@@ -37,6 +38,7 @@ def merge(paths: Sequence[str | Path]) -> RunDir:
     with merged.locked(), merged.ledger() as ledger:
         ledger.set_meta("shard", "1/1")
         ledger.set_meta("fingerprints", prints[0])
+        join_protocols(ledger, runs)
         ledger.add(Plan(cfg).placed())
         for run in runs:
             _copy(run, merged, ledger)

@@ -12,6 +12,10 @@ from proctor.record.rundir import RunDir
 from proctor.report import Report, ReportContext, write_batches
 from proctor.rollout.stopper import Stopper
 from proctor.runs.changing import changed
+from proctor.runs.noting import protocols
+
+LEVEL = 0.95
+"""Of intervals, where no error rate is declared."""
 
 
 def shard_of(ledger: Ledger) -> Shard:
@@ -39,6 +43,8 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             cautions=_cautions(env),
             stops=stopper.stops(),
             spared=stopper.spared(),
+            protocols=protocols(ledger),
+            level=LEVEL if cfg.declare is None else round(1 - cfg.declare.alpha, 12),
         )
         return write_batches(run.path, cfg, ledger.batches(), context)
 

@@ -14,6 +14,7 @@ from proctor.policies import fingerprint
 from proctor.record.batch import KEY
 from proctor.record.ledger import Ledger
 from proctor.record.rundir import RunDir
+from proctor.runs.noting import note_protocol
 from proctor.runs.report import shard_of
 from proctor.runs.session import Hooks, RunEnd, work
 
@@ -35,6 +36,7 @@ def resume(
                     f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume"
                 )
             run.write_config(cfg)
+            note_protocol(ledger, cfg)
             ledger.reopen(_lost(run, ledger))
             if retry_unscored:
                 ledger.reopen_unscored()

@@ -14,6 +14,7 @@ from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.report import Report
+from proctor.runs.noting import note_protocol
 from proctor.runs.report import write_report
 from proctor.scoring import make_scoring
 
@@ -34,6 +35,7 @@ def score(path: str | Path, overrides: Sequence[str] = (), weights: Mapping[str,
             if weights:
                 cfg = _reweighted(cfg, weights, ledger)
             _check_scoring(cfg, ledger)
+            note_protocol(ledger, cfg)
         run.write_config(cfg)
         return write_report(run)
 

@@ -12,6 +12,7 @@ from proctor.policies import fingerprint
 from proctor.record.rundir import RunDir
 from proctor.record.video import require_video
 from proctor.rollout.progress import CancelToken, Observer
+from proctor.runs.noting import note_protocol
 from proctor.runs.session import Hooks, RunEnd, work
 
 
@@ -37,6 +38,7 @@ def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -
         with run.ledger() as ledger:
             ledger.set_meta("shard", str(shard or Shard()))
             ledger.set_meta("fingerprints", prints)
+            note_protocol(ledger, cfg)
             ledger.add(Plan(cfg, shard).placed())
         try:
             return work(run, cfg, hooks)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from made_up_runs import config, made_up
 from report_runs import Run
+from telling import Tell
 
 from proctor.config.models import ReportCfg
 from proctor.errors import InputError
@@ -110,10 +111,10 @@ def test_no_aggregates_leave_no_trace(run: Run) -> None:
     assert "Aggregates" not in to_markdown(report)
 
 
-def test_they_are_in_the_page_the_markdown_and_the_terminal(tmp_path: Path, printed) -> None:
+def test_they_are_in_the_page_the_markdown_and_the_terminal(tmp_path: Path, tell: Tell) -> None:
     path = run_of_ranks(tmp_path, ("good", "bad"))
     before = (path / "config.json").read_text()
-    said = printed("report", path, "--set", "report.aggregates=[iqm, optimality_gap]", "--set", "report.target=20")
+    said = tell("report", path, "--set", "report.aggregates=[iqm, optimality_gap]", "--set", "report.target=20").out
     assert "interquartile mean" in said
     assert "optimality gap to 20 (lower is better)" in said
     for name in ("report.html", "report.md"):
@@ -133,11 +134,11 @@ def test_report_changes_the_report_only(tmp_path: Path) -> None:
         write_report(RunDir.open(path), ["report.intervals=hierarchical"])
 
 
-def test_imported_outcomes_have_them(tmp_path: Path, printed) -> None:
+def test_imported_outcomes_have_them(tmp_path: Path, tell: Tell) -> None:
     rows = [f"old,{task},{seed},{seed % 2},{seed + 10 * i}" for i, task in enumerate("ab") for seed in range(8)]
     (tmp_path / "robot.csv").write_text("\n".join(["agent,task,seed,success,score", *rows]) + "\n")
     sets = ("--set", "report.aggregates=[median]", "--set", "report.intervals=hierarchical")
-    said = printed("import", tmp_path / "robot.csv", "--output-root", tmp_path / "runs", *sets)
+    said = tell("import", tmp_path / "robot.csv", "--output-root", tmp_path / "runs", *sets).out
     assert "median of the tasks' means" in said
     (path,) = (tmp_path / "runs").iterdir()
     assert json.loads((path / "report.json").read_text())["aggregates"]["agents"][0]["median"]["value"] == 8.5

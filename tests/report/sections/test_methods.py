@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from made_up_runs import Wins, config, made_up
+from telling import Tell
 
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
@@ -50,9 +51,9 @@ def test_report_json_has_members_and_pairs(tmp_path: Path) -> None:
     assert pair["p"] == pytest.approx(2 / 70)
 
 
-def test_page_markdown_and_terminal_show_them(tmp_path: Path, printed) -> None:
+def test_page_markdown_and_terminal_show_them(tmp_path: Path, tell: Tell) -> None:
     run = run_of(tmp_path)
-    said = printed("report", run.path)
+    said = tell("report", run.path).out
     assert "ppo − sac" in said
     assert "mean of members" in said
     for name in ("report.html", "report.md"):
@@ -88,13 +89,13 @@ def test_without_groups_nothing_is_said_of_methods(tmp_path: Path) -> None:
     assert 'id="methods"' not in (run.path / "report.html").read_text()
 
 
-def test_groups_can_be_named_afterwards_for_runs_and_imports(tmp_path: Path, printed) -> None:
+def test_groups_can_be_named_afterwards_for_runs_and_imports(tmp_path: Path, tell: Tell) -> None:
     run = made_up(config(tmp_path, ("a", "b")), won)
-    assert "mean of members" in printed("report", run.path, "--set", "agents.*.group=ppo")
+    assert "mean of members" in tell("report", run.path, "--set", "agents.*.group=ppo").out
     assert run.config().agents[0].group is None
     (tmp_path / "robot.csv").write_text("agent,success\na,1\na,0\nb,1\nb,1\n")
     sets = ("--set", "agents.*.group=ppo")
-    assert "mean of members" in printed("import", tmp_path / "robot.csv", "--output-root", tmp_path / "runs", *sets)
+    assert "mean of members" in tell("import", tmp_path / "robot.csv", "--output-root", tmp_path / "runs", *sets).out
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from proctor.record.columns import Trials
 from proctor.record.result import TrialResult
 from proctor.report import model
 from proctor.report.build.cases import case_tables, target_results
+from proctor.report.build.declaring import declared_protocol
 from proctor.report.build.estimates import Estimator, longest
 from proctor.report.build.findings import find, out_of_range, verdict
 from proctor.report.build.groups import grouped_agents
@@ -68,6 +69,7 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         targets=target_results(cfg.scoring.targets, agents, infos),
         cases=case_tables(cells, estimator, [s.case_layout for s in sections if s.case_layout is not None]),
         comparison=compare_agents(trials, cfg, context),
+        declared=declared_protocol(cfg, agents, context),
         methods=grouped_agents(cfg, agents, context),
         aggregates=agent_aggregates(trials, cfg, agents, context),
         profiles=score_profiles(trials, cfg, ranked, context),

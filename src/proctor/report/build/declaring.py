@@ -1,0 +1,30 @@
+"""What a run is held against its declaration by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proctor.config.models import EvalConfig
+from proctor.report.model import AgentReport, ReportContext
+from proctor.verdict.declared import Declared, Facts, held_against
+
+
+def declared_protocol(cfg: EvalConfig, agents: Sequence[AgentReport], context: ReportContext) -> Declared | None:
+    """The declaration of the config with the deviations of this run; None without one."""
+    if cfg.declare is None:
+        return None
+    finished = sum(agent.overall.n_trials + agent.overall.n_after_stop for agent in agents)
+    planned = cfg.trials_per_agent * len(cfg.agents) if context.planned is None else context.planned
+    facts = Facts(
+        level=context.level,
+        by="score" if any(agent.overall.score.mean is not None for agent in agents) else "success",
+        cells=[(c.agent, c.task, c.summary.n_trials, c.summary.n_unscored) for a in agents for c in a.cells],
+        missing=finished + context.spared < planned,
+        measured=any(_measured(agent, cfg.declare.primary) for agent in agents),
+    )
+    return held_against(cfg, facts, context.protocols)
+
+
+def _measured(agent: AgentReport, primary: str) -> bool:
+    own = agent.overall.metrics.get(primary)
+    return primary in ("success", "score") or (own is not None and own.value is not None)

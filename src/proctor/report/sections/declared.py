@@ -1,0 +1,111 @@
+"""The declared protocol: its hash, what came of the primary metric, and in what the run deviates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from proctor.report import text
+from proctor.report.draw import pipes
+from proctor.report.draw.markup import NONE, definitions, lead, spread, table
+from proctor.report.draw.svg import esc
+from proctor.report.model import AgentReport, Finding, Report
+from proctor.report.section import Grid, Section
+from proctor.verdict.declared import SHORT, Declared
+
+MAX_AGENTS = 20
+
+
+class DeclaredSection(Section):
+    """Nothing where the config declares nothing."""
+
+    key, title, place = "declared", "Declared protocol", 35
+
+    def html(self, report: Report, data: Any) -> str:
+        found = report.declared
+        if found is None:
+            return ""
+        terms = {**_terms(found), "SHA-256": found.hash}
+        rows = [
+            [esc(name), spread(value, span) if value != text.NONE else NONE, n]
+            for name, value, span, n in _rows(report)
+        ]
+        items = "".join(f"<li>{esc(_sentence(deviation))}</li>" for deviation in found.deviations)
+        listed = f"<ul>{items}</ul>" if items else ""
+        header = ["Agent", esc(_primary(report)), "n"]
+        return definitions(terms) + lead(_outcome(found)) + listed + table("What was declared to decide", header, rows)
+
+    def markdown(self, report: Report, data: Any) -> str:
+        found = report.declared
+        if found is None:
+            return ""
+        terms = ", ".join(f"{name} {value}" for name, value in _terms(found).items())
+        told = f"## Declared protocol\n\n{pipes.escape(terms)}; SHA-256 `{found.hash}`. {_outcome(found)}"
+        items = "\n".join(f"- {pipes.escape(_sentence(deviation))}" for deviation in found.deviations)
+        rows = [[pipes.escape(name), value, span, n] for name, value, span, n in _rows(report)[:MAX_AGENTS]]
+        span = f"{text.percent(report.context.level)} interval"
+        drawn = pipes.table(["agent", pipes.escape(_primary(report)), span, "n"], rows)
+        more = pipes.more(len(report.agents) - MAX_AGENTS, "agent")
+        return "\n\n".join(part for part in (told, items, drawn + more) if part)
+
+    def terminal(self, report: Report, data: Any) -> Iterable[Grid | str]:
+        found = report.declared
+        if found is not None:
+            count = text.count(len(found.deviations), "deviation") if found.deviations else "no deviation"
+            yield f"declared protocol: sha256 {found.hash[:SHORT]}, {count}"
+
+    def keys(self, report: Report, data: Any) -> Mapping[str, Any]:
+        found = report.declared
+        if found is None:
+            return {}
+        return {"declared": {**found.declare, "sha256": found.hash, "deviations": list(found.deviations)}}
+
+    def findings(self, report: Report) -> Iterable[Finding]:
+        if report.declared is not None:
+            for deviation in report.declared.deviations:
+                short = report.declared.hash[:SHORT]
+                yield Finding("caution", f"Deviation from the declared protocol ({short}): {deviation}.")
+
+
+def _terms(found: Declared) -> dict[str, str]:
+    declare = found.declare
+    margin = "none" if declare["margin"] is None else f"{declare['margin']:g}"
+    return {
+        "decides": declare["primary"],
+        "trials of each agent on each task": f"{declare['n']:,}",
+        "alpha": f"{declare['alpha']:g}",
+        "smallest difference that matters": margin,
+    }
+
+
+def _outcome(found: Declared) -> str:
+    if not found.deviations:
+        return "No deviation is known."
+    return f"{text.count(len(found.deviations), 'deviation')} from what was declared:"
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:]}."
+
+
+def _primary(report: Report) -> str:
+    primary = report.declared.declare["primary"] if report.declared else ""
+    return {"success": "success rate", "score": "mean score"}.get(primary, primary)
+
+
+def _rows(report: Report) -> list[tuple[str, str, str, str]]:
+    """Agent, value, interval and n of what was declared to decide."""
+    primary = report.declared.declare["primary"] if report.declared else ""
+    return [(agent.agent, *_values(agent, primary)) for agent in report.agents]
+
+
+def _values(agent: AgentReport, primary: str) -> tuple[str, str, str]:
+    own = agent.overall
+    if primary == "success":
+        return text.percent(own.success.rate), text.percent_range(own.success.interval), f"{own.success.n:,}"
+    if primary == "score":
+        return text.mean(own.score), text.span(own.score.interval), f"{own.score.n:,}"
+    metric = own.metrics.get(primary)
+    if metric is None:
+        return text.NONE, text.NONE, "0"
+    return text.value_words(metric.value, metric.interval), text.span_words(metric.interval), f"{metric.n:,}"
