@@ -64,7 +64,25 @@ if TYPE_CHECKING:
     from proctor.runs.loggers.wandb_run import WandbLogger
     from proctor.runs.start import run_evaluation
     from proctor.scoring.protocol import Remark, Score, Scoring
-    from proctor.stats import expected_discordance, trials_paired, trials_sequential, trials_unpaired
+    from proctor.stats import (
+        Discordance,
+        always_valid,
+        always_valid_rates,
+        centre_sequence,
+        conditional_power,
+        equivalent_means,
+        equivalent_paired_rates,
+        equivalent_rates,
+        equivalent_task_means,
+        expected_discordance,
+        mean_sequence,
+        posterior,
+        probability_better,
+        simultaneous_intervals,
+        trials_paired,
+        trials_sequential,
+        trials_unpaired,
+    )
     from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
     from proctor.training.callback import EvaluationCallback, Practice
     from proctor.training.curriculum import Curriculum, CurriculumCfg
@@ -79,16 +97,18 @@ __getattr__ = lazily(__name__, __file__)
 __all__ = [
     "Actions", "AgentCfg", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken", "CaseLayout",
     "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg",
-    "DictLogger", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding", "Format",
-    "Goto", "Grid", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad", "LentEnvironment",
-    "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra", "MlflowLogger",
-    "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress", "Remark", "Report",
-    "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score", "Scoring", "ScoringCfg", "Section",
-    "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions",
-    "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "Trial", "TrialResult", "Trials",
-    "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg", "__version__", "config_from_dict",
-    "expected_discordance", "import_object", "load_config", "run_evaluation", "trials_paired", "trials_sequential",
-    "trials_unpaired",
+    "DictLogger", "Discordance", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding",
+    "Format", "Goto", "Grid", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad",
+    "LentEnvironment", "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily",
+    "MissingExtra", "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError",
+    "Progress", "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score",
+    "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy",
+    "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "Trial",
+    "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg", "__version__",
+    "always_valid", "always_valid_rates", "centre_sequence", "conditional_power", "config_from_dict",
+    "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means",
+    "expected_discordance", "import_object", "load_config", "mean_sequence", "posterior", "probability_better",
+    "run_evaluation", "simultaneous_intervals", "trials_paired", "trials_sequential", "trials_unpaired",
 ]  # fmt: skip
 
 

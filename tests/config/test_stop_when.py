@@ -27,17 +27,24 @@ def test_the_maximum_is_filled_in_with_all_planned_trials() -> None:
         ({}, "stop_when: found neither of compare and interval_width; expected one: compare: [a, b] to settle a "
              "difference, or interval_width: 0.1 to measure each agent's rate"),
         ({"compare": ["ppo", "zero"], "interval_width": 0.1}, "found both of compare and interval_width"),
-        ({"compare": ["pp0", "zero"]}, 'stop_when.compare[0]: no agent is named "pp0"; expected two of ppo, zero; did '
+        ({"compare": ["pp0", "zero"]}, 'stop_when.compare[0]: no agent is named "pp0"; expected some of ppo, zero; did '
                                        'you mean "ppo"?'),
-        ({"compare": ["zero", "zero"]}, 'stop_when.compare: "zero" is compared with itself; name two different agents'),
-        ({"compare": ["ppo"]}, "stop_when.compare[1]: missing; expected a value for this key"),
-        ({"compare": ["ppo", "zero", "x"]}, "stop_when.compare: found a list of 3; expected at most 2 entries"),
+        ({"compare": ["zero", "zero"]}, 'stop_when.compare: "zero" is compared with itself; name different agents'),
+        ({"compare": ["ppo"]}, "stop_when.compare: found a list of 1; expected at least 2 entries"),
+        ({"compare": [f"a{i}" for i in range(11)]},
+         "stop_when.compare: found a list of 11; expected at most 10 entries"),
+        ({"compare": ["ppo", "zero"], "on": "reward"}, 'stop_when.on: found "reward"; expected one of success, score'),
+        ({"interval_width": 0.1, "on": "score"},
+         "on and futility go with compare: [a, b]; found them with interval_width"),
+        ({"compare": ["ppo", "zero"], "on": "score", "futility": 0.1},
+         "stop_when: futility is for comparisons of success; leave it out, or leave on: score out"),
+        ({"compare": ["ppo", "zero"], "futility": 0}, "stop_when.futility: found 0; expected more than 0"),
         ({"compare": "ppo"}, 'stop_when.compare: found "ppo"; expected a list'),
         ({"interval_width": 1}, "stop_when.interval_width: found 1; expected less than 1"),
         ({"interval_width": 0}, "stop_when.interval_width: found 0; expected more than 0"),
         ({"interval_width": 0.1, "alpha": 1}, "stop_when.alpha: found 1; expected less than 1"),
-        ({"interval_with": 0.1}, "stop_when.interval_with: unknown key; expected one of alpha, compare, "
-                                 'interval_width, max_trials; did you mean "interval_width"?'),
+        ({"interval_with": 0.1}, "stop_when.interval_with: unknown key; expected one of alpha, compare, futility, "
+                                 'interval_width, max_trials, on; did you mean "interval_width"?'),
         ({"interval_width": 0.1, "max_trials": 101}, "stop_when.max_trials: found 101, but only 100 trials of each "
          "agent are planned over all tasks; raise n_trials, or leave max_trials out"),
         ([], "stop_when: found an empty list; expected a mapping"),

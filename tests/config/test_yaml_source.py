@@ -39,6 +39,7 @@ def problems_of(text: str) -> list[str]:
         ("'3'", "3"),
         ("[a, 1]", ["a", 1]),
         ("{x: {y: 1.5}}", {"x": {"y": 1.5}}),
+        ("{on: score}", {"on": "score"}),
     ],
 )
 def test_values_are_what_they_look_like(text, value):

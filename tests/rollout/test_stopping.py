@@ -208,3 +208,21 @@ def test_a_shard_cannot_stop_early(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a shard cannot follow stop_when"):
         run_evaluation(config_from_dict(examination(tmp_path, **COMPARE)), shard="1/2")
     assert not list(tmp_path.iterdir())
+
+
+def test_three_agents_are_compared_by_score_and_stop_alike_however_they_run(examine: Examine) -> None:
+    agents = [policy("Upward"), {"name": "idle", "policy": "zero"}, policy("Noisy")]
+    rule = {"compare": ["upward", "idle", "noisy"], "on": "score", "max_trials": 40}
+    runs = [
+        examine(agents=agents, n_trials=40, stop_when=rule, num_parallel=many, workers=workers)
+        for many, workers in ((1, "inline"), (12, 2))
+    ]
+    assert stopping(runs[0]) == stopping(runs[1])
+    assert in_verdict(runs[0]) == in_verdict(runs[1])
+    assert [found["agents"] for found in stopping(runs[0])] == [
+        ["upward", "idle"],
+        ["upward", "noisy"],
+        ["idle", "noisy"],
+    ]
+    assert {(found["measure"], found["family"]) for found in stopping(runs[0])} == {("score", 3)}
+    assert any(found["better"] for found in stopping(runs[0]))

@@ -70,10 +70,10 @@ def resolve_stop(config: EvalConfig, problems: Problems) -> EvalConfig:
     return config.model_copy(update={"stop_when": rule.model_copy(update={"max_trials": largest})})
 
 
-def _check_agents(pair: tuple[str, str], known: list[str], problems: Problems) -> None:
-    for position, name in enumerate(pair):
+def _check_agents(compared: tuple[str, ...], known: list[str], problems: Problems) -> None:
+    for position, name in enumerate(compared):
         if name not in known:
-            message = f'no agent is named "{name}"; expected two of {", ".join(known)}'
+            message = f'no agent is named "{name}"; expected some of {", ".join(known)}'
             problems.add(("stop_when", "compare", position), message, did_you_mean(name, known))
-    if pair[0] == pair[1]:
-        problems.add(("stop_when", "compare"), f'"{pair[0]}" is compared with itself; name two different agents')
+    for name in dict.fromkeys(name for name in compared if compared.count(name) > 1):
+        problems.add(("stop_when", "compare"), f'"{name}" is compared with itself; name different agents')

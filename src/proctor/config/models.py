@@ -148,8 +148,12 @@ class LimitsCfg(Frozen):
 class StopCfg(Frozen):
     """When trials may end before all are run (`proctor.verdict.stopping`): by `compare` or by `interval_width`."""
 
-    compare: tuple[str, str] | None = None
-    """Two agents: stop as soon as it is settled which of them succeeds more often."""
+    compare: tuple[str, ...] | None = Field(default=None, min_length=2, max_length=10)
+    """Two agents or more: stop an agent as soon as it is settled, for each of its pairs, which one is better."""
+    on: Literal["success", "score"] = "success"
+    """What is compared: how often agents succeed, or their scores."""
+    futility: float | None = Field(default=None, gt=0, lt=1)
+    """Stop a comparison also where the chance to settle it by the maximum, as things stand, is below this."""
     interval_width: float | None = Field(default=None, gt=0, lt=1)
     """Stop each agent as soon as the interval of its success rate is as narrow as this."""
     alpha: float = Field(default=0.05, gt=0, lt=1)
@@ -165,6 +169,10 @@ class StopCfg(Frozen):
                 f"found {found} of compare and interval_width; expected one: compare: [a, b] to settle a "
                 "difference, or interval_width: 0.1 to measure each agent's rate"
             )
+        if self.compare is None and (self.on != "success" or self.futility is not None):
+            raise ValueError("on and futility go with compare: [a, b]; found them with interval_width")
+        if self.futility is not None and self.on == "score":
+            raise ValueError("futility is for comparisons of success; leave it out, or leave on: score out")
         return self
 
 

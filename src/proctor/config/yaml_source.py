@@ -1,8 +1,8 @@
 """YAML read safely, with the line of every key and list item.
 
-Only plain values are taken: mappings with text keys, lists, text, numbers, true/false, null. Two departures
-from YAML 1.1 keep numbers what they look like: `1e-3` is a number (not text), and `1:30`, `010` and dates are
-text (not 90, 8 and a date).
+Only plain values are taken: mappings with text keys, lists, text, numbers, true/false, null. Three departures
+from YAML 1.1 keep things what they look like: `1e-3` is a number (not text), `1:30`, `010` and dates are text (not
+90, 8 and a date), and `on` before a colon is a key (not true).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Builder:
         for key_node, value_node in node.value:
             if key_node.tag == _TAG + "merge":
                 continue
-            if key_node.tag != _TAG + "str":
+            if key_node.tag not in (_TAG + "str", _TAG + "bool"):
                 self._add_at(key_node, (*path, _source_text(key_node)), "found a key that is no text; quote it")
                 continue
             key, line = key_node.value, key_node.start_mark.line + 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from proctor.config.models import EvalConfig
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
-from proctor.verdict.stopping import Stop, Stopping
+from proctor.verdict.stopping import Reader, Stop, Stopping
 
 Key = tuple[str, str, int]
 
@@ -19,8 +19,9 @@ class Stopper:
     def __init__(self, cfg: EvalConfig, ledger: Ledger):
         self._ledger = ledger
         self._stopping = None if cfg.stop_when is None else Stopping(cfg)
+        self._reader = Reader(cfg)
         if self._stopping is not None:
-            self._stopping.add(ledger.successes())
+            self._stopping.add(self._reader.of_ledger(ledger))
 
     def needed(self, pending: set[Key]) -> set[Key]:
         """Of these (agent, task, index), those whose agent is not settled."""
@@ -38,9 +39,7 @@ class Stopper:
         """Agents that these results have settled."""
         if self._stopping is None:
             return set()
-        return self._stopping.add(
-            (r.trial.agent, r.trial.task, r.trial.index, r.success if r.outcome.scored else None) for r in results
-        )
+        return self._stopping.add(self._reader.of_results(results))
 
     def mark(self) -> None:
         """Mark the finished trials that came after a stop."""

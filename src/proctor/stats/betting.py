@@ -46,6 +46,28 @@ def log_wealth(differences: np.ndarray) -> np.ndarray:
     return total - np.log(2 * len(STAKES))
 
 
+class SignBets:
+    """The bets of `always_valid`, difference by difference."""
+
+    def __init__(self) -> None:
+        self._signs = np.concatenate([STAKES, -STAKES])
+        self._logs = np.zeros(len(self._signs))
+        self._scale = 0.0
+
+    def update(self, difference: float) -> float:
+        """The logarithm of the wealth after one more difference."""
+        self._scale = max(self._scale, abs(difference))
+        if difference:
+            self._logs += np.log1p(self._signs * (difference / self._scale))
+        return float(np.logaddexp.reduce(self._logs)) - math.log(len(self._logs))
+
+    @property
+    def for_a(self) -> bool:
+        """Whether the bets that a's values are larger have won more than the others."""
+        ahead, behind = np.split(self._logs, 2)
+        return bool(np.logaddexp.reduce(ahead) > np.logaddexp.reduce(behind))
+
+
 def centre_sequence(differences: np.ndarray, alpha: float = 0.05) -> Interval | None:
     """The centre of symmetry of paired differences, in reading order: all centres around which the bets have not won
     1/alpha up to now. Holds the centre at every look with probability 1 - alpha, where the differences are symmetric

@@ -34,6 +34,7 @@ class Verdict(StrEnum):
     DIFFERENT = "the difference is settled"
     MAXIMUM = "the maximum number of trials was reached without a settled difference"
     PRECISE = "the interval is as narrow as asked for"
+    FUTILE = "a settled difference by the maximum is unlikely"
 
 
 @dataclass(frozen=True, slots=True)

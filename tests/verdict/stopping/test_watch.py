@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from proctor.config.models import AgentCfg, EvalConfig, StopCfg, TaskCfg
 from proctor.stats import SpendingTest, Verdict, rate_sequence
 from proctor.verdict.stopping import ReadingOrder, Seen, Stopping
-from proctor.verdict.stopping.watch import first_narrow
+from proctor.verdict.stopping.precision import first_narrow
 
 
 def config(counts: list[int], **rule: Any) -> EvalConfig:
@@ -35,7 +35,16 @@ def outcomes(cfg: EvalConfig, seed: int, unscored: float = 0.1) -> list[Seen]:
 
 
 counts = st.lists(st.integers(1, 30), min_size=1, max_size=3)
-rules = st.sampled_from([{"compare": ("a", "b"), "alpha": 0.1}, {"interval_width": 0.6}, {"compare": ("b", "a")}])
+rules = st.sampled_from(
+    [
+        {"compare": ("a", "b"), "alpha": 0.1},
+        {"interval_width": 0.6},
+        {"compare": ("b", "a")},
+        {"compare": ("a", "b", "c"), "alpha": 0.2},
+        {"compare": ("a", "b", "c"), "on": "score", "alpha": 0.2},
+        {"compare": ("a", "c"), "futility": 0.3},
+    ]
+)
 
 
 @given(counts)
@@ -111,6 +120,7 @@ def test_a_gap_holds_the_test_up_and_nothing_is_settled() -> None:
     (stop,) = stopping.stops()
     assert stop.better == "a"
     assert stop.n < 40
+    assert stop.interval is not None
     assert stop.interval.low >= 0
 
 

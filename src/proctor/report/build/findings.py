@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from proctor.record.episode import Outcome
 from proctor.report import text
 from proctor.report.build import judgement
-from proctor.report.build.stops import stop_sentence
+from proctor.report.build.stops import stopped_verdict
 from proctor.report.model import AgentReport, Cause, Finding, Report, Summary
 
 SMALL_N = 20
@@ -28,14 +28,7 @@ def verdict(report: Report) -> str:
     if sum(agent.overall.score.mean is not None for agent in report.agents) == 1 or report.comparison is None:
         rate = f"{text.percent(best.overall.success.rate)} of {text.count(best.overall.success.n, 'trial')}"
         return f"{best.agent} ranks first: {_score(best, level)}, success in {rate}. No other agent has a score."
-    return _stopped(report) or judgement.verdict(report.comparison)
-
-
-def _stopped(report: Report) -> str:
-    """What a test that may stop early has settled: it outranks tests for a fixed number of trials."""
-    settled = [stop for stop in report.context.stops if len(stop.agents) == 2 and stop.settled]
-    after = {agent.agent: agent.overall.n_after_stop for agent in report.agents}
-    return " ".join(stop_sentence(stop, after) for stop in settled)
+    return stopped_verdict(report) or judgement.verdict(report.comparison)
 
 
 def _score(agent: AgentReport, level: str) -> str:

@@ -10,6 +10,9 @@ from proctor.report.model import Finding, Report
 from proctor.stats import Verdict
 from proctor.verdict.stopping import Stop
 
+MOST_SENTENCES = 3
+"""Pairs up to which the verdict has a sentence for each."""
+
 
 def stop_findings(report: Report) -> Iterator[Finding]:
     """A sentence for each test, then what the other intervals are worth."""
@@ -21,6 +24,26 @@ def stop_findings(report: Report) -> Iterator[Finding]:
             "Intervals of agents that were stopped early are, in all tables, those of a fixed number of trials; after "
             "a stop, rely on the interval that is given with it.",
         )
+
+
+def stopped_verdict(report: Report) -> str:
+    """What tests that may stop early have settled between agents; "" where none has stopped. Many pairs are named by
+    their better agents only: the findings have a sentence for each."""
+    compared = [stop for stop in report.context.stops if len(stop.agents) == 2]
+    ended = [stop for stop in compared if stop.settled]
+    if len(compared) <= MOST_SENTENCES or not ended:
+        after = {agent.agent: agent.overall.n_after_stop for agent in report.agents}
+        return " ".join(stop_sentence(stop, after) for stop in ended)
+    settled = [f"{stop.better} over {_other(stop)}" for stop in compared if stop.better is not None]
+    rest = [" and ".join(stop.agents) for stop in compared if stop.better is None]
+    opening = f"Settled {len(settled)} of {len(compared)} pairs"
+    named = f"{opening}: {', '.join(settled)}" if settled else opening
+    unsettled = f"; not settled: {', '.join(rest)}" if rest else ""
+    return f"{named}{unsettled} (chance of any false difference at most {compared[0].alpha:g})."
+
+
+def _other(stop: Stop) -> str:
+    return next(agent for agent in stop.agents if agent != stop.better)
 
 
 def stop_sentence(stop: Stop, after: dict[str, int]) -> str:
@@ -35,10 +58,17 @@ def _comparison(stop: Stop) -> str:
     a, b = stop.agents
     so_far = f"{stop.n:,} of at most {text.count(stop.max_trials, 'pair')} of trials"
     if stop.verdict is Verdict.DIFFERENT:
-        other = b if stop.better == a else a
+        does = "succeeds more often" if stop.measure == "success" else "scores higher"
+        among = f" among {stop.family} pairs" if stop.family > 1 else ""
         return (
-            f"Stopped after {so_far}: {stop.better} succeeds more often than {other} "
-            f"(chance of a false difference at most {stop.alpha:g}). {_difference(stop)}."
+            f"Stopped after {so_far}: {stop.better} {does} than {_other(stop)} "
+            f"(chance of a false difference{among} at most {stop.alpha:g}). {_difference(stop)}."
+        )
+    if stop.verdict is Verdict.FUTILE and stop.chance is not None and stop.futility is not None:
+        return (
+            f"Stopped after {so_far} without a settled difference between {a} and {b}: as things stand, the chance to "
+            f"settle one by the maximum is {text.percent(stop.chance)}, below the limit of "
+            f"{text.percent(stop.futility)}. {_difference(stop)}."
         )
     if stop.verdict is Verdict.MAXIMUM:
         return f"{a} against {b} went on to the maximum of {so_far} without a settled difference. {_difference(stop)}."
@@ -49,7 +79,9 @@ def _difference(stop: Stop) -> str:
     a, b = stop.agents
     if stop.estimate is None:
         return "Nothing was read yet"
-    return f"Success of {a} minus {b}: {_signed(stop.estimate)}, {_valid(stop)}"
+    if stop.measure == "success":
+        return f"Success of {a} minus {b}: {_signed(stop.estimate)}, {_valid(stop)}"
+    return f"Score of {a} minus {b}: {text.number(stop.estimate)}, {_valid(stop)}"
 
 
 def _precision(stop: Stop) -> str:
@@ -64,9 +96,17 @@ def _precision(stop: Stop) -> str:
 
 
 def _valid(stop: Stop) -> str:
-    level, ends = text.percent(1 - stop.alpha), stop.interval
-    low, high = (_signed(end) if len(stop.agents) == 2 else text.percent(end) for end in ends)
-    return f"{level} interval {low} to {high}, valid at every look"
+    if stop.interval is None:
+        return "with too few pairs for an interval that is valid at every look"
+    low, high = (_end(stop, end) for end in stop.interval)
+    together = f" and for all {stop.family} pairs together" if stop.family > 1 else ""
+    return f"{text.percent(1 - stop.alpha)} interval {low} to {high}, valid at every look{together}"
+
+
+def _end(stop: Stop, value: float) -> str:
+    if stop.measure == "score":
+        return text.number(value)
+    return _signed(value) if len(stop.agents) == 2 else text.percent(value)
 
 
 def _signed(value: float) -> str:
@@ -81,11 +121,15 @@ def stop_keys(report: Report) -> dict[str, Any]:
             "agents": stop.agents,
             "stopped": stop.settled,
             "why": stop.verdict.value,
+            "measure": stop.measure,
             "better": stop.better,
             "n": stop.n,
             "skipped": stop.skipped,
             "max_trials": stop.max_trials,
             "alpha": stop.alpha,
+            "family": stop.family,
+            "futility": stop.futility,
+            "chance": stop.chance,
             "interval_width": stop.width,
             "estimate": stop.estimate,
             "interval": stop.interval,
