@@ -15,7 +15,7 @@ from gymnasium.spaces import Box
 
 from proctor import Batch, Policy, Stage
 from proctor.plan.trial import Trial
-from proctor.rollout.ask.lanes import MAX_WAIT_S, Lane, Moment
+from proctor.rollout.ask.lanes import MAX_WAIT_S, Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers, PolicyRunner
 from proctor.rollout.tasks import Task
@@ -232,7 +232,7 @@ def test_forwards_rows_and_seconds_are_counted(benches: Any) -> None:
         bench.put(*(request(i) for i in range(count)))
         bench.look(0.0, live=count)
         bench.lands(seconds=0.25)
-    assert vars(bench.lane.stats) == {"forwards": 2, "rows": 4, "seconds": 0.5, "slot_s": 1.0, "queued_s": 0.0}
+    assert bench.lane.stats == LaneStats(forwards=2, rows=4, seconds=0.5, slot_s=1.0, queued_s=0.0)
 
 
 def test_time_in_the_queue_is_counted_for_every_row(benches: Any) -> None:

@@ -50,6 +50,8 @@ class Display(abc.ABC):
         if finished.report is not None:
             for part in (ranked_table(finished.report), *below_ranking(finished.report)):
                 out.print(part)
+            for said in finished.report.context.rounding:
+                out.print(f"note: {said}", markup=False)
             for line in _where_time_went(finished.report.context):
                 out.print(line, markup=False)
             print_cautions(out, finished.report)

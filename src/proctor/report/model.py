@@ -34,6 +34,8 @@ class ReportContext:
     batch: Mapping[str, Any] | None = None
     spent: Mapping[str, float] | None = None
     """Slot-seconds by place (`proctor.report.sections.timing`)."""
+    rounding: tuple[str, ...] = ()
+    """Which agents' numbers are rounded otherwise than a caller of the bare policy would find."""
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     """What a reader must know of how the run was made."""

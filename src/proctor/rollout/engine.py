@@ -22,7 +22,7 @@ from proctor.config.models import EvalConfig
 from proctor.errors import RunError
 from proctor.plan.plan import Plan
 from proctor.plan.trial import Trial
-from proctor.policies import options_for
+from proctor.policies import loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.record.errors import decisive_line
@@ -69,6 +69,8 @@ class Engine:
         self.threads: int | None = None
         """Numeric threads; None: what this process is told (`proctor.threads`)."""
         self.batching: dict[str, dict[str, LaneStats]] = {}
+        self.pad_to: dict[str, dict[str, int | None]] = {}
+        """Rows of a forward by agent and stage, of those agents whose answers may depend on it."""
         self.account = TimeAccount()
         self._waker = Waker()
         self._answers: deque[tuple[Lane, Answers, float]] = deque()
@@ -214,7 +216,10 @@ class Engine:
         for name in group:
             self._observe(force=True)
             options, load = options_for(self.cfg.agent(name)), partial(self._loading.load, name)
-            self._agents[name] = AgentRuntime(name, load, options, self.cfg.num_parallel, self._deliver)
+            agent = self._agents[name] = AgentRuntime(name, load, options, self.cfg.num_parallel, self._deliver)
+            if not loader_for(self.cfg.agent(name).policy).row_by_row:
+                agent.runner.examined = True
+                self.pad_to[name] = {stage.name: stage.pad_to for stage in agent.runner.stages}
             self._live[name] = {}
         for member in self._crew.members:
             self._settle(member)

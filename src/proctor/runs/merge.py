@@ -43,6 +43,7 @@ def merge(paths: Sequence[str | Path]) -> RunDir:
         for run in runs:
             _copy(run, merged, ledger)
         ledger.set_meta("seconds", sum(_noted(run, "seconds", 0.0) for run in runs))
+        ledger.set_meta("rows", {agent: found for run in runs for agent, found in _noted(run, "rows", {}).items()})
         ledger.set_meta("merged_from", [str(run.path) for run in runs])
     sessions = [s for run in runs for s in run.read_json("environment.json", {"sessions": []})["sessions"]]
     merged.write_json("environment.json", {"sessions": sessions, "current": sessions[-1] if sessions else {}})

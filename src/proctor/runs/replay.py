@@ -19,6 +19,7 @@ from proctor.record.rundir import RunDir
 from proctor.record.video import require_video
 from proctor.registry import did_you_mean
 from proctor.rollout.engine import Engine
+from proctor.runs.conditions import cautions
 from proctor.runs.session import threads_of
 from proctor.threads import wanted
 
@@ -55,7 +56,7 @@ def replay(path: str | Path, name: str, video: Path | None = None) -> Replay:
         if video is not None and again.video is not None:
             video.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / again.video, video)
-    return Replay(recorded, again, differing, None if again.video is None else video, _conditions(run))
+    return Replay(recorded, again, differing, None if again.video is None else video, _conditions(run, cfg))
 
 
 def find_trial(run: RunDir, name: str) -> TrialResult:
@@ -84,13 +85,17 @@ def _only(cfg: EvalConfig, result: TrialResult, film: bool) -> EvalConfig:
     return cfg.model_copy(update={**only, "workers": WorkersCfg(kind="process", count=1)})
 
 
-def _conditions(run: RunDir) -> tuple[str, ...]:
-    """Where the trial is run again under other conditions than the run says it began with."""
+def _conditions(run: RunDir, cfg: EvalConfig) -> tuple[str, ...]:
+    """Where the trial is run again under other conditions than the run says it began with, and what the run found out
+    about its agent's rows."""
+    with run.ledger() as ledger:
+        rows = {name: found for name, found in ledger.get_meta("rows", {}).items() if name == cfg.agents[0].name}
+    known = tuple(cautions(rows, ()))
     sessions = run.read_json("environment.json", {"sessions": []})["sessions"]
     threads = threads_of(run)
     if threads is None:
-        return (f"the run does not say how many numeric threads it computed with; this was {wanted()}",)
-    return tuple(environment.changes(sessions[0], environment.describe(threads)))
+        return (f"the run does not say how many numeric threads it computed with; this was {wanted()}", *known)
+    return (*environment.changes(sessions[0], environment.describe(threads)), *known)
 
 
 def _run(cfg: EvalConfig, recorded: TrialResult, folder: Path, threads: int | None) -> TrialResult:

@@ -11,6 +11,7 @@ from proctor.record.ledger import Ledger
 from proctor.record.rundir import RunDir
 from proctor.report import Report, ReportContext, write_batches
 from proctor.rollout.stopper import Stopper
+from proctor.runs import conditions
 from proctor.runs.changing import changed
 from proctor.runs.noting import protocols
 
@@ -31,16 +32,17 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
         planned, _ = ledger.counts()
         stopper = Stopper(cfg, ledger)
         stopper.mark()
-        env = run.read_json("environment.json", {})
+        env, rows = run.read_json("environment.json", {}), ledger.get_meta("rows", {})
         context = ReportContext(
             generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            environment={**env.get("current", {}), "models": ledger.get_meta("fingerprints", {})},
+            environment={**env.get("current", {}), "models": ledger.get_meta("fingerprints", {}), "rows": rows},
             planned=planned,
             duration_s=ledger.get_meta("seconds"),
             batch=ledger.get_meta("batching"),
             spent=ledger.get_meta("spent"),
+            rounding=tuple(conditions.rounding(rows)),
             notes=_notes(ledger),
-            cautions=_cautions(env),
+            cautions=(*_cautions(env), *conditions.cautions(rows, env.get("sessions", []))),
             stops=stopper.stops(),
             spared=stopper.spared(),
             protocols=protocols(ledger),

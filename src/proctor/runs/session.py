@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,7 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
             ledger.set_meta("seconds", round(ledger.get_meta("seconds", 0.0) + time.monotonic() - began, 3))
             _add_batching(ledger, engine)
             _add_spent(ledger, engine)
+            _add_rows(ledger, engine)
         log.info("session ends: %d of %d done, %d unscored", progress.done, progress.planned, progress.unscored)
     sessions["current"]["trials"] = progress.done - progress.done_before
     sessions["current"]["seconds"] = round(time.monotonic() - began, 3)
@@ -126,6 +127,18 @@ def _add_spent(ledger: Ledger, engine: Engine) -> None:
     new = engine.account.seconds(lanes)
     if new:
         ledger.set_meta("spent", {place: round(known.get(place, 0.0) + s, 3) for place, s in new.items()})
+
+
+def _add_rows(ledger: Ledger, engine: Engine) -> None:
+    """Rows of a forward and what they were found to depend on, per agent and stage, added up over sessions."""
+    known = ledger.get_meta("rows", {})
+    for agent, stages in engine.pad_to.items():
+        for stage, pad_to in stages.items():
+            before = known.setdefault(agent, {}).get(stage, {"pad_to": pad_to})
+            stats = engine.batching.get(agent, {}).get(stage)
+            found = {} if stats is None else asdict(stats.found)
+            known[agent][stage] = before | {key: before.get(key, 0) + n for key, n in found.items()}
+    ledger.set_meta("rows", known)
 
 
 @contextlib.contextmanager

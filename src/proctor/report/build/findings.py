@@ -182,4 +182,5 @@ def _notes(report: Report) -> Iterator[str]:
     retried = sum(agent.overall.retried_trials for agent in report.agents)
     if retried:
         yield f"{text.count(retried, 'trial')} needed more than one attempt."
+    yield from report.context.rounding
     yield from report.context.notes

@@ -16,13 +16,15 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from proctor.policies.protocol import Stage
 from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.rows import RowFindings
 from proctor.rollout.ask.runner import Answers, PolicyRunner
 
 MAX_WAIT_S = 0.05
@@ -48,13 +50,15 @@ class Moment(NamedTuple):
 @dataclass
 class LaneStats:
     """How well a lane batched: forwards, rows, seconds inside the policy. `slot_s`: the same once for each row that
-    waited for them; `queued_s`: what rows waited before their forward began."""
+    waited for them; `queued_s`: what rows waited before their forward began. `found`: what forwards that were asked
+    again showed; these are not counted."""
 
     forwards: int = 0
     rows: int = 0
     seconds: float = 0.0
     slot_s: float = 0.0
     queued_s: float = 0.0
+    found: RowFindings = field(default_factory=RowFindings)
 
     def count(self, requests: Sequence[Request], started_at: float, seconds: float) -> None:
         """Add a forward that these requests have waited for."""
@@ -195,4 +199,11 @@ class Lane:
             self._forward(requests)
 
     def _forward(self, requests: list[Request]) -> None:
-        self._deliver(self, self.runner.answers(self.stage.name, requests))
+        answers = self.runner.answers(self.stage.name, requests)
+        if found := self.runner.examine(self.stage.name, self._begin):
+            self.stats.found += found
+        self._deliver(self, answers)
+
+    def _begin(self) -> None:
+        """A forward is asked again: the limit holds for each."""
+        self.started_at = time.monotonic()

@@ -11,7 +11,7 @@ This is the only place where a policy is called: by the engine's lanes, by worke
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -33,9 +33,11 @@ from proctor.policies.protocol import (
     StageOutput,
     Unavailable,
 )
+from proctor.policies.rows import pick_rows
 from proctor.policies.stages import ACT, declared_stages, stages_of
 from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
 from proctor.rollout.ask.requests import FRESH, Request, Rngs, gather
+from proctor.rollout.ask.rows import DUE, RowFindings, examine
 from proctor.rollout.blame import BREAKS, explain
 from proctor.rollout.tasks import Task
 from proctor.threads import hold
@@ -99,6 +101,10 @@ class PolicyRunner:
         self._told = any(self._tokens.values())
         self._buffers: dict[Any, list[np.ndarray]] = {}
         self._held = _Held()
+        self.examined = False
+        """Whether some forwards are asked again, to see what their rows depend on (`rollout.ask.rows`)."""
+        self._forwards = {stage.name: 0 for stage in self.stages}
+        self._kept: dict[str, Batch] = {}
 
     @classmethod
     def of(cls, policy: AnyPolicy, options: PolicyOptions) -> PolicyRunner:
@@ -122,6 +128,17 @@ class PolicyRunner:
             return Answers.joined([self._block(stage, requests[i : i + size]) for i in range(0, len(requests), size)])
         except BREAKS as problem:
             return Answers.failed(requests, explain(problem))
+
+    def examine(self, stage: str, begin: Callable[[], None]) -> RowFindings | None:
+        """Ask again for the last forward of a stage, if it is one to be examined; `begin` is called before each."""
+        kept = self._kept.pop(stage, None)
+        return None if kept is None else examine(self.policy, kept, stage, begin)
+
+    def _keep(self, stage: str, batch: Batch) -> None:
+        """Keep a copy of a batch that is to be asked again."""
+        self._forwards[stage] += 1
+        if self._forwards[stage] in DUE:
+            self._kept[stage] = pick_rows(batch, range(len(batch)))
 
     def _block(self, stage: str, block: Sequence[Request]) -> Answers:
         failed = self._begin(block)
@@ -156,6 +173,7 @@ class PolicyRunner:
         try:
             return self._forward(stage, block)
         except BREAKS as problem:
+            self._kept.pop(stage, None)
             for request in block:
                 request.stream.rewind()
             if len(block) == 1:
@@ -180,6 +198,8 @@ class PolicyRunner:
         if rule is not None:
             told = [request.tokens for request in block]
             batch.tokens, batch.token_mask = left_pad(told + told[:1] * (rows - n), rule)
+        if self.examined and self._pad_to[stage] not in (None, 1):
+            self._keep(stage, batch)
         if self._staged is not None:
             output = self._staged.forward(stage, batch)
             each = [(decision, None) for decision in self._decisions(output, rows)[:n]]

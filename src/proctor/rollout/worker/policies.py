@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from proctor import suites
 from proctor.config.models import AgentCfg
-from proctor.policies import load_policy, options_for
+from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.rollout.ask.decide import decide
@@ -140,6 +140,9 @@ class LocalPolicies:
         if seconds > host.limits.act_s:
             self._too_slow(local, stage, requests)
             return
+        if found := local.runner.examine(stage, partial(host.watch.begin, ACTING, ALL_SLOTS)):
+            tally.stats.found += found
+            host.watch.end()
         acting, chunks, asking, ended = decide(answers)
         for group, rows in _by_group(acting):
             tally.steps += host.take(group, [acting[row].owner[1] for row in rows], chunks, rows)
@@ -160,7 +163,9 @@ class LocalPolicies:
 
 
 def _loaded(agent: AgentCfg, spaces: SpaceInfo) -> PolicyRunner:
-    return PolicyRunner.of(load_policy(agent, spaces), options_for(agent))
+    runner = PolicyRunner.of(load_policy(agent, spaces), options_for(agent))
+    runner.examined = not loader_for(agent.policy).row_by_row
+    return runner
 
 
 def _by_group(requests: Sequence[Request]) -> list[tuple[Group, list[int]]]:

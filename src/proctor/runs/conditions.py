@@ -1,0 +1,59 @@
+"""What a trial's bytes depend on beside agent, task and seed, in sentences that a run says itself.
+
+`rows` is the ledger's note of that name: by agent and stage the rows of a forward (`pad_to`) and in how many of the
+forwards that were asked again something was found (`rollout.ask.rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from proctor.report import text
+
+Rows = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+FOUND = {
+    "again": "gave other answers when the same rows were asked for again, with the same generators",
+    "company": "gave a row another answer when the rows beside it were others",
+    "place": "gave a row another answer in another place of the batch",
+}
+"""What breaks the promise that a trial is a function of agent, task and seed."""
+CURE = "options: {pad_to: 1} asks for every row alone"
+
+
+def cautions(rows: Rows, sessions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What makes a trial's bytes depend on how it was run."""
+    if loose := _agents(rows, lambda stage: stage["pad_to"] is None):
+        yield (
+            f"pad_to is null for {text.listed(loose)}: a trial's bytes may depend on which trials share its forwards, "
+            "and another run may give others."
+        )
+    for key, said in FOUND.items():
+        if agents := _agents(rows, lambda stage, key=key: stage.get(key, 0) > 0):
+            yield f"{text.listed(agents)} {said}: trials may not come out the same to the byte" + (
+                "." if key == "again" else f"; {CURE}."
+            )
+    numbers = sorted({session["numeric_threads"] for session in sessions if "numeric_threads" in session})
+    if len(numbers) > 1:
+        listed = text.listed([str(number) for number in numbers])
+        yield f"Parts of this run computed with {listed} numeric threads, which may round differently."
+
+
+def rounding(rows: Rows) -> Iterator[str]:
+    """Whose forwards round otherwise than one row alone."""
+    for key, said in {"alone": "are rounded otherwise than", "alone_unknown": "may be rounded otherwise than"}.items():
+        found: dict[int, list[str]] = {}
+        for agent, stages in rows.items():
+            sizes = [stage["pad_to"] for stage in stages.values() if stage.get(key, 0) > 0]
+            if sizes:
+                found.setdefault(max(sizes), []).append(agent)
+        for size, agents in found.items():
+            yield (
+                f"{text.listed(agents)}: rows are computed {size} at a time and {said} one alone, so a script that "
+                f"asks for one row may get other last bits; {CURE}."
+            )
+
+
+def _agents(rows: Rows, holds: Any) -> list[str]:
+    return [agent for agent, stages in rows.items() if any(holds(stage) for stage in stages.values())]
