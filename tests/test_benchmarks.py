@@ -43,6 +43,14 @@ def test_reports_of_a_made_up_run_are_measured() -> None:
     assert re.search(r"reports of 200 trials, memory: \d+\.\d MiB \(at most 1024\)", done.stdout)
 
 
+def test_rounding_of_rows_is_measured() -> None:
+    pytest.importorskip("torch")
+    done = module("benchmarks.rounding", "--repeats", "1")
+    rows = [line.split(" | ") for line in done.stdout.splitlines()[2:]]
+    assert len(rows) == 7, done.stderr
+    assert all(float(row[-1].removesuffix(" |")) > 0 for row in rows)
+
+
 def test_unknown_comparison_is_refused_with_the_known_ones() -> None:
     done = module("benchmarks", "spede")
     assert done.returncode == 2

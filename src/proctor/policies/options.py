@@ -66,8 +66,8 @@ class PolicyOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     pad_to: int | None = Field(default=16, ge=1)
-    """Rows of every forward. Null: exactly the rows that wait, faster for one trial at a time, but a trial's
-    bytes may then depend on its neighbours."""
+    """Rows of every forward. 1: each row as if alone. Null: exactly the rows that wait, faster for one trial at a time,
+    but a trial's bytes may then depend on its neighbours."""
     max_batch: int | None = Field(default=None, ge=1)
     max_wait_s: float | None = Field(default=None, ge=0)
     stages: dict[str, StageCfg] = Field(default_factory=dict)

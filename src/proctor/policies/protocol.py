@@ -7,7 +7,8 @@ its weights, and a trial comes out the same whatever shares its batch.
 Rows: `batch.observation` is an array `(rows, ...)`, or a dict (nested as the environment's) of such arrays, or a
 list of objects where the space is not made of arrays. The arrays are valid during the call only: copy what you keep.
 `rows` is always the agent's `pad_to` (unless that is null): the last rows may repeat a real one, and what is returned
-for them is dropped.
+for them is dropped. Twice in a run a policy is asked again on copies, to see what its rows depend on, once for a single
+row; what it raises then is nothing but unknown.
 
 A plain policy writes `act` and, if it has memory, `reset`. A policy with several model calls per action (a
 planner, then an action expert) declares `stages` and writes `forward`.
