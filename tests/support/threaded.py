@@ -53,3 +53,19 @@ class Attentive(Policy):
             rows = torch.from_numpy(np.array(batch.observation))[:, None]
             seen = self.encode(self.embed(rows).transpose(1, 2)).mean(1)
             return torch.tanh(self.head(seen)).numpy()
+
+
+class OddWidth(Policy):
+    """A network whose layers fill no whole number of vector registers: on some processors, torch rounds its rows by
+    their place."""
+
+    def __init__(self) -> None:
+        generator = torch.Generator().manual_seed(0)
+        layers = [torch.nn.Linear(6, 33), torch.nn.Tanh(), torch.nn.Linear(33, 33), torch.nn.Tanh()]
+        self.net = torch.nn.Sequential(*layers, torch.nn.Linear(33, 2))
+        for weights in self.net.parameters():
+            torch.nn.init.normal_(weights, std=0.4, generator=generator)
+
+    def act(self, batch: Batch) -> np.ndarray:
+        with torch.inference_mode():
+            return torch.tanh(self.net(torch.from_numpy(np.array(batch.observation)))).numpy()
