@@ -36,6 +36,7 @@ PARTS = {
         "targets": "proctor.report.sections.cases:Targets",
         "findings": "proctor.report.sections.ranking:Findings",
         "intervals": "proctor.report.sections.results:Intervals",
+        "posterior": "proctor.report.sections.posteriors:PosteriorSection",
         "declared": "proctor.report.sections.declared:DeclaredSection",
         "methods": "proctor.report.sections.methods:MethodsSection",
         "aggregates": "proctor.report.sections.aggregates:Aggregates",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import betaln
 
-from proctor.stats import Posterior, posterior, probability_better
+from proctor.stats import Posterior, posterior, probability_best, probability_better
 
 counts = st.integers(0, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -46,6 +46,20 @@ def test_one_of_two_is_better_and_names_and_meanings_can_be_swapped(a: tuple[int
     failing, others = (posterior(n - k, n) for k, n in (a, b))
     assert probability_better(failing, others) == pytest.approx(probability_better(other, one), abs=1e-10)
     assert probability_better(one, one) == pytest.approx(0.5, abs=1e-10)
+
+
+@given(st.lists(counts, min_size=1, max_size=6))
+def test_somebody_is_the_best(found: list[tuple[int, int]]) -> None:
+    chances = probability_best([posterior(*counted) for counted in found])
+    assert sum(chances) == pytest.approx(1, abs=1e-9)
+
+
+def test_the_best_of_three_is_the_one_that_is_drawn_highest_most_often() -> None:
+    three = [posterior(8, 10), posterior(30, 40), posterior(3, 6)]
+    rng = np.random.default_rng(8)
+    drawn = np.array([rng.beta(found.a, found.b, 400_000) for found in three])
+    shares = np.bincount(drawn.argmax(axis=0), minlength=3) / drawn.shape[1]
+    assert probability_best(three) == pytest.approx(shares.tolist(), abs=4e-3)
 
 
 def test_a_million_trials_and_narrow_against_wide_are_integrated_as_well() -> None:

@@ -194,6 +194,8 @@ class ReportCfg(Frozen):
     """Names of registered sections; None: all that apply to the run."""
     formats: tuple[str, ...] | None = None
     """Names of registered formats; `json` is written in any case. None: all that are written by default."""
+    posterior: bool = False
+    """Whether success rates are also shown as posterior distributions."""
     aggregates: tuple[AggregateName, ...] = ()
     """What is made of an agent's scores over all tasks, beside their mean."""
     intervals: Literal["stratified", "hierarchical"] = "stratified"

@@ -13,7 +13,7 @@ from proctor.stats.equivalence import (
 )
 from proctor.stats.futility import conditional_power
 from proctor.stats.intervals import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
-from proctor.stats.posterior import Posterior, posterior, probability_better
+from proctor.stats.posterior import Posterior, posterior, probability_best, probability_better
 from proctor.stats.power import (
     SampleSize,
     expected_discordance,
@@ -38,8 +38,8 @@ __all__ = [
     "centre_sequence", "cliffs_delta", "cohens_h", "compare_rates", "conditional_power", "discordance",
     "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means",
     "expected_discordance", "holm", "letters", "mcnemar", "mean_sequence", "newcombe", "odds_ratio",
-    "optimality_gap", "paired_d", "paired_odds_ratio", "performance_profile", "posterior", "probability_better",
-    "probability_of_improvement", "rate_bounds", "rate_sequence", "sequential_power", "sign_flip",
-    "simultaneous_intervals", "student_t", "tango", "trials_mean", "trials_paired", "trials_sequential",
-    "trials_unpaired", "welch", "wilson",
+    "optimality_gap", "paired_d", "paired_odds_ratio", "performance_profile", "posterior", "probability_best",
+    "probability_better", "probability_of_improvement", "rate_bounds", "rate_sequence", "sequential_power",
+    "sign_flip", "simultaneous_intervals", "student_t", "tango", "trials_mean", "trials_paired",
+    "trials_sequential", "trials_unpaired", "welch", "wilson",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ the default: it favours no rate in any scale, and its intervals also cover as of
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,20 +68,31 @@ def posterior(successes: int, n: int, prior: tuple[float, float] = JEFFREYS) -> 
 
 
 def probability_better(a: Posterior, b: Posterior) -> float:
-    """The probability that the rate of a is above that of b, which are independent given their trials.
+    """The probability that the rate of a is above that of b, which are independent given their trials."""
+    return probability_best([a, b])[0]
 
-    The integral of a's density times the probability that b lies below. It is taken over the angle whose squared sine
-    is the rate, where the density is bounded; cut into pieces at quantiles of both, it is exact to 1e-11.
+
+def probability_best(posteriors: Sequence[Posterior]) -> list[float]:
+    """For each the probability that its rate is the highest; they are independent given their trials.
+
+    The integral of one's density times the probabilities that all others lie below. It is taken over the angle whose
+    squared sine is the rate, where densities are bounded; cut into pieces at quantiles of all, it is exact to 1e-11.
     """
     from scipy.special import betainc, betaln, xlogy
 
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    cuts = np.array(sorted({0.0, math.pi / 2, *_cuts(a), *_cuts(b)}))
+    cuts = np.array(sorted({0.0, math.pi / 2, *(cut for found in posteriors for cut in _cuts(found))}))
     half = np.diff(cuts)[:, None] / 2
     angles = cuts[:-1, None] + half * (1 + nodes)
     sine, cosine = np.sin(angles), np.cos(angles)
-    density = half * weights * np.exp(xlogy(2 * a.a - 1, sine) + xlogy(2 * a.b - 1, cosine) - betaln(a.a, a.b))
-    return float((density * betainc(b.a, b.b, sine**2)).sum() / density.sum())
+    below = [betainc(found.a, found.b, sine**2) for found in posteriors]
+    chances = []
+    for i, found in enumerate(posteriors):
+        logs = xlogy(2 * found.a - 1, sine) + xlogy(2 * found.b - 1, cosine) - betaln(found.a, found.b)
+        density = half * weights * np.exp(logs)
+        others = np.prod([below[j] for j in range(len(below)) if j != i], axis=0)
+        chances.append(float((density * others).sum() / density.sum()))
+    return chances
 
 
 def _cuts(of: Posterior) -> list[float]:
