@@ -38,6 +38,7 @@ PARTS = {
         "intervals": "proctor.report.sections.results:Intervals",
         "posterior": "proctor.report.sections.posteriors:PosteriorSection",
         "declared": "proctor.report.sections.declared:DeclaredSection",
+        "raters": "proctor.report.sections.raters:RatersSection",
         "methods": "proctor.report.sections.methods:MethodsSection",
         "aggregates": "proctor.report.sections.aggregates:Aggregates",
         "differences": "proctor.report.sections.differences:Differences",

@@ -16,6 +16,7 @@ from proctor.runs.import_outcomes import ImportOptions, import_outcomes
 from proctor.runs.merge import merge
 from proctor.runs.resume import resume
 from proctor.runs.score import score
+from proctor.verdict.comparison.compare import compare
 
 Examine = Callable[..., RunDir]
 DECLARED = {"primary": "score", "n": 3, "alpha": 0.05, "margin": 0.02}
@@ -117,3 +118,21 @@ def test_a_metric_that_nobody_has_is_a_problem_of_the_config(tmp_path: Path) -> 
         config_from_dict(raw)
     with pytest.raises(ConfigError, match=r"declare\.n: missing"):
         config_from_dict({**raw, "declare": {"primary": "success"}})
+
+
+def test_a_comparison_at_another_level_is_a_deviation(tmp_path: Path) -> None:
+    path = tmp_path / "robot.csv"
+    path.write_text("agent,success\na,1\na,0\nb,1\nb,1\n")
+    sets = ("declare={primary: success, n: 2, alpha: 0.01}",)
+    run, _ = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
+    (said,) = [said for said in compare([run.path]).cautions if "declared alpha" in said]
+    assert "declared alpha 0.01, and tests here have the error rate 0.05" in said
+    assert not [said for said in compare([run.path], level=0.99).cautions if "declared alpha" in said]
+
+
+def test_an_agent_with_fewer_imported_trials_deviates(tmp_path: Path) -> None:
+    path = tmp_path / "robot.csv"
+    path.write_text("agent,success\na,1\na,0\nb,1\n")
+    sets = ("declare={primary: success, n: 2}",)
+    run, _ = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
+    assert deviations(run) == ["only 1 of 2 trials of b on task are finished"]

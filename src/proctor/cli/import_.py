@@ -24,9 +24,9 @@ def import_command(
 
     For trials on a real robot, for example; report and compare read the folder like any other.
 
-    Columns: agent and success, and if you have them task, trial, seed, score, steps, max_steps, outcome, case; other
-    columns with numbers are metrics. Trials with a seed are paired between agents. What the report shows: --set
-    report.aggregates=[iqm].
+    Columns: agent and success, and if you have them task, trial, seed, score, steps, max_steps, outcome, case, rater,
+    blind; other columns with numbers are metrics. Trials with a seed are paired between agents. What the report shows:
+    --set report.aggregates=[iqm].
     """
     from proctor.cli.report import show
     from proctor.runs.import_outcomes import ImportOptions, import_outcomes

@@ -18,6 +18,7 @@ from proctor.stats import Estimate, Interval, Profile
 from proctor.verdict.comparison import Comparison
 from proctor.verdict.declared import Declared, Noted
 from proctor.verdict.methods import Methods
+from proctor.verdict.raters import Raters, Rating
 from proctor.verdict.stopping import Stop
 
 
@@ -48,6 +49,8 @@ class ReportContext:
     """Planned trials that it made unnecessary."""
     protocols: tuple[Noted, ...] | None = None
     """What was declared, planned and scored by, at the start and after every change; None where that is not known."""
+    ratings: tuple[Rating, ...] = ()
+    """Who judged imported trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +318,8 @@ class Report:
     """None where no agent has a group."""
     declared: Declared | None = None
     """None where the config declares nothing."""
+    raters: Raters | None = None
+    """None where nothing is known of who judged the trials."""
     profiles: tuple[AgentProfile, ...] = ()
     trainings: tuple[Training, ...] = ()
     extremes: tuple[Extreme, ...] = ()

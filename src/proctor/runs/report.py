@@ -14,6 +14,7 @@ from proctor.rollout.stopper import Stopper
 from proctor.runs import conditions
 from proctor.runs.changing import changed
 from proctor.runs.noting import protocols
+from proctor.verdict.raters import kept_ratings
 
 LEVEL = 0.95
 """Of intervals, where no error rate is declared."""
@@ -46,6 +47,7 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             stops=stopper.stops(),
             spared=stopper.spared(),
             protocols=protocols(ledger),
+            ratings=kept_ratings(ledger),
             level=LEVEL if cfg.declare is None else round(1 - cfg.declare.alpha, 12),
         )
         return write_batches(run.path, cfg, ledger.batches(), context)

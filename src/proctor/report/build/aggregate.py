@@ -25,6 +25,7 @@ from proctor.report.build.stops import stop_findings
 from proctor.report.section import Section, Shown, attempt, sections_of
 from proctor.scoring import Scoring, make_scoring
 from proctor.scoring.columns import scored_trials
+from proctor.verdict.raters import summarised
 
 MARKS_IN_ALL, MARKS_PER_CELL, MARKS_AT_LEAST = 6000, 200, 20
 UNLISTED = ("?", "none", "mean", "")
@@ -70,6 +71,7 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         cases=case_tables(cells, estimator, [s.case_layout for s in sections if s.case_layout is not None]),
         comparison=compare_agents(trials, cfg, context),
         declared=declared_protocol(cfg, agents, context),
+        raters=summarised(context.ratings, context.level),
         methods=grouped_agents(cfg, agents, context),
         aggregates=agent_aggregates(trials, cfg, agents, context),
         profiles=score_profiles(trials, cfg, ranked, context),

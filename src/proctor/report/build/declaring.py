@@ -14,12 +14,11 @@ def declared_protocol(cfg: EvalConfig, agents: Sequence[AgentReport], context: R
     if cfg.declare is None:
         return None
     finished = sum(agent.overall.n_trials + agent.overall.n_after_stop for agent in agents)
-    planned = cfg.trials_per_agent * len(cfg.agents) if context.planned is None else context.planned
     facts = Facts(
         level=context.level,
         by="score" if any(agent.overall.score.mean is not None for agent in agents) else "success",
         cells=[(c.agent, c.task, c.summary.n_trials, c.summary.n_unscored) for a in agents for c in a.cells],
-        missing=finished + context.spared < planned,
+        missing=finished + context.spared < cfg.trials_per_agent * len(cfg.agents),
         measured=any(_measured(agent, cfg.declare.primary) for agent in agents),
     )
     return held_against(cfg, facts, context.protocols)

@@ -10,6 +10,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.verdict import protocol
+from proctor.verdict.comparison.about import about_levels, about_raters
 from proctor.verdict.comparison.judge import judge
 from proctor.verdict.comparison.model import Comparison
 from proctor.verdict.comparison.pairs import JudgeCfg
@@ -56,6 +57,7 @@ def compare(paths: Sequence[str | Path], level: float = 0.95, *, across: bool = 
     left = sorted({task.name for run in runs for task in run.cfg.tasks} - set(tasks))
     about_tasks = [f"Not every run has these tasks, and they are left out: {', '.join(left)}."] if left else []
     cautions = (*_about_protocols(runs, rules, scoring), *about_tasks, *_about_pairs(found))
+    cautions += (*about_raters(runs, origin), *about_levels(runs, level))
     return Compared(tuple(runs), origin, tuple(agents), found, cautions, judging)
 
 
