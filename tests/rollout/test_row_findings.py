@@ -20,6 +20,7 @@ from proctor.plan.trial import Trial
 from proctor.policies.rows import sample_batch
 from proctor.rollout.ask import runner
 from proctor.rollout.ask.rows import RowFindings, examine
+from proctor.runs.conditions import added, cautions
 from proctor.runs.merge import merge
 from proctor.runs.replay import replay
 from proctor.runs.start import run_evaluation
@@ -157,5 +158,23 @@ def test_the_limit_holds_for_each_forward_that_is_asked_again(examine: Examine, 
 
 def test_what_shards_found_stays_when_they_are_merged(tmp_path: Path) -> None:
     cfg = config_from_dict(examination(tmp_path, agents=[agent("ByPlace")]))
-    merged = merge([run_evaluation(cfg, shard=f"{i}/2").path for i in (1, 2)])
-    assert len(found(merged, "caution")) == 1
+    shards = [run_evaluation(cfg, shard=f"{i}/2") for i in (1, 2)]
+    merged = merge([run.path for run in shards])
+    assert found(merged, "caution") == found(shards[0], "caution") != []
+    tried = [rows_of(run)["byplace"]["act"]["tried"] for run in (merged, *shards)]
+    assert tried[0] == tried[1] + tried[2]
+
+
+def test_what_one_part_has_found_is_not_lost_by_another_that_has_not() -> None:
+    place = {"a": {"act": {"pad_to": 16, "tried": 1, "place": 1}}}
+    nothing = {"a": {"act": {"pad_to": 16, "tried": 2, "place": 0}}, "b": {"act": {"pad_to": None, "tried": 0}}}
+    both = {"a": {"act": {"pad_to": 16, "tried": 3, "place": 1}}, "b": nothing["b"]}
+    assert added(place, nothing) == added(nothing, place) == both
+
+
+def test_parts_of_a_run_with_other_threads_are_cautioned_about() -> None:
+    sessions = [{"numeric_threads": 2}, {}, {"numeric_threads": 1}, {"numeric_threads": 2}]
+    assert list(cautions({}, sessions)) == [
+        "Parts of this run computed with 1 and 2 numeric threads, which may round differently."
+    ]
+    assert list(cautions({}, sessions[:2])) == []

@@ -22,6 +22,16 @@ FOUND = {
 CURE = "options: {pad_to: 1} asks for every row alone"
 
 
+def added(known: Rows, more: Rows) -> dict[str, dict[str, dict[str, Any]]]:
+    """What two sessions or shards have found, together."""
+    joined = {agent: {stage: dict(found) for stage, found in stages.items()} for agent, stages in known.items()}
+    for agent, stages in more.items():
+        for stage, found in stages.items():
+            before = joined.setdefault(agent, {}).setdefault(stage, {"pad_to": found["pad_to"]})
+            before |= {key: before.get(key, 0) + n for key, n in found.items() if key != "pad_to"}
+    return joined
+
+
 def cautions(rows: Rows, sessions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What makes a trial's bytes depend on how it was run."""
     if loose := _agents(rows, lambda stage: stage["pad_to"] is None):

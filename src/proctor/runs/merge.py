@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from datetime import datetime
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from proctor.plan.resume import differences, is_free
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
+from proctor.runs.conditions import added
 from proctor.runs.noting import join_protocols
 from proctor.runs.report import write_report
 
@@ -43,7 +45,7 @@ def merge(paths: Sequence[str | Path]) -> RunDir:
         for run in runs:
             _copy(run, merged, ledger)
         ledger.set_meta("seconds", sum(_noted(run, "seconds", 0.0) for run in runs))
-        ledger.set_meta("rows", {agent: found for run in runs for agent, found in _noted(run, "rows", {}).items()})
+        ledger.set_meta("rows", reduce(added, (_noted(run, "rows", {}) for run in runs)))
         ledger.set_meta("merged_from", [str(run.path) for run in runs])
     sessions = [s for run in runs for s in run.read_json("environment.json", {"sessions": []})["sessions"]]
     merged.write_json("environment.json", {"sessions": sessions, "current": sessions[-1] if sessions else {}})

@@ -23,6 +23,7 @@ from proctor.record.rundir import RunDir
 from proctor.report import Report
 from proctor.rollout.engine import Engine
 from proctor.rollout.progress import CancelToken, Observer, Progress
+from proctor.runs.conditions import added
 from proctor.runs.following import RunLogs
 from proctor.runs.report import shard_of, write_report
 from proctor.threads import wanted
@@ -131,14 +132,13 @@ def _add_spent(ledger: Ledger, engine: Engine) -> None:
 
 def _add_rows(ledger: Ledger, engine: Engine) -> None:
     """Rows of a forward and what they were found to depend on, per agent and stage, added up over sessions."""
-    known = ledger.get_meta("rows", {})
-    for agent, stages in engine.pad_to.items():
-        for stage, pad_to in stages.items():
-            before = known.setdefault(agent, {}).get(stage, {"pad_to": pad_to})
-            stats = engine.batching.get(agent, {}).get(stage)
-            found = {} if stats is None else asdict(stats.found)
-            known[agent][stage] = before | {key: before.get(key, 0) + n for key, n in found.items()}
-    ledger.set_meta("rows", known)
+    new = {
+        agent: {
+            stage: {"pad_to": pad_to, **asdict(engine.batching[agent][stage].found)} for stage, pad_to in stages.items()
+        }
+        for agent, stages in engine.pad_to.items()
+    }
+    ledger.set_meta("rows", added(ledger.get_meta("rows", {}), new))
 
 
 @contextlib.contextmanager
