@@ -14,6 +14,7 @@ from proctor.cli.options import Json, Level, Quiet, RunPaths, console, write_fil
 if TYPE_CHECKING:
     from proctor.report.compare.page import CompareReport
     from proctor.verdict.comparison.compare import Compared
+    from proctor.verdict.equivalence import Likeness
     from proctor.verdict.gate import Gate
 
 WORSE = 3
@@ -29,12 +30,25 @@ def compare_command(
             "whole interval of the difference lies below -MARGIN. 0.02 is two points of success.",
         ),
     ] = None,
+    equivalent: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MARGIN",
+            help="Exit with code 3 unless all agents (with --baseline, all and that one) are shown to be alike: the "
+            "whole interval of every difference lies within -MARGIN to MARGIN.",
+        ),
+    ] = None,
     require_proof: Annotated[
         bool, typer.Option("--require-proof", help="With --fail-if-worse: fail also while it is not settled.")
     ] = False,
-    on: Annotated[str, typer.Option(metavar="success|score", help="What --fail-if-worse looks at.")] = "success",
+    on: Annotated[
+        str, typer.Option(metavar="success|score", help="What --fail-if-worse and --equivalent look at.")
+    ] = "success",
     baseline: Annotated[
-        str | None, typer.Option(metavar="AGENT", help="With --fail-if-worse: the agent to compare all others with.")
+        str | None,
+        typer.Option(
+            metavar="AGENT", help="With --fail-if-worse or --equivalent: the agent to compare all others with."
+        ),
     ] = None,
     level: Level = 0.95,
     across_protocols: Annotated[
@@ -50,28 +64,31 @@ def compare_command(
 
     Paired tests on equal seeds, intervals of differences, Holm's correction over all pairs, and letters. Runs must have
     one protocol. Writes compare.json, compare.md and compare.html. Exit codes: 0
-    compared, 2 bad input or different protocols, 3 worse (with --fail-if-worse).
+    compared, 2 bad input or different protocols, 3 worse (with --fail-if-worse) or not shown to be alike (with
+    --equivalent).
     """
     from proctor.errors import InputError
     from proctor.report.compare.page import write_comparison
     from proctor.verdict.comparison.compare import compare
+    from proctor.verdict.equivalence import likenesses
     from proctor.verdict.gate import gates
 
     if on not in ("success", "score"):
         raise InputError(f'--on {on}: expected "success" or "score"')
-    if fail_if_worse is None and (require_proof or baseline is not None):
+    if fail_if_worse is None and (require_proof or (baseline is not None and equivalent is None)):
         raise InputError("--require-proof and --baseline go with --fail-if-worse MARGIN")
     found = compare(runs, level, across=across_protocols)
     rulings = [] if fail_if_worse is None else gates(found, on, fail_if_worse, baseline)
     failed = None if fail_if_worse is None else any(gate.failed(require_proof) for gate in rulings)
-    report = _report(found, rulings, failed)
+    alike = None if equivalent is None else likenesses(found, on, equivalent, baseline)
+    report = _report(found, rulings, failed, alike)
     folder = out or Path(runs[-1])
     write_files("comparison", folder, lambda folder: write_comparison(folder, report))
     _show(report, folder, as_json=as_json, quiet=quiet)
-    raise typer.Exit(WORSE if failed else 0)
+    raise typer.Exit(WORSE if failed or report.unlike else 0)
 
 
-def _report(found: Compared, rulings: list[Gate], failed: bool | None) -> CompareReport:
+def _report(found: Compared, rulings: list[Gate], failed: bool | None, alike: list[Likeness] | None) -> CompareReport:
     from proctor.report.compare.page import CompareReport
 
     names = list(dict.fromkeys(run.cfg.name for run in found.runs))
@@ -82,12 +99,14 @@ def _report(found: Compared, rulings: list[Gate], failed: bool | None) -> Compar
         cautions=found.cautions,
         gates=rulings,
         failed=failed,
+        alike=alike,
         generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
 def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
     from proctor.report.build.judgement import gate_sentence
+    from proctor.report.build.likeness import likeness_sentence
     from proctor.report.compare.page import to_json
 
     if as_json:
@@ -105,4 +124,8 @@ def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) ->
         typer.echo(f"gate: {gate_sentence(gate)}")
     if report.failed is not None:
         typer.echo("gate: failed" if report.failed else "gate: passed")
+    for found in report.alike or ():
+        typer.echo(f"equivalence: {likeness_sentence(found)}")
+    if report.alike is not None:
+        typer.echo("equivalence: not shown" if report.unlike else "equivalence: shown")
     typer.echo(f"comparison: {folder / 'compare.html'}")

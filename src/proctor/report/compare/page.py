@@ -9,6 +9,7 @@ from typing import Any
 
 from proctor.report import text
 from proctor.report.build import judgement
+from proctor.report.build.likeness import likeness_sentence
 from proctor.report.draw.markup import definitions, finding_list, lead, number, spread, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.pipes import escape, findings, more
@@ -20,6 +21,7 @@ from proctor.report.sections.differences import differences, differences_markdow
 from proctor.report.sections.ranking import SHARED
 from proctor.verdict.comparison import Comparison, Difference, Pair, Standing, needed_trials
 from proctor.verdict.comparison.model import MEASURES
+from proctor.verdict.equivalence import Alike, Likeness
 from proctor.verdict.gate import Gate
 
 MAX_AGENTS = 20
@@ -27,7 +29,8 @@ MAX_AGENTS = 20
 
 @dataclass(frozen=True)
 class CompareReport:
-    """What the files show. `runs`: label -> what is to be said of it. `failed`: the gate's decision, None without."""
+    """What the files show. `runs`: label -> what is to be said of it. `failed`: the gate's decision, None without.
+    `alike`: rulings on agents that may be equivalent, None where nobody asked."""
 
     name: str
     comparison: Comparison
@@ -36,6 +39,12 @@ class CompareReport:
     gates: Sequence[Gate]
     failed: bool | None
     generated_at: str
+    alike: Sequence[Likeness] | None = None
+
+    @property
+    def unlike(self) -> bool:
+        """Whether some agents were not shown to be alike, where that was asked."""
+        return any(found.ruling is not Alike.SHOWN for found in self.alike or ())
 
     @property
     def verdict(self) -> str:
@@ -58,10 +67,18 @@ def to_json(report: CompareReport) -> dict[str, Any]:
             "verdict": report.verdict,
             "cautions": list(report.cautions),
             "runs": dict(report.runs),
+            "equivalence": _alike_keys(report),
             "gate": None if report.failed is None else {"failed": report.failed, "rulings": rulings},
             **comparison_keys(report.comparison),
         }
     )
+
+
+def _alike_keys(report: CompareReport) -> dict[str, Any] | None:
+    if report.alike is None:
+        return None
+    rulings = [{**asdict(found), "ruling": found.ruling.value} for found in report.alike]
+    return {"shown": not report.unlike, "rulings": rulings}
 
 
 def comparison_keys(found: Comparison) -> dict[str, Any]:
@@ -135,8 +152,10 @@ def to_html(report: CompareReport) -> str:
     ]
     if report.failed is not None:
         facts.append(("Gate", '<a href="#gate">failed</a>' if report.failed else '<a href="#gate">passed</a>'))
+    alike = [likeness_sentence(own) for own in report.alike or ()]
     blocks = [
         Block("gate", "Gate", _listed([judgement.gate_sentence(gate) for gate in report.gates], report.failed)),
+        Block("equivalence", "Equivalence", _listed(alike, report.unlike)),
         Block("ranking", "Ranking", _ranking(found)),
         Block("cautions", "Before you use the numbers", _listed(report.cautions, True)),
         Block("differences", "Differences", differences(found)),
@@ -179,6 +198,9 @@ def to_markdown(report: CompareReport) -> str:
     if report.gates:
         rulings = "\n".join(f"- {escape(judgement.gate_sentence(gate))}" for gate in report.gates)
         blocks.append(f"**Gate {'failed' if report.failed else 'passed'}.**\n\n{rulings}")
+    if report.alike is not None:
+        rulings = "\n".join(f"- {escape(likeness_sentence(own))}" for own in report.alike)
+        blocks.append(f"**Equivalence {'not shown' if report.unlike else 'shown'}.**\n\n{rulings}")
     blocks += [
         findings([Finding("caution", caution) for caution in report.cautions]),
         ranking_markdown(found),

@@ -1,0 +1,99 @@
+"""Whether agents are shown to be alike, up to a margin: decided by the interval of the difference, as the gate is.
+
+Two one-sided tests at level alpha reject that the difference is as large as the margin exactly where the interval of
+level 1 - 2 alpha lies within it (Schuirmann 1987).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from proctor.errors import InputError
+from proctor.stats import Interval
+from proctor.verdict.comparison.compare import Compared
+from proctor.verdict.comparison.model import Measure, Pair
+from proctor.verdict.comparison.pairs import compare_pair
+
+
+class Alike(StrEnum):
+    """What the trials show of two agents and a margin."""
+
+    SHOWN = "equivalent"
+    DIFFERENT = "different"
+    OPEN = "not settled"
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """`difference` and `interval` are a minus b. SHOWN: the interval lies within the margin, also with every unscored
+    trial counted for either of the two. DIFFERENT: it lies outside of the margin. Else OPEN."""
+
+    a: str
+    b: str
+    measure: Measure
+    margin: float
+    ruling: Alike
+    difference: float | None
+    interval: Interval | None
+    level: float
+    n: int
+    n_unscored: int
+    reason: str | None = None
+
+
+def likenesses(found: Compared, measure: Measure, margin: float, baseline: str | None = None) -> list[Likeness]:
+    """A ruling for every pair of agents, or with `baseline` for every other agent and that one. With several pairs
+    each has a wider interval, so that the chance of calling any of them alike that is not stays what one has."""
+    if not margin > 0:
+        raise InputError(f"--equivalent {margin:g}: expected the largest difference that does not matter, above 0")
+    agents = {agent.name: agent for agent in found.agents}
+    pairs = [(pair.a, pair.b) for pair in found.comparison.pairs]
+    if baseline is not None:
+        if baseline not in agents:
+            raise InputError(f'no agent "{baseline}"; expected one of {", ".join(agents)}')
+        pairs = [(name, baseline) for name in agents if name != baseline]
+    level = 1 - 2 * (1 - found.judging.level) / max(1, len(pairs))
+    if not level > 0:
+        raise InputError(f"--level {found.judging.level:g}: expected more than 0.5 for --equivalent")
+    judging = replace(found.judging, level=level)
+    empty = [name for pair in pairs for name in pair if not agents[name].n]
+    if empty:
+        raise InputError(f"{empty[0]} has no scored trial; there is nothing to decide by")
+    return [rule(compare_pair(agents[a], agents[b], judging), measure, margin, level) for a, b in pairs]
+
+
+def rule(pair: Pair, measure: Measure, margin: float, level: float) -> Likeness:
+    """The ruling on a pair; `level` is the one that it was computed at."""
+    found = pair.of(measure)
+    widest = _widest(pair, measure)
+    ruling = Alike.OPEN
+    if found.interval is not None and (found.interval.low > margin or found.interval.high < -margin):
+        ruling = Alike.DIFFERENT
+    elif widest is not None and -margin < widest.low and widest.high < margin:
+        ruling = Alike.SHOWN
+    return Likeness(
+        a=pair.a,
+        b=pair.b,
+        measure=measure,
+        margin=margin,
+        ruling=ruling,
+        difference=found.value,
+        interval=found.interval,
+        level=level,
+        n=min(pair.n_a, pair.n_b),
+        n_unscored=pair.n_unscored,
+        reason=found.reason,
+    )
+
+
+def _widest(pair: Pair, measure: Measure) -> Interval | None:
+    """The interval, widened by what unscored trials could change either way; None where that is not known, as for
+    scores."""
+    found = pair.of(measure)
+    if found.interval is None or not pair.n_unscored:
+        return found.interval
+    if found.bounds is None or found.value is None:
+        return None
+    below, above = found.value - found.bounds.low, found.bounds.high - found.value
+    return Interval(found.interval.low - max(0.0, below), found.interval.high + max(0.0, above))
