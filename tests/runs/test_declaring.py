@@ -136,3 +136,21 @@ def test_an_agent_with_fewer_imported_trials_deviates(tmp_path: Path) -> None:
     sets = ("declare={primary: success, n: 2}",)
     run, _ = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
     assert deviations(run) == ["only 1 of 2 trials of b on task are finished"]
+
+
+def test_a_gate_by_another_margin_or_measure_is_a_deviation(tmp_path: Path, tell: Tell) -> None:
+    path = tmp_path / "robot.csv"
+    path.write_text("agent,success\na,1\na,0\nb,1\nb,1\n")
+    sets = ("declare={primary: success, n: 2, margin: 0.1}",)
+    run, _ = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
+
+    def said(*words: str, option: str = "--fail-if-worse") -> list[str]:
+        told = tell("compare", run.path, option, *words, "--baseline", "a").out
+        return [line for line in told.splitlines() if "declared protocol" in line]
+
+    assert said("0.1") == []
+    assert said("0.1", "--on", "score") == [], "the score of this run is success"
+    (margin,) = said("0.05")
+    assert margin.endswith("declared the margin 0.1, and the gate has 0.05: a deviation from its declared protocol.")
+    (margin,) = said("0.05", option="--equivalent")
+    assert "and the proof of equivalence has 0.05" in margin

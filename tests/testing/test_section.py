@@ -10,7 +10,7 @@ from vessel_runs import passage_arrays
 from proctor.plan.trial import Trial
 from proctor.registry import SECTIONS
 from proctor.report.model import Report
-from proctor.report.section import Column, Section
+from proctor.report.section import Column, Grid, Section
 from proctor.testing import SectionConformance
 
 LAWS = [name for name in dir(SectionConformance) if name.startswith("test_")]
@@ -76,6 +76,11 @@ class Unplaced(Plain):
     columns = (Column("mine", "nowhere", metric="mine"),)
 
 
+class Ragged(Plain):
+    def terminal(self, report: Report, data: Any) -> list[Grid | str]:
+        return [Grid("told", ("agent", "n"), (("a",),))]
+
+
 class Greedy(Plain):
     suites = "any"  # type: ignore[assignment]
 
@@ -88,6 +93,7 @@ class Greedy(Plain):
         (Counting, "test_equal_runs_give_equal_sections"),
         (Taking, "test_keys_are_json_and_its_own"),
         (Unplaced, "test_columns_stand_behind_known_ones"),
+        (Ragged, "test_the_terminal_gets_lines_and_whole_tables"),
         (Greedy, "test_declares_itself"),
     ],
 )

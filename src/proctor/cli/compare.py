@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -69,6 +70,7 @@ def compare_command(
     """
     from proctor.errors import InputError
     from proctor.report.compare.page import write_comparison
+    from proctor.verdict.comparison.about import about_margin
     from proctor.verdict.comparison.compare import compare
     from proctor.verdict.equivalence import likenesses
     from proctor.verdict.gate import gates
@@ -80,6 +82,9 @@ def compare_command(
     found = compare(runs, level, across=across_protocols)
     rulings = [] if fail_if_worse is None else gates(found, on, fail_if_worse, baseline)
     failed = None if fail_if_worse is None else any(gate.failed(require_proof) for gate in rulings)
+    for margin, what in ((fail_if_worse, "gate"), (equivalent, "proof of equivalence")):
+        said = [] if margin is None else about_margin(found.runs, margin, on, what)
+        found = replace(found, cautions=(*found.cautions, *said))
     alike = None if equivalent is None else likenesses(found, on, equivalent, baseline)
     report = _report(found, rulings, failed, alike)
     folder = out or Path(runs[-1])

@@ -26,7 +26,7 @@ from proctor.report.formats.files import plain
 from proctor.report.formats.json_file import to_json
 from proctor.report.formats.tables import COMMON, agent_keys
 from proctor.report.model import Finding, Report, ReportContext
-from proctor.report.section import Section, applies
+from proctor.report.section import Grid, Section, applies
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import scored_trials
 from proctor.testing.common import Conformance, check_part
@@ -144,6 +144,18 @@ class SectionConformance(Conformance[Section]):
         found = list(self.make().findings(report))
         assert all(isinstance(finding, Finding) and finding.text for finding in found), f"findings gave {found}"
         assert isinstance(self.make().opening(report), str), "opening gave no text"
+
+    def test_the_terminal_gets_lines_and_whole_tables(self) -> None:
+        for agents in (AGENTS, HOSTILE):
+            with tempfile.TemporaryDirectory() as folder:
+                report = self._report(Path(folder), agents)
+                data = self.make().read(Path(folder), report)
+                shown = list(self.make().terminal(report, data))
+            for part in shown:
+                assert isinstance(part, str | Grid), f"terminal gave a {type(part).__name__}; expected texts and Grids"
+                if isinstance(part, Grid):
+                    widths = {len(part.header), *map(len, part.rows)}
+                    assert len(widths) == 1, f"a table for the terminal has rows of {sorted(widths)} cells"
 
     def test_columns_stand_behind_known_ones(self) -> None:
         section = self.make()

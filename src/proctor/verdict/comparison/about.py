@@ -29,3 +29,17 @@ def about_levels(runs: Sequence[Examined], level: float) -> list[str]:
         for run in runs
         if run.cfg.declare is not None and abs(1 - level - run.cfg.declare.alpha) > 1e-9
     ]
+
+
+def about_margin(runs: Sequence[Examined], margin: float, on: str, what: str) -> list[str]:
+    """Runs that declared another margin, or something else to decide, than `what` goes by: a gate, for instance."""
+    said = []
+    for run in runs:
+        declare = run.cfg.declare
+        if declare is None:
+            continue
+        if declare.margin is not None and abs(declare.margin - margin) > 1e-12:
+            said.append(f"{run.label} declared the margin {declare.margin:g}, and the {what} has {margin:g}")
+        if declare.primary != on and not (on == "score" and run.cfg.scoring.mode == declare.primary):
+            said.append(f"{run.label} declared {declare.primary} as what decides, and the {what} goes by {on}")
+    return [f"{each}: a deviation from its declared protocol." for each in said]
