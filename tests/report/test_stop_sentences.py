@@ -58,7 +58,7 @@ def test_futility_says_how_unlikely_it_has_become() -> None:
 
 
 def report(*stops: Stop) -> Report:
-    return cast(Report, SimpleNamespace(context=SimpleNamespace(stops=stops), agents=()))
+    return cast(Report, SimpleNamespace(context=SimpleNamespace(stops=stops), agents=(), tasks=()))
 
 
 def test_the_verdict_of_many_pairs_names_winners_and_what_is_open() -> None:

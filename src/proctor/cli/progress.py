@@ -175,9 +175,10 @@ def _table(p: Progress) -> Any:
     head.add_row(f"{p.phase}", ProgressBar(total=max(p.planned, 1), completed=p.done, width=40), _line(p))
     body = Table.grid(padding=(0, 2))
     for name, agent in list(p.agents.items())[:MAX_AGENTS_SHOWN]:
-        rate = f"{agent.successes / agent.scored:6.1%}" if agent.scored else "     –"
+        rate = p.success_rate(name)
+        success = "" if rate is None else f"success so far {rate:6.1%}"
         note = f"{agent.unscored} unscored" if agent.unscored else ""
-        body.add_row(f"  {name}", f"{agent.scored} done", f"success so far {rate}", note)
+        body.add_row(f"  {name}", f"{agent.scored} done", success, note)
     if len(p.agents) > MAX_AGENTS_SHOWN:
         body.add_row(f"  … and {count(len(p.agents) - MAX_AGENTS_SHOWN, 'more agent')}")
     return Group(head, body)

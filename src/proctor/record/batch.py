@@ -40,7 +40,8 @@ class Metrics:
 
 class TrialBatch:
     """Some trials, each column by its name in `NAMES` (all of them, or those that were asked for): a sequence with a
-    value for every trial. `outcome` holds the values of `Outcome`, `success` and `after_stop` are truthy or not."""
+    value for every trial. `outcome` holds the values of `Outcome`, `success` and `after_stop` are truthy or not, and
+    `success` is None where nothing says what it is."""
 
     def __init__(self, columns: dict[str, Sequence[Any]], metrics: Metrics):
         self._columns, self.metrics = columns, metrics
@@ -80,7 +81,8 @@ def result_of(row: Sequence[Any]) -> TrialResult:
     """A trial from its values in the order of `NAMES`, as a ledger keeps them."""
     values = dict(zip(NAMES[4:], row[4:], strict=True))
     values["outcome"] = _OUTCOMES[values["outcome"]]
-    values["success"], values["after_stop"] = bool(values["success"]), bool(values["after_stop"])
+    values["success"] = None if values["success"] is None else bool(values["success"])
+    values["after_stop"] = bool(values["after_stop"])
     if isinstance(values["metrics"], str):
         values["metrics"] = json.loads(values["metrics"])
     return TrialResult(trial=Trial(*row[:4]), **values)

@@ -23,7 +23,9 @@ from proctor.record.errors import decisive_line
 OUTCOMES = tuple(Outcome)
 SCORED = np.array([outcome.scored for outcome in OUTCOMES])
 BROKEN = np.array([outcome.broken_by_policy for outcome in OUTCOMES])
-"""Of each outcome: whether a trial that ended so is scored, and whether the policy broke it."""
+JUDGED = np.array([outcome in (Outcome.SUCCESS, Outcome.FAILURE, Outcome.TRUNCATED) for outcome in OUTCOMES])
+"""Of each outcome: whether a trial that ended so is scored, whether the policy broke it, and whether it says that the
+trial was a success or none."""
 
 Scorer = Callable[[TrialBatch], tuple[np.ndarray, Metrics]]
 """The total of each trial of a batch, NaN where it has none, and its components, as `Metrics` has metrics."""
@@ -76,6 +78,16 @@ class Trials:
     def measured(self) -> list[str]:
         """The metrics that some trial has a number for, by name."""
         return sorted(name for name, column in self.metrics.items() if not np.isnan(column).all())
+
+    @cached_property
+    def without_success(self) -> frozenset[str]:
+        """Tasks on which nothing says what success is: trials ran to their end, and none was a success or a failure."""
+        outcome = self["outcome"]
+        done, judged = (
+            {self.pairs[cell][1] for cell in np.unique(self["cell"][rows]).tolist()}
+            for rows in (outcome == OUTCOMES.index(Outcome.DONE), JUDGED[outcome])
+        )
+        return frozenset(done - judged)
 
     @cached_property
     def _by_cell(self) -> tuple[np.ndarray, np.ndarray, dict[tuple[str, str], int]]:

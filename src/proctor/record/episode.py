@@ -28,6 +28,8 @@ class Outcome(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
     TRUNCATED = "truncated"
+    DONE = "done"
+    """Ran to its end, where nothing says what success is."""
     INVALID_ACTION = "invalid_action"
     POLICY_ERROR = "policy_error"
     ENV_ERROR = "env_error"

@@ -51,6 +51,9 @@ _COLUMNS = {name: "idx" if name == "index" else f'"{name}"' for name in NAMES}
 _FINISHED = f"SELECT {', '.join(_COLUMNS.values())} FROM trials WHERE state = 'done'"
 
 
+_MISSED = (Outcome.TRUNCATED, Outcome.FAILURE)
+
+
 class Ledger:
     """Open with `Ledger.create` or `Ledger.open`; use as a context manager or close it."""
 
@@ -154,6 +157,16 @@ class Ledger:
         if changed:
             self._write("UPDATE trials SET after_stop = ? WHERE agent = ? AND task = ? AND idx = ?", changed)
 
+    def settle_success(self) -> None:
+        """Where some trials of a task said what success is, those that did not say it had none: an environment may
+        report success only when it comes."""
+        self._db.execute(
+            "UPDATE trials SET success = 0, outcome = CASE WHEN steps_total >= max_steps THEN ? ELSE ? END "
+            "WHERE state = 'done' AND outcome = ? AND task IN "
+            "(SELECT task FROM trials WHERE state = 'done' AND outcome IN (?, ?, ?))",
+            [o.value for o in (*_MISSED, Outcome.DONE, Outcome.SUCCESS, *_MISSED)],
+        )
+
     def successes(self) -> Iterator[tuple[str, str, int, bool | None]]:
         """(agent, task, index, success) of every finished trial, in plan order; success is None where it is
         unscored."""
@@ -168,16 +181,13 @@ class Ledger:
         planned, done = self._db.execute("SELECT count(*), coalesce(sum(state = 'done'), 0) FROM trials").fetchone()
         return planned, done
 
-    def counts_by_agent(self) -> dict[str, tuple[int, int, int]]:
-        """Of each agent's finished trials: how many are scored, how many of these succeeded, how many are unscored."""
-        unscored = [outcome.value for outcome in Outcome if not outcome.scored]
-        lost = f"outcome IN ({', '.join('?' * len(unscored))})"
+    def outcome_counts(self) -> Iterator[tuple[str, str, Outcome, bool | None, int]]:
+        """Finished trials by (agent, task, outcome, success), and how many there are of each."""
         rows = self._db.execute(
-            f"SELECT agent, sum(NOT {lost}), sum(success AND NOT {lost}), sum({lost}) FROM trials WHERE state = 'done' "
-            "GROUP BY agent",
-            unscored * 3,
+            "SELECT agent, task, outcome, success, count(*) FROM trials WHERE state = 'done' GROUP BY 1, 2, 3, 4"
         )
-        return {agent: tuple(counts) for agent, *counts in rows}
+        for agent, task, outcome, success, n in rows:
+            yield agent, task, Outcome(outcome), None if success is None else bool(success), n
 
     def pending(self) -> set[tuple[str, str, int]]:
         """(agent, task, index) of every trial that is not done."""
@@ -267,7 +277,7 @@ def _to_row(r: TrialResult) -> tuple[Any, ...]:
     values = {
         **{name: getattr(r, name) for name in _RESULT_NAMES},
         "outcome": r.outcome.value,
-        "success": int(r.success),
+        "success": None if r.success is None else int(r.success),
         "after_stop": int(r.after_stop),
         "metrics": _dump(r.metrics),
     }

@@ -1,7 +1,8 @@
 """One finished trial as a row: what the ledger keeps, and what scoring and reports read.
 
-`metrics` holds the value of every metric by name, None where it is not available. Success follows the task's rule;
-it is False for what the policy broke and says nothing for unscored outcomes.
+`metrics` holds the value of every metric by name, None where it is not available. Success follows the task's rule; it
+is None where nothing said in the trial what success is, False for what the policy broke, and says nothing for unscored
+outcomes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class TrialResult:
 
     trial: Trial
     outcome: Outcome
-    success: bool
+    success: bool | None
     steps_total: int | None
     """None where it is not known, as in outcomes from elsewhere."""
     steps_to_success: int | None

@@ -9,7 +9,8 @@ from proctor.report import text
 from proctor.report.build.judgement import difference_words, p_value
 from proctor.report.leaderboard.words import episodes_words
 from proctor.report.model import Report
-from proctor.report.sections.ranking import letters_of
+from proctor.report.sections.differences import shown_measures
+from proctor.report.sections.ranking import letters_of, words_of
 from proctor.report.text import span_words, value_words
 from proctor.verdict.comparison import Comparison, Measure, Pair
 from proctor.verdict.leaderboard import Leaderboard
@@ -24,7 +25,8 @@ LEFT = ("agent", "pair", "method", "rater", "")
 
 
 def ranked_table(report: Report) -> Table:
-    """A run: rank, agent, n, success and score with their intervals, steps, unscored trials."""
+    """A run: rank, agent, n, success and score with their intervals (those that `Report.measures` says), steps,
+    unscored trials. Letters are beside the last measure."""
     from rich.text import Text
 
     groups = letters_of(report)
@@ -33,19 +35,20 @@ def ranked_table(report: Report) -> Table:
     for agent in report.agents:
         summary = agent.overall
         letters = f" {groups.get(agent.agent, '')}".ljust(width) if groups else ""
+        spreads = [_spread(*words_of(summary, measure)) for measure in report.measures]
         rows.append(
             [
                 text.rank(agent.rank),
                 agent.agent,
                 str(summary.n),
-                _spread(text.percent(summary.success.rate), text.percent_range(summary.success.interval)),
-                _spread(text.mean(summary.score), text.span(summary.score.interval)) + letters,
+                *spreads[:-1],
+                spreads[-1] + letters,
                 text.number(summary.steps_total.mean),
                 Text(str(summary.n_unscored), style="yellow" if summary.n_unscored else ""),
             ]
         )
     told = "; agents that share a letter are not significantly different" if groups else ""
-    header = ("rank", "agent", "n", "success", "score", "steps", "unscored")
+    header = ("rank", "agent", "n", *report.measures, "steps", "unscored")
     return _table(f"[…]: {text.percent(report.context.level)} interval{told}", header, rows)
 
 
@@ -61,39 +64,32 @@ def below_ranking(report: Report) -> Iterator[Table | Text]:
 
 
 def standings_table(found: Comparison) -> Table:
-    """The agents of a comparison: rank, agent, n, success and score, each with letters."""
-    rows = [
-        [
-            text.rank(agent.rank),
-            agent.agent,
-            f"{agent.n:,}",
-            f"{text.percent(agent.rate)} [{text.percent_range(agent.rate_interval)}]",
-            agent.letters.get("success") or "",
-            text.number(agent.score),
-            agent.letters.get("score") or "",
-            f"{agent.n_unscored:,}",
-        ]
-        for agent in found.agents
-    ]
+    """The agents of a comparison: rank, agent, n, and of success and score what is shown, each with letters."""
+    shown = shown_measures(found)
+    rows = []
+    for agent in found.agents:
+        success = _spread(text.percent(agent.rate), text.percent_range(agent.rate_interval))
+        own = {"success": success, "score": text.number(agent.score)}
+        values = [cell for measure in shown for cell in (own[measure], agent.letters.get(measure) or "")]
+        rows.append([text.rank(agent.rank), agent.agent, f"{agent.n:,}", *values, f"{agent.n_unscored:,}"])
     told = "letters: agents that share one are not significantly different"
-    header = ("rank", "agent", "n", "success", "", "score", "", "unscored")
+    header = ("rank", "agent", "n", *(name for measure in shown for name in (measure, "")), "unscored")
     return _table(f"[…]: {text.percent(found.level)} interval; {told}", header, rows)
 
 
 def pairs_table(found: Comparison) -> Table:
     """Differences with intervals and p-values, the first pairs."""
-    hidden = len(found.pairs) - MOST_PAIRS
+    hidden, shown = len(found.pairs) - MOST_PAIRS, shown_measures(found)
     more = f"; {text.count(hidden, 'more pair')} in compare.json" if hidden > 0 else ""
     rows = [
         [
             f"{pair.a} − {pair.b}",
             text.count(pair.n_a, "pair") if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}",
-            *_difference(found, pair, "success"),
-            *_difference(found, pair, "score"),
+            *(cell for measure in shown for cell in _difference(found, pair, measure)),
         ]
         for pair in found.pairs[:MOST_PAIRS]
     ]
-    header = ("pair", "n", "success", "p", "score", "p")
+    header = ("pair", "n", *(name for measure in shown for name in (measure, "p")))
     return _table(f"first minus second; p by Holm over all pairs{more}", header, rows)
 
 

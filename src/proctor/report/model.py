@@ -15,7 +15,8 @@ from typing import Any, Literal
 from proctor.metrics import MetricInfo
 from proctor.report.section import Column, Shown
 from proctor.stats import Estimate, Interval, Profile
-from proctor.verdict.comparison import Comparison
+from proctor.verdict.comparison import Comparison, Measure
+from proctor.verdict.comparison.model import MEASURES
 from proctor.verdict.declared import Declared, Noted
 from proctor.verdict.methods import Methods
 from proctor.verdict.raters import Raters, Rating
@@ -56,7 +57,8 @@ class ReportContext:
 @dataclass(frozen=True, slots=True)
 class RateEstimate:
     """`successes` of `n` scored trials, with Wilson's interval. `bounds`: the rate if all unscored trials had
-    failed or succeeded; None where every trial is scored."""
+    failed or succeeded; None where every trial is scored. Trials of tasks on which nothing says what success is are not
+    in it; `n` is 0 and there is no rate where there are only such."""
 
     successes: int
     n: int
@@ -170,6 +172,8 @@ class TaskReport:
     n_trials: int
     n: int
     success: RateEstimate
+    defines_success: bool
+    """Whether something says what success is: the config, or the environment in some trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +203,7 @@ class Case:
 
     case: str
     n: int
-    successes: int
+    successes: int | None
     score: MetricEstimate
     metrics: Mapping[str, MetricEstimate]
     npz: str | None
@@ -329,6 +333,21 @@ class Report:
     """What all sections that apply to the run add to the table of trials."""
     agent_columns: tuple[Column, ...] = ()
     """What they add to the table of agents."""
+
+    @property
+    def defines_success(self) -> bool:
+        """Whether something says what success is on some task."""
+        return any(task.defines_success for task in self.tasks)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What tables and plots show of an agent: no success where nothing says what it is, and no score that repeats
+        it."""
+        if not self.defines_success:
+            return ("score",)
+        repeats = self.scoring.name == "success" and self.scoring.floor == 0
+        whole = all(task.defines_success for task in self.tasks)
+        return ("success",) if repeats and whole else MEASURES
 
     def data(self, key: str) -> Any:
         """What the section of this key read from the run folder; None where it is not in the report."""

@@ -40,7 +40,7 @@ from proctor.rollout.collecting import collecting_seldom
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.messages import Asked, Asks, Done, Event, Fatal, Fault, Finish, Know, Refused, Run, Start, Unload
-from proctor.rollout.progress import AgentProgress, CancelToken, Observer, Progress
+from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
 from proctor.rollout.startup import WATCH_S, WORK_S, Loading, compile_kernels, learn_tasks
@@ -129,9 +129,8 @@ class Engine:
         """Begin with what earlier sessions have finished."""
         self.progress.planned, self.progress.done = self.ledger.counts()
         self.progress.done_before = self.progress.done
-        for name, counts in self.ledger.counts_by_agent().items():
-            self.progress.agents[name] = AgentProgress(*counts)
-            self.progress.unscored += self.progress.agents[name].unscored
+        for agent, task, outcome, success, n in self.ledger.outcome_counts():
+            self.progress.count(agent, task, success if outcome.scored else UNSCORED, n)
 
     def _worker_cfg(self) -> WorkerCfg:
         cfg = self.cfg
@@ -344,14 +343,9 @@ class Engine:
         self._count(result)
 
     def _count(self, result: TrialResult) -> None:
-        agent = self.progress.agents[result.trial.agent]
         self.progress.done += 1
-        if result.outcome.scored:
-            agent.scored += 1
-            agent.successes += result.success
-        else:
-            agent.unscored += 1
-            self.progress.unscored += 1
+        trial = result.trial
+        self.progress.count(trial.agent, trial.task, result.success if result.outcome.scored else UNSCORED)
 
     def _commit(self) -> None:
         """Enter results into the ledger, those of some hundredths of a second at a time: a transaction costs as much

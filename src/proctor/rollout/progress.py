@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 class CancelToken:
@@ -21,13 +22,18 @@ class CancelToken:
         return self._event.is_set()
 
 
+UNSCORED: Literal["unscored"] = "unscored"
+
+
 @dataclass
 class AgentProgress:
-    """Finished trials of an agent, those of earlier sessions included."""
+    """Finished trials of an agent, those of earlier sessions included. `silent`: by task, how many of the scored ones
+    did not say whether they were a success."""
 
     scored: int = 0
     successes: int = 0
     unscored: int = 0
+    silent: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -48,6 +54,28 @@ class Progress:
     spared: int = 0
     phase: str = "starting"
     agents: dict[str, AgentProgress] = field(default_factory=dict)
+    with_success: set[str] = field(default_factory=set)
+    """Tasks of which some trial said whether it was a success: there a trial that does not say it was none."""
+
+    def count(self, agent: str, task: str, success: bool | Literal["unscored"] | None, n: int = 1) -> None:
+        """Trials of an agent have ended; `success` is None where they did not say."""
+        own = self.agents.setdefault(agent, AgentProgress())
+        if success == UNSCORED:
+            own.unscored += n
+            self.unscored += n
+            return
+        own.scored += n
+        if success is None:
+            own.silent[task] = own.silent.get(task, 0) + n
+        else:
+            own.successes += n * success
+            self.with_success.add(task)
+
+    def success_rate(self, agent: str) -> float | None:
+        """So far, on tasks that say what success is; None without such."""
+        own = self.agents[agent]
+        judged = own.scored - sum(n for task, n in own.silent.items() if task not in self.with_success)
+        return own.successes / judged if judged else None
 
     @property
     def rows_per_forward(self) -> float | None:

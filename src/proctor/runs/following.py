@@ -20,7 +20,6 @@ from proctor.record.rundir import RunDir
 from proctor.registry import LOGGERS
 from proctor.rollout.progress import Observer, Progress
 from proctor.runs.loggers.base import Logger
-from proctor.suites import defines_success
 from proctor.verdict.trials import read_agents
 
 EVERY_S = 10.0
@@ -39,7 +38,6 @@ class RunLogs:
         self._run, self._cfg = run, cfg
         self._loggers: dict[str, Logger] = {}
         self._due = time.monotonic() + EVERY_S
-        self._rates = bool(cfg.loggers) and all(defines_success(task) for task in cfg.tasks)
 
     def __enter__(self) -> RunLogs:
         for number, entry in enumerate(self._cfg.loggers):
@@ -85,7 +83,7 @@ class RunLogs:
 
     def _log_progress(self, progress: Progress) -> None:
         began = time.monotonic()
-        values = {**progress_values(progress, rates=self._rates), **self._scores()}
+        values = {**progress_values(progress), **self._scores()}
         self._each(lambda logger: logger.log(values, progress.done))
         now = time.monotonic()
         self._due = now + max(EVERY_S, (now - began) / SHARE)
@@ -115,8 +113,8 @@ class RunLogs:
                 del self._loggers[name]
 
 
-def progress_values(progress: Progress, *, rates: bool) -> dict[str, float]:
-    """The numbers of a run's progress, by the names that loggers get. `rates`: every task defines success."""
+def progress_values(progress: Progress) -> dict[str, float]:
+    """The numbers of a run's progress, by the names that loggers get."""
     values = {
         "progress/trials_done": float(progress.done),
         "progress/trials_planned": float(progress.planned),
@@ -124,8 +122,8 @@ def progress_values(progress: Progress, *, rates: bool) -> dict[str, float]:
     }
     for name, agent in progress.agents.items():
         values[f"progress/{name}/trials_scored"] = float(agent.scored)
-        if rates and agent.scored:
-            values[f"progress/{name}/success_rate"] = agent.successes / agent.scored
+        rate = progress.success_rate(name)
+        values |= {} if rate is None else {f"progress/{name}/success_rate": rate}
     return values
 
 

@@ -30,6 +30,7 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
     these files alone: the run's config stays."""
     cfg = changed(run.config(), overrides, ("report", "agents.*.group"), "proctor report")
     with run.ledger() as ledger:
+        ledger.settle_success()
         planned, _ = ledger.counts()
         stopper = Stopper(cfg, ledger)
         stopper.mark()

@@ -42,12 +42,6 @@ def isolated(task: TaskCfg) -> bool:
     return suite.isolated(suite.Options.model_validate(task.options))
 
 
-def defines_success(task: TaskCfg) -> bool:
-    """Whether success means anything on a task."""
-    suite = suite_for(task)
-    return suite.defines_success(suite.Options.model_validate(task.options))
-
-
 def briefing(task: TaskCfg) -> Any:
     """What an agent may know of a task beforehand."""
     suite = suite_for(task)

@@ -85,6 +85,11 @@ class Env(abc.ABC):
         reference that a metric compares with. `case` names what the trial is about; reports group by it."""
         return {}
 
+    def success_known(self) -> bool:
+        """Whether anything says what success is, asked when a trial has ended. False: `Step.success` meant nothing in
+        this trial."""
+        return True
+
     def dummy_action(self) -> Any:
         """What is done during warm-up steps: zeros, or the nearest valid action."""
         return neutral_action(self.action_space)
@@ -155,6 +160,10 @@ class BatchEnv(abc.ABC):
     def constants(self, world: int) -> Mapping[str, Any]:
         """As in Env, of the trial that runs in one world."""
         return {}
+
+    def success_known(self, world: int) -> bool:
+        """As in Env, of the trial that ran in one world."""
+        return True
 
     def dummy_action(self) -> Any:
         """As in Env."""

@@ -35,6 +35,9 @@ class TaskTrials:
     """What each term of the score contributed to it, NaN where the policy broke the trial; empty where the score is no
     sum of terms."""
 
+    defines_success: bool = True
+    """Whether something says what success is on this task; if not, `success` means nothing."""
+
     @property
     def n(self) -> int:
         return len(self.index)
@@ -97,6 +100,7 @@ def task_trials(trials: Trials, agent: str, task: str, terms: Sequence[str] = ()
         unscored=trials["index"][kept[~is_scored]],
         seed=trials["seed"][scored],
         terms={name: trials.components[name][scored] for name in terms if name in trials.components},
+        defines_success=task not in trials.without_success,
     )
 
 

@@ -151,6 +151,7 @@ def _task(estimator: Estimator, trials: Trials, task: TaskCfg) -> model.TaskRepo
         n_trials=len(own.kept),
         n=len(own.scored),
         success=estimator.success(own),
+        defines_success=task.name not in trials.without_success,
     )
 
 

@@ -38,7 +38,7 @@ def _table(own: Sample, estimate: Estimator, layouts: Sequence[CaseLayout]) -> C
         Case(
             case=name,
             n=len(rows),
-            successes=int(trials["success"][rows].sum()),
+            successes=None if pair[1] in trials.without_success else int(trials["success"][rows].sum()),
             score=estimate.metric("", trials["score"][rows]),
             metrics={metric: estimate.metric(metric, trials.metrics[metric][rows]) for metric in shown},
             npz=_worst_record(trials, rows, badness),

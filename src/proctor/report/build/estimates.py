@@ -59,7 +59,11 @@ class Estimator:
             n_after_stop=own.n_after_stop,
         )
 
-    def success(self, own: Sample) -> model.RateEstimate:
+    def success(self, sample: Sample) -> model.RateEstimate:
+        """Of the tasks on which something says what success is."""
+        own = sample.judged()
+        if own is None:
+            return model.RateEstimate(0, 0, None, None, None)
         successes, n = int(own.trials["success"][own.scored].sum()), len(own.scored)
         unscored = len(own.kept) - n
         return model.RateEstimate(

@@ -20,15 +20,29 @@ def verdict(report: Report) -> str:
         return f"No verdict: none of {text.count(report.finished, 'finished trial')} could be scored."
     best, level = report.agents[0], text.percent(report.context.level)
     if len(report.agents) == 1:
-        opening = f"{best.agent} succeeded in {text.rate_sentence(best.overall.success, report.context.level)}"
-        unranked = best.overall.score.mean is None
-        return f"{opening}; it has no score." if unranked else f"{opening} and has {_score(best, level)}."
+        return _alone(report, best, level)
     if best.overall.score.mean is None:
         return "No ranking: no agent has a score for all of its scored trials."
     if sum(agent.overall.score.mean is not None for agent in report.agents) == 1 or report.comparison is None:
-        rate = f"{text.percent(best.overall.success.rate)} of {text.count(best.overall.success.n, 'trial')}"
-        return f"{best.agent} ranks first: {_score(best, level)}, success in {rate}. No other agent has a score."
+        rate = (
+            f", success in {text.percent(best.overall.success.rate)} of {text.count(best.overall.success.n, 'trial')}"
+        )
+        shown = rate if report.defines_success else ""
+        return f"{best.agent} ranks first: {_score(best, level)}{shown}. No other agent has a score."
     return stopped_verdict(report) or judgement.verdict(report.comparison)
+
+
+def _alone(report: Report, agent: AgentReport, level: str) -> str:
+    """What a single agent came to."""
+    score = agent.overall.score
+    if not report.defines_success:
+        return f"{agent.agent} has {'no score' if score.mean is None else _score(agent, level)} in " + (
+            f"{text.count(agent.overall.n, 'trial')}; nothing says what success is."
+        )
+    opening = f"{agent.agent} succeeded in {text.rate_sentence(agent.overall.success, report.context.level)}"
+    if "score" not in report.measures:
+        return f"{opening}."
+    return f"{opening}; it has no score." if score.mean is None else f"{opening} and has {_score(agent, level)}."
 
 
 def _score(agent: AgentReport, level: str) -> str:
@@ -40,7 +54,7 @@ def _score(agent: AgentReport, level: str) -> str:
 def find(report: Report) -> tuple[Finding, ...]:
     """The findings of a report, cautions first."""
     cautions = (_all_broken, _missing, _unscored, out_of_range, _no_scores, _copies, _small_n)
-    notes = (_equal_scores, _broken, _notes)
+    notes = (_no_success, _equal_scores, _broken, _notes)
     return (
         *(Finding("caution", said) for rule in cautions for said in rule(report)),
         *(Finding("caution", said) for said in report.context.cautions),
@@ -92,18 +106,27 @@ def _missing(report: Report) -> Iterator[str]:
 def _unscored(report: Report) -> Iterator[str]:
     for agent in report.agents:
         summary = agent.overall
-        if not summary.n_unscored or summary.success.bounds is None:
+        if not summary.n_unscored:
             continue
         causes = _counts(summary, [outcome for outcome in Outcome if not outcome.scored])
-        worst, best = map(text.percent, summary.success.bounds)
+        bounds = ""
+        if summary.success.bounds is not None:
+            worst, best = map(text.percent, summary.success.bounds)
+            bounds = f": success between {worst} and {best}, whatever they would have been"
         failed = [f"{cell.task} ({n})" for cell in agent.cells if (n := cell.summary.outcomes.get("env_error", 0))]
-        yield (
-            f"{agent.agent}: {text.count(summary.n_unscored, 'trial')} unscored ({causes}): success between {worst} "
-            f"and {best}, whatever they would have been."
-        ) + (
+        yield (f"{agent.agent}: {text.count(summary.n_unscored, 'trial')} unscored ({causes}){bounds}.") + (
             f" The simulator failed on every attempt, on {text.listed(failed)}: the agent may be what drives it there."
             if failed
             else ""
+        )
+
+
+def _no_success(report: Report) -> Iterator[str]:
+    silent = [task.task for task in report.tasks if not task.defines_success]
+    if silent:
+        yield (
+            f"Nothing says what success is on {text.listed(silent)}: there is no success rate. A task's config may say "
+            "it, e.g. success: {return_at_least: 200} in its options."
         )
 
 

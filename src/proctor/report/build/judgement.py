@@ -14,6 +14,8 @@ def verdict(found: Comparison) -> str:
     """Two or three sentences about the first-ranked agent and those that come near it."""
     if not found.pairs:
         return "No comparison: fewer than two agents have scored trials."
+    if all(pair.of(found.by).value is None for pair in found.pairs):
+        return "No comparison: nothing says what success is, and there are no scores."
     best = found.pairs[0].a
     rivals = [pair for pair in found.pairs if pair.a == best and not found.different(pair)]
     return _open(found, rivals) if rivals else _settled(found, best)

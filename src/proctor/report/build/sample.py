@@ -34,6 +34,13 @@ class Sample:
     def scored(self) -> np.ndarray:
         return np.concatenate(self.strata)
 
+    def judged(self) -> Sample | None:
+        """The trials of tasks on which something says what success is; None where there is no such task."""
+        pairs = [pair for pair in self.pairs if pair[1] not in self.trials.without_success]
+        if len(pairs) == len(self.pairs):
+            return self
+        return sample_of(self.trials, pairs) if pairs else None
+
     def names(self, by_cell: Sequence[set[str]]) -> list[str]:
         """The metrics or components of its scored trials, each once."""
         cells = [int(self.trials["cell"][rows[0]]) for rows in self.strata if len(rows)]

@@ -16,9 +16,12 @@ MOST_SENTENCES = 3
 
 def stop_findings(report: Report) -> Iterator[Finding]:
     """A sentence for each test, then what the other intervals are worth."""
+    stops = _meant(report)
+    if len(stops) < len(report.context.stops):
+        yield Finding("caution", "stop_when watches success, and nothing says what that is on some task.")
     after = {agent.agent: agent.overall.n_after_stop for agent in report.agents}
-    yield from (Finding("note", stop_sentence(stop, after)) for stop in report.context.stops)
-    if any(stop.settled for stop in report.context.stops):
+    yield from (Finding("note", stop_sentence(stop, after)) for stop in stops)
+    if any(stop.settled for stop in stops):
         yield Finding(
             "note",
             "Intervals of agents that were stopped early are, in all tables, those of a fixed number of trials; after "
@@ -26,10 +29,16 @@ def stop_findings(report: Report) -> Iterator[Finding]:
         )
 
 
+def _meant(report: Report) -> list[Stop]:
+    """Tests that mean something: none of success where nothing says what it is."""
+    defined = all(task.defines_success for task in report.tasks)
+    return [stop for stop in report.context.stops if defined or stop.measure == "score"]
+
+
 def stopped_verdict(report: Report) -> str:
     """What tests that may stop early have settled between agents; "" where none has stopped. Many pairs are named by
     their better agents only: the findings have a sentence for each."""
-    compared = [stop for stop in report.context.stops if len(stop.agents) == 2]
+    compared = [stop for stop in _meant(report) if len(stop.agents) == 2]
     ended = [stop for stop in compared if stop.settled]
     if len(compared) <= MOST_SENTENCES or not ended:
         after = {agent.agent: agent.overall.n_after_stop for agent in report.agents}

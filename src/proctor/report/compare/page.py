@@ -17,9 +17,9 @@ from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.draw.svg import esc
 from proctor.report.formats.files import plain, write_json, write_text
 from proctor.report.model import Finding
-from proctor.report.sections.differences import differences, differences_markdown
+from proctor.report.sections.differences import differences, differences_markdown, shown_measures
 from proctor.report.sections.ranking import SHARED
-from proctor.verdict.comparison import Comparison, Difference, Pair, Standing, needed_trials
+from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, Standing, needed_trials
 from proctor.verdict.comparison.model import MEASURES
 from proctor.verdict.equivalence import Alike, Likeness
 from proctor.verdict.gate import Gate
@@ -175,18 +175,20 @@ def _ranking(found: Comparison) -> str:
         f"By mean {'score' if found.by == 'score' else 'success'} over the tasks that all agents have. Small numbers "
         f"are {text.percent(found.level)} intervals. {SHARED}"
     )
-    header = ["Agent", "n", "Success", "Letters", "Score", "Letters", "Unscored"]
-    return lead(words) + table("Agents in rank order", header, [_row(agent) for agent in found.agents], "ranking")
+    shown = shown_measures(found)
+    named = [name for measure in shown for name in (measure.capitalize(), "Letters")]
+    header = ["Agent", "n", *named, "Unscored"]
+    rows = [_row(agent, shown) for agent in found.agents]
+    return lead(words) + table("Agents in rank order", header, rows, "ranking")
 
 
-def _row(agent: Standing) -> list[str]:
+def _row(agent: Standing, shown: Sequence[Measure]) -> list[str]:
+    rate = spread(text.percent(agent.rate), text.percent_range(agent.rate_interval))
+    own = {"success": rate, "score": esc(text.number(agent.score))}
     return [
         f'<span class="rank">{text.rank(agent.rank)}</span>{esc(agent.agent)}',
         f"{agent.n:,}",
-        spread(text.percent(agent.rate), text.percent_range(agent.rate_interval)),
-        esc(agent.letters.get("success") or text.NONE),
-        esc(text.number(agent.score)),
-        esc(agent.letters.get("score") or text.NONE),
+        *(cell for measure in shown for cell in (own[measure], esc(agent.letters.get(measure) or text.NONE))),
         number(agent.n_unscored),
     ]
 
@@ -212,20 +214,17 @@ def to_markdown(report: CompareReport) -> str:
 
 
 def ranking_markdown(found: Comparison) -> str:
-    header = ["rank", "agent", "n", "success", f"{text.percent(found.level)} interval", "", "score", "", "unscored"]
-    rows = [
-        [
-            text.rank(agent.rank),
-            escape(agent.agent),
-            f"{agent.n:,}",
-            text.percent(agent.rate),
-            text.percent_range(agent.rate_interval),
-            agent.letters.get("success") or "",
-            text.number(agent.score),
-            agent.letters.get("score") or "",
-            f"{agent.n_unscored:,}",
-        ]
-        for agent in found.agents[:MAX_AGENTS]
-    ]
+    shown = shown_measures(found)
+    named = {"success": ("success", f"{text.percent(found.level)} interval", ""), "score": ("score", "")}
+    header = ["rank", "agent", "n", *(name for measure in shown for name in named[measure]), "unscored"]
+    rows = []
+    for agent in found.agents[:MAX_AGENTS]:
+        own = {
+            "success": (text.percent(agent.rate), text.percent_range(agent.rate_interval)),
+            "score": (text.number(agent.score),),
+        }
+        cells = [cell for measure in shown for cell in (*own[measure], agent.letters.get(measure) or "")]
+        first = [text.rank(agent.rank), escape(agent.agent), f"{agent.n:,}"]
+        rows.append([*first, *cells, f"{agent.n_unscored:,}"])
     hidden = more(len(found.agents) - MAX_AGENTS, "agent", "the HTML file")
     return "## Ranking\n\n" + pipe_table(header, rows, left=2) + hidden

@@ -15,6 +15,7 @@ SHAPES = {
     "success": '<circle cx="7" cy="7" r="5"/>',
     "failure": '<path class="stroke" d="M3 3 11 11M11 3 3 11"/>',
     "truncated": '<rect class="open" x="3" y="3" width="8" height="8"/>',
+    "done": '<circle class="open" cx="7" cy="7" r="5"/>',
     "invalid_action": '<path d="M7 2 12.5 11.5H1.5Z"/>',
     "policy_error": '<path d="M7 1 13 7 7 13 1 7Z"/>',
     "env_error": '<path class="stroke" d="M7 2V12M2 7H12"/>',

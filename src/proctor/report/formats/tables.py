@@ -81,7 +81,8 @@ class TrialTable:
         unscored = np.array([not outcome.scored for outcome in OUTCOMES])[trials["outcome"]]
         found = {name: trials[name] for name in COMMON if name in trials.columns}
         found |= {"trial": trials["index"], "npz_path": trials["npz"]}
-        found |= {"success": np.where(unscored, np.nan, trials["success"])}
+        silent = np.array([task in trials.without_success for _, task in trials.pairs], bool)[trials["cell"]]
+        found |= {"success": np.where(unscored | silent, np.nan, trials["success"])}
         components = {name: f"score_{name}" for name in trials.components} | self._placed("component")
         found |= {components[name]: column for name, column in trials.components.items()}
         metrics = self._metric_columns() | self._placed("metric")

@@ -96,7 +96,7 @@ class Cases(Section):
     def markdown(self, report: Report, data: Any) -> str:
         """The worst cases of every agent, by what their task was ordered by."""
         rows = [
-            [*map(pipes.escape, (t.agent, t.task, c.case)), str(c.n), str(c.successes), *_measures(report.cases, c)]
+            [*map(pipes.escape, (t.agent, t.task, c.case)), str(c.n), _successes(c), *_measures(report.cases, c)]
             for t in report.cases
             for c in t.cases[: max(1, MAX_CASES // len(report.cases))]
         ]
@@ -109,6 +109,10 @@ class Cases(Section):
 
     def styles(self) -> str:
         return asset("proctor.report", "cases.css")
+
+
+def _successes(case: Case) -> str:
+    return text.NONE if case.successes is None else f"{case.successes:,}"
 
 
 def _brief(tables: Sequence[CaseTable]) -> list[str]:
@@ -175,7 +179,7 @@ def _row(case: Case, shown: Sequence[str], shares: Sequence[str]) -> list[str]:
     return [
         esc(case.case),
         f"{case.n:,}",
-        f"{case.successes:,}",
+        _successes(case),
         estimate(case.score.value, case.score.interval),
         *(_metric(case.metrics[name], share=name in shares) for name in shown),
     ]

@@ -56,7 +56,9 @@ def _words(found: Comparison) -> str:
 
 
 def shown_measures(found: Comparison) -> tuple[Measure, ...]:
-    """Success alone where scores say the same, pair by pair."""
+    """Success alone where scores say the same, pair by pair; scores alone where nothing says what success is."""
+    if all(pair.success.value is None for pair in found.pairs):
+        return ("score",)
     same = all(
         (pair.score.value, pair.score.interval) == (pair.success.value, pair.success.interval) for pair in found.pairs
     )
@@ -93,8 +95,10 @@ def _names(pair: Pair) -> str:
 
 
 def _table(found: Comparison) -> str:
-    scores = ["Score", "p"] if "score" in shown_measures(found) else []
-    header = ["First − second", "n", "Success", "p", "Won alone", *scores, "Effect"]
+    shown = shown_measures(found)
+    success = ["Success", "p", "Won alone"] if "success" in shown else []
+    scores = ["Score", "p"] if "score" in shown else []
+    header = ["First − second", "n", *success, *scores, "Effect"]
     rows = [_cells(found, pair) for pair in found.pairs[:MOST_ROWS]]
     hidden = len(found.pairs) - MOST_ROWS
     more = lead(f"Only in the JSON file: {text.count(hidden, 'more pair')}.") if hidden > 0 else ""
@@ -115,13 +119,13 @@ def _cells(found: Comparison, pair: Pair) -> list[str]:
     pairs = f"{pair.n_a:,} {small('pair' if pair.n_a == 1 else 'pairs')}"
     counts = pair.discordance
     alone = NONE if counts is None else f"{counts.only_a:,} : {counts.only_b:,}"
+    shown = shown_measures(found)
+    success = [_spread(pair.success), _p(found, pair, "success"), alone]
     return [
         _names(pair),
         pairs if pair.paired else f"{pair.n_a:,}, {pair.n_b:,} {small('unpaired')}",
-        _spread(pair.success),
-        _p(found, pair, "success"),
-        alone,
-        *([_spread(pair.score), _p(found, pair, "score")] if "score" in shown_measures(found) else []),
+        *(success if "success" in shown else []),
+        *([_spread(pair.score), _p(found, pair, "score")] if "score" in shown else []),
         _effect(pair),
     ]
 
@@ -198,23 +202,22 @@ def differences_markdown(found: Comparison) -> str:
     if not found.pairs:
         return ""
     level = text.percent(found.level)
-    header = ["difference", "n", "success", f"{level} interval", "p", "score", f"{level} interval", "p"]
-    rows = []
-    for pair in found.pairs[:MAX_PAIRS]:
-        success, score = (difference_words(own) for own in (pair.success, pair.score))
-        bounds = f" (bounds {difference_bounds(pair.success)})" if pair.success.bounds else ""
-        rows.append(
-            [
-                f"{pipes.escape(pair.a)} − {pipes.escape(pair.b)}",
-                text.count(pair.n_a, "pair") if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}",
-                success[0],
-                success[1] + bounds,
-                p_value(pair.success.p_adjusted).replace("<", "&lt;"),
-                score[0],
-                score[1],
-                p_value(pair.score.p_adjusted).replace("<", "&lt;"),
-            ]
-        )
+    shown = shown_measures(found)
+    header = ["difference", "n", *(name for measure in shown for name in (measure, f"{level} interval", "p"))]
+    rows = [
+        [
+            f"{pipes.escape(pair.a)} − {pipes.escape(pair.b)}",
+            text.count(pair.n_a, "pair") if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}",
+            *(cell for measure in shown for cell in _markdown_cells(pair.of(measure))),
+        ]
+        for pair in found.pairs[:MAX_PAIRS]
+    ]
     more = pipes.more(len(found.pairs) - MAX_PAIRS, "pair", "the HTML file")
     words = "p is Holm's over all pairs. Agents that share a letter in the ranking are not significantly different."
     return f"## Differences\n\n{words}\n\n" + pipes.table(header, rows) + more
+
+
+def _markdown_cells(own: Difference) -> list[str]:
+    value, interval = difference_words(own)
+    bounds = f" (bounds {difference_bounds(own)})" if own.bounds else ""
+    return [value, interval + bounds, p_value(own.p_adjusted).replace("<", "&lt;")]

@@ -229,7 +229,7 @@ def _tasks(report: Report) -> str:
         [
             esc(task.task),
             esc(task.suite),
-            _words(task.success_rule),
+            _words(task.success_rule) if task.defines_success else "not defined",
             NONE if task.max_steps is None else f"{task.max_steps:,}",
             f"{task.n:,} of {task.n_trials:,}",
         ]

@@ -8,8 +8,9 @@ from proctor.report import text
 from proctor.report.draw import pipes
 from proctor.report.draw.markup import NONE, estimate, finding_list, lead, number, spread, table
 from proctor.report.draw.svg import esc
-from proctor.report.model import AgentReport, Report
+from proctor.report.model import AgentReport, Report, Summary
 from proctor.report.section import Section
+from proctor.verdict.comparison import Measure
 
 MAX_AGENTS = 20
 SHARED = "Agents that share a letter are not significantly different in these trials."
@@ -22,21 +23,26 @@ class Ranking(Section):
 
     def html(self, report: Report, data: Any) -> str:
         level = text.percent(report.context.level)
-        header = ["Agent", "n", "Success", "Score", "Steps", "Steps to success", "Wall time", "Unscored"]
-        words = (
-            f"By mean score over all tasks; n counts scored trials. Small numbers are {level} intervals. Steps "
-            "to success are of successes only, with their own n, and given by task where tasks differ in length."
-        )
+        to_success = ["Steps to success"] if report.defines_success else []
+        named = [measure.capitalize() for measure in report.measures]
+        header = ["Agent", "n", *named, "Steps", *to_success, "Wall time", "Unscored"]
+        words = f"By mean score over all tasks; n counts scored trials. Small numbers are {level} intervals."
+        if to_success:
+            words += (
+                " Steps to success are of successes only, with their own n, and given by task where tasks differ in "
+                "length."
+            )
         groups = letters_of(report)
         words += f" {SHARED}" if groups else ""
-        rows = [_row(agent, groups.get(agent.agent, "")) for agent in report.agents]
+        rows = [_row(report, agent, groups.get(agent.agent, "")) for agent in report.agents]
         return lead(words) + table("Agents in rank order", header, rows, "ranking")
 
     def markdown(self, report: Report, data: Any) -> str:
         span = f"{text.percent(report.context.level)} interval"
-        header = ["rank", "agent", "n", "success", span, "score", span, "steps", "unscored"]
+        named = [name for measure in report.measures for name in (measure, span)]
+        header = ["rank", "agent", "n", *named, "steps", "unscored"]
         groups = letters_of(report)
-        rows = [_cells(agent, groups.get(agent.agent)) for agent in report.agents[:MAX_AGENTS]]
+        rows = [_cells(report, agent, groups.get(agent.agent)) for agent in report.agents[:MAX_AGENTS]]
         told = f"{SHARED}\n\n" if groups else ""
         more = pipes.more(len(report.agents) - MAX_AGENTS, "agent")
         return f"## Ranking\n\n{told}" + pipes.table(header, rows, left=2) + more
@@ -57,31 +63,36 @@ def letters_of(report: Report) -> dict[str, str]:
     return {standing.agent: found for standing in standings if (found := standing.letters.get("score"))}
 
 
-def _row(agent: AgentReport, letters: str) -> list[str]:
+def words_of(summary: Summary, measure: Measure) -> tuple[str, str]:
+    """The success rate or the mean score, and its interval."""
+    if measure == "success":
+        return text.percent(summary.success.rate), text.percent_range(summary.success.interval)
+    return text.mean(summary.score), text.span(summary.score.interval)
+
+
+def _row(report: Report, agent: AgentReport, letters: str) -> list[str]:
     s = agent.overall
+    reached = s.steps_to_success
+    to_success = [estimate(reached.mean, reached.interval, reached.n)] if report.defines_success else []
     group = f' <span class="letters">{letters}</span>' if letters else ""
     return [
         f'<span class="rank">{text.rank(agent.rank)}</span>{esc(agent.agent)}{group}',
         f"{s.n:,}",
-        spread(text.percent(s.success.rate), text.percent_range(s.success.interval)),
-        spread(text.mean(s.score), text.span(s.score.interval)),
+        *(spread(*words_of(s, measure)) for measure in report.measures),
         spread(text.mean(s.steps_total), text.span(s.steps_total.interval)),
-        estimate(s.steps_to_success.mean, s.steps_to_success.interval, s.steps_to_success.n),
+        *to_success,
         NONE if s.wall_time_s.mean is None else f"{text.number(s.wall_time_s.mean, 2)} s",
         number(s.n_unscored),
     ]
 
 
-def _cells(agent: AgentReport, letters: str | None) -> list[str]:
+def _cells(report: Report, agent: AgentReport, letters: str | None) -> list[str]:
     summary = agent.overall
     return [
         text.rank(agent.rank),
         pipes.escape(agent.agent) + (f" ({letters})" if letters else ""),
         str(summary.n),
-        text.percent(summary.success.rate),
-        text.percent_range(summary.success.interval),
-        text.mean(summary.score),
-        text.span(summary.score.interval),
+        *(words for measure in report.measures for words in words_of(summary, measure)),
         text.number(summary.steps_total.mean),
         str(summary.n_unscored),
     ]

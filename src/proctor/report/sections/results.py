@@ -25,29 +25,38 @@ class Tasks(Section):
     def html(self, report: Report, data: Any) -> str:
         if not report.scored:
             return ""
-        means = [m for a in report.agents for c in a.cells if (m := c.summary.score.mean) is not None]
-        axis = svg.axis_for(means)
         header = ["Agent", *(esc(task.task) for task in report.tasks)]
-        rates = [[esc(a.agent), *(_rate_cell(c.summary) for c in a.cells)] for a in report.agents]
-        scores = [[esc(a.agent), *(_score_cell(c.summary, axis) for c in a.cells)] for a in report.agents]
-        return (
-            '<div class="pair">'
-            + table("Success rate, with successes of scored trials", header, rates, "heat")
-            + table("Mean score, with its interval", header, scores, "heat")
-            + "</div>"
-            + _steps_to_success(report, header)
-        )
+        drawn = {"success": _rates, "score": _scores}
+        tables = "".join(drawn[measure](report, header) for measure in report.measures)
+        return f'<div class="pair">{tables}</div>' + _steps_to_success(report, header)
 
     def markdown(self, report: Report, data: Any) -> str:
         if len(report.tasks) < 2:
             return ""
         header = ["agent", *(pipes.escape(task.task) for task in report.tasks[:MAX_TASKS])]
         rows = [
-            [pipes.escape(agent.agent), *(_cell(cell.summary) for cell in agent.cells[:MAX_TASKS])]
+            [pipes.escape(agent.agent), *(_cell(report, cell.summary) for cell in agent.cells[:MAX_TASKS])]
             for agent in report.agents[:MAX_AGENTS]
         ]
-        words = "## Success by task\n\nSuccesses of scored trials, and the mean score.\n\n"
-        return words + pipes.table(header, rows) + pipes.more(len(report.tasks) - MAX_TASKS, "task")
+        shown = {"success": "successes of scored trials", "score": "the mean score"}
+        words = " and ".join(shown[measure] for measure in report.measures).capitalize()
+        return (
+            f"## Agents by task\n\n{words}.\n\n"
+            + pipes.table(header, rows)
+            + pipes.more(len(report.tasks) - MAX_TASKS, "task")
+        )
+
+
+def _rates(report: Report, header: list[str]) -> str:
+    rates = [[esc(a.agent), *(_rate_cell(c.summary) for c in a.cells)] for a in report.agents]
+    return table("Success rate, with successes of scored trials", header, rates, "heat")
+
+
+def _scores(report: Report, header: list[str]) -> str:
+    means = [m for a in report.agents for c in a.cells if (m := c.summary.score.mean) is not None]
+    axis = svg.axis_for(means)
+    scores = [[esc(a.agent), *(_score_cell(c.summary, axis) for c in a.cells)] for a in report.agents]
+    return table("Mean score, with its interval", header, scores, "heat")
 
 
 def _steps_to_success(report: Report, header: list[str]) -> str:
@@ -74,31 +83,38 @@ def _score_cell(summary: Summary, axis: svg.Axis) -> str:
 
 def _rate_cell(summary: Summary) -> str:
     rate = summary.success
-    counts = "n 0" if rate.rate is None else f"{rate.successes} of {rate.n}"
+    nothing = "not defined" if summary.n else "n 0"
+    counts = nothing if rate.rate is None else f"{rate.successes} of {rate.n}"
     return heat_cell(rate.rate, text.percent(rate.rate), counts, text.percent_range(rate.interval))
 
 
-def _cell(summary: Summary) -> str:
+def _cell(report: Report, summary: Summary) -> str:
     if not summary.n:
         return text.NONE
     rate = summary.success
-    return f"{text.percent(rate.rate)} ({rate.successes}/{rate.n}), {text.mean(summary.score)}"
+    success = text.NONE if rate.rate is None else f"{text.percent(rate.rate)} ({rate.successes}/{rate.n})"
+    own = {"success": success, "score": text.mean(summary.score)}
+    return ", ".join(own[measure] for measure in report.measures)
 
 
 class Intervals(Section):
-    """Two interval plots: success rate and score."""
+    """Interval plots of success rate and score."""
 
     key, title, place = "intervals", "Intervals", 40
 
     def html(self, report: Report, data: Any) -> str:
         if not report.scored:
             return ""
+        how = {"success": "Wilson for the rate", "score": "bootstrap within tasks for the score"}
         words = (
-            f"Dot: estimate over all tasks. Bar: {text.percent(report.context.level)} interval (Wilson for the "
-            "rate, bootstrap within tasks for the score). Dashed: where the rate could lie, had the unscored "
-            "trials been scored."
+            f"Dot: estimate over all tasks. Bar: {text.percent(report.context.level)} interval "
+            f"({', '.join(how[measure] for measure in report.measures)})."
         )
-        return f'{lead(words)}<div class="pair">{_success_plot(report)}{_score_plot(report)}</div>'
+        if report.defines_success:
+            words += " Dashed: where the rate could lie, had the unscored trials been scored."
+        drawn = {"success": _success_plot, "score": _score_plot}
+        plots = "".join(drawn[measure](report) for measure in report.measures)
+        return f'{lead(words)}<div class="pair">{plots}</div>'
 
 
 def _success_plot(report: Report) -> str:
@@ -124,7 +140,7 @@ class Components(Section):
         names = list(dict.fromkeys(name for agent in report.agents for name in agent.overall.components))
         counts = {name: sum(c.n for a in report.agents if (c := a.overall.components.get(name))) for name in names}
         shown = [name for name in names if counts[name]]
-        if not shown:
+        if not shown or "score" not in report.measures:
             return ""
         absent = [name for name in names if name not in shown]
         words = "Mean of each component over the trials that have it."

@@ -65,7 +65,7 @@ class Curves(Section):
         by_name = {agent.agent: agent for agent in report.agents}
         steps = [step for training in report.trainings for step in training.steps]
         across = round_axis(min(steps), max(steps))
-        drawn = [_curve(report, across, by_name, measure) for measure in ("success", "score")]
+        drawn = [_curve(report, across, by_name, measure) for measure in report.measures]
         return lead(words) + legend(names) + f'<div class="pair">{"".join(drawn)}</div>'
 
     def styles(self) -> str:

@@ -103,6 +103,9 @@ class BatchWorlds(Worlds):
                 faults[row] = problem
         return faults
 
+    def success_known(self, slot: int) -> bool:
+        return self._env is None or self._env.success_known(slot)
+
     def render(self, slot: int) -> np.ndarray:
         assert self._env is not None
         return self._env.render(slot)

@@ -20,7 +20,7 @@ from proctor.rollout.blame import BREAKS, explain
 from proctor.rollout.messages import Start
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.limits import STEPPING
-from proctor.rollout.worker.trial import RunningTrial, bytes_of, video_for
+from proctor.rollout.worker.trial import Ending, RunningTrial, bytes_of, video_for
 from proctor.rollout.worker.worlds import Given, Reset, Worlds
 
 if TYPE_CHECKING:
@@ -347,7 +347,8 @@ class Group:
         """End a trial and have it recorded. `outcome`: where its policy ended it."""
         trial = self.running[slot]
         try:
-            ended = trial.finish(outcome, error, self._latest(slot), self.host.cfg.record.video)
+            known = self.worlds.success_known(slot)
+            ended = trial.finish(Ending(outcome, error, known, self._latest(slot)), self.host.cfg.record.video)
         except BREAKS as problem:
             self.fault(slot, Outcome.ENV_ERROR, explain(problem))
             return

@@ -78,6 +78,9 @@ class OneByOne(Worlds):
                 break
         return given_of(self, slots, steps, faults, seconds, unseen)
 
+    def success_known(self, slot: int) -> bool:
+        return self._envs[slot].success_known()
+
     def render(self, slot: int) -> np.ndarray:
         return self._envs[slot].render()
 

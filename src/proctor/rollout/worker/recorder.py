@@ -25,7 +25,7 @@ class EndedTrial:
     trial: Trial
     stem: str
     episode: Episode
-    success: bool
+    success: bool | None
     steps_to_success: int | None
     wall_time_s: float
     ends: bytes

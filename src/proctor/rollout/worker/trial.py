@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,16 @@ from proctor.rollout.ask.requests import Request
 from proctor.rollout.messages import Start
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.recorder import EndedTrial
+
+
+class Ending(NamedTuple):
+    """How a trial ended. `outcome` and `error` are given where its policy broke it; else the episode says. `last`: the
+    bytes of the latest observation."""
+
+    outcome: Outcome | None
+    error: str | None
+    success_known: bool
+    last: bytes
 
 
 class RunningTrial:
@@ -41,24 +51,29 @@ class RunningTrial:
         if self.video is not None:
             self.video.add(frame)
 
-    def finish(self, outcome: Outcome | None, error: str | None, last: bytes, video: VideoCfg) -> EndedTrial:
-        """The finished trial. `outcome` is given where the policy broke it; else the episode says. `last`: the bytes of
-        the latest observation."""
+    def finish(self, ending: Ending, video: VideoCfg) -> EndedTrial:
+        """The finished trial."""
         task = self.task
-        episode = self.record.episode(outcome or Outcome.FAILURE, self.end, task.max_steps, task.name)
+        episode = self.record.episode(ending.outcome or Outcome.DONE, self.end, task.max_steps, task.name)
         reached = None
-        if outcome is None:
+        if ending.outcome is None and ending.success_known:
             reached = episode.first_success if task.cfg.success_rule == "ever" else episode.success_from
-        success = reached is not None
-        if outcome is None:
             only_truncated = self.end[1] and not self.end[0]
-            ended = Outcome.SUCCESS if success else Outcome.TRUNCATED if only_truncated else Outcome.FAILURE
-            episode = episode.ending(ended)
-        name = self._close_video(keep=video.trials != "failures" or not success)
-        seconds, ends = time.perf_counter() - self.started, self.first + last
-        start = self.start
-        clipped = self.clipped_steps
-        return EndedTrial(start.trial, start.stem, episode, success, reached, seconds, ends, clipped, error, name)
+            missed = Outcome.TRUNCATED if only_truncated else Outcome.FAILURE
+            episode = episode.ending(missed if reached is None else Outcome.SUCCESS)
+        success = reached is not None
+        return EndedTrial(
+            trial=self.start.trial,
+            stem=self.start.stem,
+            episode=episode,
+            success=success if ending.success_known else None,
+            steps_to_success=reached,
+            wall_time_s=time.perf_counter() - self.started,
+            ends=self.first + ending.last,
+            clipped_steps=self.clipped_steps,
+            error=ending.error,
+            video=self._close_video(keep=video.trials != "failures" or not success),
+        )
 
     def _close_video(self, keep: bool) -> str | None:
         if self.video is None:

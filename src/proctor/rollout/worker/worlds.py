@@ -87,6 +87,10 @@ class Worlds(abc.ABC):
         that are stepped one by one stop at the time `until` (monotonic), but step at least one."""
 
     @abc.abstractmethod
+    def success_known(self, slot: int) -> bool:
+        """Whether anything says what success is in the trial of a slot."""
+
+    @abc.abstractmethod
     def render(self, slot: int) -> np.ndarray:
         """The current frame of a slot, uint8 (height, width, 3)."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.suites.gymnasium.options import GymnasiumOptions, InitialStatesCfg
 from proctor.suites.gymnasium.signals import SignalReader
-from proctor.suites.gymnasium.success import success_check
+from proctor.suites.gymnasium.success import is_known, success_check
 from proctor.suites.protocol import NO_SIGNALS, Env, Step
 
 make_tuple = tuple.__new__
@@ -61,6 +61,9 @@ class GymnasiumEnv(Env):
             return make_tuple(Step, (observation, reward, terminated, truncated, success, NO_SIGNALS))
         signals = self._signals.read(self._unwrapped, info)
         return Step(observation, reward, terminated, truncated, success, signals)
+
+    def success_known(self) -> bool:
+        return is_known(self._success)
 
     def render(self) -> np.ndarray:
         return as_frame(self.gym.render(), self._options.id)

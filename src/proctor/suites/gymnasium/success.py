@@ -22,7 +22,7 @@ def success_check(cfg: SuccessCfg | None) -> SuccessCheck:
     """A new check for one trial; None: whatever `info` has to say. Raises InputError where a function of the user's is
     none."""
     if cfg is None:
-        return reported
+        return Reported()
     if cfg.info is not None:
         return partial(entry, cfg.info.split("."))
     if cfg.return_at_least is not None:
@@ -36,12 +36,25 @@ def success_check(cfg: SuccessCfg | None) -> SuccessCheck:
     return lambda *step: bool(function(*step))
 
 
-def reported(env, observation, reward, terminated, truncated, info) -> bool:
-    """`info["success"]`, else `info["is_success"]`, else no success."""
-    value = info.get("success")
-    if value is None:
-        value = info.get("is_success")
-    return value is not None and bool(value)
+class Reported:
+    """`info["success"]`, else `info["is_success"]`, else no success. `said`: one of them was there in this trial."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def __call__(self, env, observation, reward, terminated, truncated, info) -> bool:
+        value = info.get("success")
+        if value is None:
+            value = info.get("is_success")
+            if value is None:
+                return False
+        self.said = True
+        return bool(value)
+
+
+def is_known(check: SuccessCheck) -> bool:
+    """Whether a check has something to go by: a rule of the config, or what the environment said in the trial."""
+    return not isinstance(check, Reported) or check.said
 
 
 def entry(path: list[str], env, observation, reward, terminated, truncated, info) -> bool:

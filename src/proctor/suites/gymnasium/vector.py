@@ -27,7 +27,7 @@ from proctor.errors import InputError
 from proctor.suites.gymnasium.env import as_frame, env_dt_s, initial_state
 from proctor.suites.gymnasium.options import GymnasiumOptions, VectorCfg
 from proctor.suites.gymnasium.signals import SignalReader, parse_path
-from proctor.suites.gymnasium.success import success_check
+from proctor.suites.gymnasium.success import is_known, success_check
 from proctor.suites.protocol import NO_SIGNALS, BatchEnv, Step
 
 
@@ -172,6 +172,9 @@ class VectorEnvAdapter(BatchEnv):
         if self._options.signals:
             signals = self._signals[world].read(None if env is None else env.unwrapped, info)
         return Step(observation, reward, terminated, truncated, success, signals)
+
+    def success_known(self, world: int) -> bool:
+        return is_known(self._success[world])
 
     def render(self, world: int) -> np.ndarray:
         if self._mode is AutoresetMode.SAME_STEP and world in self._ended:

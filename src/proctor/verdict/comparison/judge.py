@@ -10,6 +10,7 @@ import numpy as np
 from proctor.stats import holm, letters, wilson
 from proctor.verdict.comparison.model import MEASURES, Comparison, Measure, Pair, Standing
 from proctor.verdict.comparison.pairs import JudgeCfg, compare_pair
+from proctor.verdict.comparison.undefined import without_success
 from proctor.verdict.trials import AgentTrials
 
 MOST_IN_FULL = 20
@@ -32,7 +33,9 @@ def judge(agents: Sequence[AgentTrials], judging: JudgeCfg = JudgeCfg()) -> Comp
     draft = Comparison((), tuple(pairs), tuple(tasks), by, judging.level, in_full)
     groups: dict[Measure, dict[str, str] | None] = {measure: _letters(draft, present, measure) for measure in MEASURES}
     standings = tuple(_standing(agent, ranked, by, groups, judging.level) for agent in ranked)
-    return replace(draft, agents=standings)
+    made = replace(draft, agents=standings)
+    defined = all(agent.tasks[task].defines_success for agent in shared for task in tasks)
+    return made if defined else without_success(made)
 
 
 def _score(agent: AgentTrials) -> float | None:

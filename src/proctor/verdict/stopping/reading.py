@@ -30,4 +30,4 @@ class Reader:
     def _value(self, result: TrialResult) -> float | None:
         if self._scoring is not None:
             return self._scoring.score(result).total
-        return result.success if result.outcome.scored else None
+        return bool(result.success) if result.outcome.scored else None
