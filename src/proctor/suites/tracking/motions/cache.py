@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from proctor.suites.tracking.motions.arrays import read_arrays
+from proctor.record.npz import read_npz
 from proctor.suites.tracking.motions.motion import ARRAYS, Reference, concatenate
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.robot import Robot
 
-_FORMAT = "1"
+_FORMAT = "2"
 
 
 class ReferenceCache:
@@ -41,7 +41,7 @@ class ReferenceCache:
         if self._folder is None:
             return None
         try:
-            found = read_arrays(self._folder / f"{self.key(path, options)}.npz")
+            found = read_npz(self._folder / f"{self.key(path, options)}.npz")
             names, ends = [str(name) for name in found["names"]], found["ends"].tolist()
             arrays = {name: found[name] for name in ARRAYS}
         except (OSError, ValueError, KeyError):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.suites.tracking.motions.arrays import read_arrays
+from proctor.record.npz import read_npz
 from proctor.suites.tracking.motions.checks import RawMotion
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.robot import Robot
@@ -91,7 +91,7 @@ def _header_joints(line: str, joints: Sequence[str]) -> list[str] | None:
 
 def _read_npz(path: Path, options: MotionOptions) -> RawMotion:
     try:
-        found = read_arrays(path)
+        found = read_npz(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as NPZ: {error}") from None
     _require(found, ("joint_pos", "body_pos_w", "body_quat_w"), str(path))
