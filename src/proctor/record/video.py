@@ -10,16 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from proctor.errors import MissingExtra
+from proctor.errors import optional
 
 
 def require_video() -> Any:
-    """Import PyAV, or say how to install it."""
-    try:
-        import av
-    except ImportError:
-        raise MissingExtra("writing video", "av", "video") from None
-    return av
+    """PyAV, or an error that says how to install it."""
+    return optional("av", "writing video", "video")
 
 
 class VideoWriter:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.errors import InputError, MissingExtra
+from proctor.errors import InputError, optional
 from proctor.suites.tracking import rotations
 from proctor.suites.tracking.metrics import Track
 from proctor.training.lent import QuaternionOrder, Starts, WorldState
@@ -40,7 +40,7 @@ class HumanoidVerseEnvironment:
     quaternion: QuaternionOrder = "xyzw"
 
     def __init__(self, env: Any, anchor: str = "torso_link"):
-        self._torch = _require_torch()
+        self._torch = _torch()
         self.env, self.inner = env, env._env
         self.num_worlds = int(env.num_envs)
         self.joint_names: Sequence[str] = tuple(self.inner.simulator.dof_names)
@@ -165,7 +165,7 @@ class HumanoidVerseMotions:
 
     def observations(self) -> Mapping[str, Any]:
         """On the simulator's device, float32."""
-        torch = _require_torch()
+        torch = _torch()
         make = self._backward or self._backward_observation
         parts = [make(self.inner, motion) for motion in range(len(self.names))]
         return {
@@ -208,7 +208,7 @@ class HumanoidVerseMotions:
 
     def _host(self, motion: int) -> dict[str, np.ndarray]:
         if motion not in self._cache:
-            torch = _require_torch()
+            torch = _torch()
             frames = int(self.lengths[motion])
             times = torch.arange(frames, device=self.inner.device) * self._dt
             ids = torch.full((frames,), motion, dtype=torch.long, device=self.inner.device)
@@ -218,9 +218,5 @@ class HumanoidVerseMotions:
         return self._cache[motion]
 
 
-def _require_torch() -> Any:
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise MissingExtra("a HumanoidVerse environment", "torch", "torch") from None
-    return torch
+def _torch() -> Any:
+    return optional("torch", "a HumanoidVerse environment", "torch")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from proctor.errors import MissingExtra
+from proctor.errors import optional
 from proctor.runs.loggers.base import Logger, LoggerOptions
 
 
@@ -25,11 +25,7 @@ class MlflowLogger(Logger):
     Options: ClassVar[type[LoggerOptions]] = MlflowOptions
 
     def __init__(self, run_id: str | None = None):
-        try:
-            import mlflow  # pyright: ignore[reportMissingImports]
-        except ModuleNotFoundError:
-            raise MissingExtra("MlflowLogger", "mlflow", "mlflow") from None
-        self._mlflow: Any = mlflow
+        self._mlflow = optional("mlflow", "MlflowLogger", "mlflow")
         self.run_id = run_id
 
     @classmethod

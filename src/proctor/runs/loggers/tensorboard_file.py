@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from proctor.errors import MissingExtra
+from proctor.errors import optional
 from proctor.runs.loggers.base import Logger, LoggerOptions
 
 
@@ -25,14 +25,11 @@ class TensorboardLogger(Logger):
     Options: ClassVar[type[LoggerOptions]] = TensorboardOptions
 
     def __init__(self, folder: str | Path):
-        try:
-            from tensorboard.compat.proto import event_pb2, summary_pb2
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
-        except ModuleNotFoundError:
-            raise MissingExtra("TensorboardLogger", "tensorboard", "tensorboard") from None
-        self._event: Any = event_pb2
-        self._summary: Any = summary_pb2
-        self._writer: Any = EventFileWriter(str(folder))
+        def part(module: str) -> Any:
+            return optional(f"tensorboard.{module}", "TensorboardLogger", "tensorboard")
+
+        self._event, self._summary = part("compat.proto.event_pb2"), part("compat.proto.summary_pb2")
+        self._writer = part("summary.writer.event_file_writer").EventFileWriter(str(folder))
 
     @classmethod
     def for_run(cls, options: TensorboardOptions, folder: Path) -> Self:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from proctor.errors import InputError, MissingExtra
+from proctor.errors import InputError, optional
 from proctor.runs.loggers.base import Logger, LoggerOptions
 
 
@@ -52,8 +52,4 @@ class WandbLogger(Logger):
 
 
 def _wandb() -> Any:
-    try:
-        import wandb  # pyright: ignore[reportMissingImports]
-    except ModuleNotFoundError:
-        raise MissingExtra("WandbLogger", "wandb", "wandb") from None
-    return wandb
+    return optional("wandb", "WandbLogger", "wandb")

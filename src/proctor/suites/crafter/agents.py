@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.errors import InputError, MissingExtra
+from proctor.errors import InputError, optional
 from proctor.plan.trial import Trial
 from proctor.policies.protocol import Actions, Batch, Placement, Policy, SpaceInfo
 from proctor.suites.crafter import skills
@@ -101,15 +101,12 @@ class Skilled(Policy):
 def read_centroids(checkpoint: str) -> tuple[list[TaskName], np.ndarray]:
     """Names of skills, and the mean picture of success of each (skills, d). Raises InputError where the file has
     none."""
+    safetensors = optional("safetensors", "reading a checkpoint of skills", "crafter")
     try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError:
-        raise MissingExtra("reading a checkpoint of skills", "safetensors", "crafter") from None
-    try:
-        with safe_open(checkpoint, framework="np") as file:
+        with safetensors.safe_open(checkpoint, framework="np") as file:
             names = json.loads((file.metadata() or {})["skills"])
             centroids = file.get_tensor("centroids")
-    except (SafetensorError, OSError, KeyError) as error:
+    except (safetensors.SafetensorError, OSError, KeyError) as error:
         raise InputError(
             f"{checkpoint} has no skills ({error}); expected safetensors with a tensor `centroids` and `skills` in its "
             "header, as examples/train_goals.py writes"

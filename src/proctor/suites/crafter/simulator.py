@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.errors import MissingExtra
+from proctor.errors import optional
 from proctor.suites.crafter.options import TILES
 
 REMEMBERED_WORLDS = 64
@@ -27,14 +27,7 @@ CHUNK = (12, 12)
 
 def import_crafter() -> Any:
     """The package."""
-    try:
-        import crafter
-        import crafter.engine
-        import crafter.objects
-        import crafter.worldgen
-    except ImportError:
-        raise MissingExtra("the crafter suite", "crafter", "crafter") from None
-    return crafter
+    return optional("crafter", "the crafter suite", "crafter")
 
 
 class OrderedSet:
