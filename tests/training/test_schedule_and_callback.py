@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from proctor import DictLogger, EvaluationCallback, Practice
 from proctor.errors import InputError
-from proctor.training.schedule import EveryNSteps
+from proctor.training.callback import EveryNSteps
 
 
 def evaluated_steps(schedule, steps):

@@ -75,6 +75,7 @@ class LatentDriver:
         """A latent-conditioned model keeps nothing between steps."""
 
     def act(self, observation: Any, motions: np.ndarray, frames: np.ndarray) -> Any:
+        """Actions of all worlds; world n is to reach frame `frames[n]` of motion `motions[n]`."""
         with no_gradients():
             return self._agent.act(self._put(observation), self.table.gather(motions, frames), mean=True)
 

@@ -28,8 +28,9 @@ from proctor import (
 )
 from proctor.plan.trial import Trial
 from proctor.policies.protocol import AnyPolicy
-from proctor.suites.goals.conditioned import condition, goal_rng, prior_goals, visual_goals
+from proctor.suites.goals.conditioned import condition, prior_goals, visual_goals
 from proctor.suites.goals.metrics.embeddings import Embeddings
+from proctor.suites.goals.protocol import GOAL_STREAM, task_rng
 from proctor.suites.goals.visuals import TaskVisuals, Visuals, write_visuals
 from proctor.testing import PolicyConformance
 
@@ -91,7 +92,7 @@ def test_goals_are_drawn_by_seed_and_task_whoever_asks() -> None:
     assert (goal_of(Trial("y", "a", 3, 7)) == first).all()
     assert (goal_of(Trial("x", "b", 0, 7)) != first).all()
     assert (goal_of(Trial("x", "a", 0, 8)) != first).all()
-    assert goal_rng(Trial("x", "a", 0, 7)).random() != Trial("x", "a", 0, 7).policy_rng().random()
+    assert task_rng(7, GOAL_STREAM, "a").random() != Trial("x", "a", 0, 7).policy_rng().random()
 
 
 def test_visual_goal_of_an_unknown_task_says_what_there_is() -> None:

@@ -15,7 +15,6 @@ The instruction is what the suite's briefing says (a mapping with `instruction`)
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -33,11 +32,9 @@ from proctor.policies.options import PolicyOptions, PythonOptions
 from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, StageOutput, State
 from proctor.suites.goals.instructions import instructions_for
 from proctor.suites.goals.models import GoalModelCfg, Surroundings, make_goal_model, source_of
-from proctor.suites.goals.protocol import GoalModel, goals_of
+from proctor.suites.goals.protocol import GOAL_STREAM, GoalModel, goals_of, task_rng
 from proctor.suites.goals.visuals import INDEX, Visuals, read_visuals
 
-GOAL_STREAM = 2
-"""Keeps the draws of a prior apart from those of the policy."""
 GOAL, OBSERVATION = "goal", "observation"
 
 GoalOf = Callable[[Trial], np.ndarray]
@@ -64,16 +61,15 @@ class GoalOptions(PythonOptions):
         return self
 
 
-def goal_rng(trial: Trial) -> np.random.Generator:
-    """The generator from which the goal of a trial is drawn: of its seed and task, the same for every agent."""
-    word = int.from_bytes(hashlib.blake2b(trial.task.encode(), digest_size=4).digest(), "big")
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(trial.seed, spawn_key=(GOAL_STREAM, word))))
-
-
 def prior_goals(model: GoalModel, texts: Mapping[str, str]) -> GoalOf:
-    """Goals as the model gives them for each task's text. One text at a time: a trial's goal does not depend on who
-    else is asked for."""
-    return lambda trial: goals_of(model, [texts[trial.task]], goal_rng(trial)).vectors[0].astype(np.float32)
+    """Goals as the model gives them for each task's text, drawn from a generator of the trial's seed and task, the same
+    for every agent. One text at a time: a trial's goal does not depend on who else is asked for."""
+
+    def goal_of(trial: Trial) -> np.ndarray:
+        rng = task_rng(trial.seed, GOAL_STREAM, trial.task)
+        return goals_of(model, [texts[trial.task]], rng).vectors[0].astype(np.float32)
+
+    return goal_of
 
 
 def visual_goals(visuals: Visuals) -> GoalOf:

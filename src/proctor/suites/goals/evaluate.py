@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+import numpy as np
 
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
@@ -13,14 +16,58 @@ from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
 from proctor.runs.start import start
 from proctor.suites.goals.ablation import ablation_config, read_ablation
-from proctor.suites.goals.asking import ask
 from proctor.suites.goals.build import build_report
 from proctor.suites.goals.collect import task_instructions
-from proctor.suites.goals.config import VISUAL, GoalsCfg
+from proctor.suites.goals.config import VISUAL, GoalsCfg, PriorCfg
+from proctor.suites.goals.evidence import Answers
+from proctor.suites.goals.instructions import Instruction
+from proctor.suites.goals.metrics.embeddings import SpaceMismatch
+from proctor.suites.goals.models import Surroundings, make_goal_model
+from proctor.suites.goals.protocol import DRAW_STREAM, WORDING_STREAM, GoalModel, goals_of, task_rng, texts_of
 from proctor.suites.goals.records import Records, read_records, write_records
 from proctor.suites.goals.report.files import write_goals
 from proctor.suites.goals.report.model import GoalsReport
 from proctor.suites.goals.visuals import INDEX, Visuals, read_visuals
+
+
+def ask(prior: PriorCfg, goals: GoalsCfg, instructions: Mapping[str, Instruction], visuals: Visuals | None) -> Answers:
+    """What a prior answers for every task. Each goal is asked for by itself, with a generator of its own that depends
+    on the task and the draw only: neither the order of tasks nor who else is asked for changes an answer. Tasks it
+    cannot answer for are left out, with the reason. Raises InputError where it can answer for none, and SpaceMismatch
+    where its space is not that of the success visuals."""
+    model = make_goal_model(prior, Surroundings(instructions, visuals))
+    if visuals is not None and visuals.space != model.space:
+        raise SpaceMismatch(
+            f'prior "{prior.name}" answers in the space {model.space}, and the success visuals are of the space '
+            f"{visuals.space}: a cosine between two spaces means nothing. Collect visuals with the encoder of this "
+            "prior, or leave it out"
+        )
+    draws: dict[str, np.ndarray] = {}
+    wordings: dict[str, np.ndarray] = {}
+    missing: dict[str, str] = {}
+    for task, instruction in instructions.items():
+        try:
+            draws[task] = _draws(model, task, instruction, goals)
+            wordings[task] = _wordings(model, task, instruction, goals)
+        except InputError as error:
+            missing[task] = str(error)
+    if not draws:
+        raise InputError(f'prior "{prior.name}" answers for no task: {next(iter(missing.values()))}')
+    texts = texts_of(model, [instructions[task].text for task in draws])
+    stacked = np.stack(list(draws.values()))
+    return Answers(prior.name, prior.target, model.space, tuple(draws), stacked, wordings, texts, missing)
+
+
+def _draws(model: GoalModel, task: str, instruction: Instruction, goals: GoalsCfg) -> np.ndarray:
+    rngs = (task_rng(goals.seed, DRAW_STREAM, task, number) for number in range(goals.draws))
+    return np.concatenate([goals_of(model, [instruction.text], rng).vectors for rng in rngs])
+
+
+def _wordings(model: GoalModel, task: str, instruction: Instruction, goals: GoalsCfg) -> np.ndarray:
+    """With the same noise for every wording: what differs is the wording."""
+    rngs = (task_rng(goals.seed, WORDING_STREAM, task, 0) for _ in instruction.wordings)
+    asked = zip(instruction.wordings, rngs, strict=True)
+    return np.concatenate([goals_of(model, [text], rng).vectors for text, rng in asked])
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ Randomness comes from the generator that is handed in, never from a global one: 
 from __future__ import annotations
 
 import abc
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,6 +46,18 @@ class GoalModel(abc.ABC):
     def encode_text(self, texts: list[str]) -> np.ndarray:
         """Embeddings (n, d) of the texts in `text_space`: a space of its own."""
         raise NotImplementedError(f"{type(self).__name__} has no text encoder")
+
+
+GOAL_STREAM, DRAW_STREAM, WORDING_STREAM = 2, 3, 4
+"""What is drawn for a trial, for the draws of an evaluation and for its wordings: kept apart from each other, and from
+what the policy draws."""
+
+
+def task_rng(seed: int, stream: int, task: str, *numbers: int) -> np.random.Generator:
+    """The generator of a stream for a task, the same whoever else is asked for."""
+    word = int.from_bytes(hashlib.blake2b(task.encode(), digest_size=4).digest(), "big")
+    sequence = np.random.SeedSequence(seed, spawn_key=(stream, word, *numbers))
+    return np.random.Generator(np.random.PCG64(sequence))
 
 
 def goals_of(model: GoalModel, texts: Sequence[str], rng: np.random.Generator) -> Embeddings:

@@ -17,8 +17,9 @@ shutter over its cameras is open for steps whose observation is looked at, and c
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,40 @@ from proctor.errors import InputError
 from proctor.images import resize_with_padding, rotate_180
 from proctor.suites.libero.installation import Libero, read_states
 from proctor.suites.libero.options import LiberoOptions
-from proctor.suites.libero.shutter import Shutter
 from proctor.suites.protocol import Env, Step
 from proctor.texts import text_to_bytes
 
 TEXT_BYTES = 128
 CONTROL_HZ = 20
+
+
+class Shutter:
+    """Stands over the cameras of a robosuite environment, which take a frame in every control step, at a moment that
+    their sampling decides, whether anybody looks or not. While it is closed a camera gives black, which costs nothing,
+    and the moments at which frames are taken stay as they are. `is_open`: whether frames are drawn. Flags of the scene
+    are set where an effect is switched off."""
+
+    def __init__(self, cameras: Sequence[str], side: int, shadows: bool, reflections: bool):
+        self._cameras, self._black = tuple(cameras), np.zeros((side, side, 3), np.uint8)
+        self._off = [name for name, on in (("SHADOW", shadows), ("REFLECTION", reflections)) if not on]
+        self.is_open = False
+
+    def mount(self, env: Any) -> None:
+        """Put the shutter over the cameras of a robosuite environment; after each reset, which makes new ones."""
+        self.is_open = False
+        for camera in self._cameras:
+            observable = env._observables[f"{camera}_image"]
+            observable.set_sensor(self._over(observable._sensor))
+        if self._off:
+            flags = importlib.import_module("mujoco").mjtRndFlag
+            for name in self._off:
+                env.sim._render_context_offscreen.scn.flags[getattr(flags, f"mjRND_{name}")] = 0
+
+    def _over(self, camera: Callable[[Any], np.ndarray]) -> Callable[[Any], np.ndarray]:
+        def frame(cache: Any) -> np.ndarray:
+            return camera(cache) if self.is_open else self._black
+
+        return importlib.import_module("robosuite.utils.observables").sensor(modality="image")(frame)
 
 
 class LiberoEnv(Env):

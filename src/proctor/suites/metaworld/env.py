@@ -13,15 +13,18 @@ Observations: the vector of Meta-World (39,), or with images a dict
 
 from __future__ import annotations
 
+import functools
+import pickle
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from proctor.errors import optional
 from proctor.suites.metaworld.options import MetaworldOptions
 from proctor.suites.metaworld.tasks import INSTRUCTIONS, TEXT_BYTES
-from proctor.suites.metaworld.worlds import make_world, set_variation, variations
 from proctor.suites.offscreen import Effects, Size, Viewer
 from proctor.suites.protocol import Env, Step
 from proctor.texts import text_to_bytes
@@ -121,3 +124,39 @@ def _observation_space(options: MetaworldOptions) -> spaces.Space[Any]:
     entries.append(("state", spaces.Box(-np.inf, np.inf, (PROPRIO,), np.float32)))
     entries.append(("instruction", spaces.Box(0, 255, (TEXT_BYTES,), np.uint8)))
     return spaces.Dict([*entries, ("privileged", full)] if options.privileged else entries)
+
+
+def make_world(task: str) -> Any:
+    """Meta-World's environment of a task, which never ends an episode by itself."""
+    world = optional("metaworld.env_dict", "the metaworld suite", "metaworld").ALL_V3_ENVIRONMENTS[task]()
+    world.max_path_length = sys.maxsize
+    return world
+
+
+def set_variation(world: Any, task: str, vector: np.ndarray, goal_observable: bool) -> None:
+    """Have the next reset put objects and goal where `vector` says."""
+    from metaworld.types import Task
+
+    data = {"env_cls": type(world), "rand_vec": vector.copy(), "partially_observable": not goal_observable}
+    world.set_task(Task(task, pickle.dumps(data)))
+
+
+@functools.lru_cache(maxsize=64)
+def variations(task: str, seed: int, count: int) -> np.ndarray:
+    """The first `count` variations, one a row; read-only. A variation is a vector that says where objects and goal are.
+    They are what `metaworld.MT1(task, seed)` draws, number by number, without running the physics of the resets in
+    between and without a global generator."""
+    import mujoco
+
+    world = make_world(task)
+    world._set_task_called, world._freeze_rand_vec, world.seeded_rand_vec = True, False, True
+    world.np_random = np.random.RandomState(seed)
+    world.do_simulation = lambda *_, **__: mujoco.mj_kinematics(world.model, world.data)
+    drawn = []
+    for _ in range(count):
+        world.reset()
+        drawn.append(world._last_rand_vec.copy())
+    world.close()
+    vectors = np.array(drawn)
+    vectors.setflags(write=False)
+    return vectors
