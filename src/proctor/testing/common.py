@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, get_args
 import numpy as np
 from pydantic import BaseModel
 
+from proctor.generators import kept_generators, seed_generators
 from proctor.metrics.protocol import Direction, Reducer
 from proctor.policies.tree import frozen, leaves_of, tree_map
 from proctor.record.episode import RESERVED
@@ -102,20 +103,9 @@ def global_generators() -> dict[str, Any]:
 @contextlib.contextmanager
 def global_seed(seed: int) -> Iterator[None]:
     """Within: the global generators start from `seed`. After: they are as before."""
-    torch = sys.modules.get("torch")
-    python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
-    torch_state = torch.random.get_rng_state() if torch else None
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
-    if torch:
-        torch.random.default_generator.manual_seed(seed)
-    try:
+    with kept_generators():
+        seed_generators(seed)
         yield
-    finally:
-        random.setstate(python_state)
-        np.random.set_state(numpy_state)  # noqa: NPY002
-        if torch:
-            torch.random.set_rng_state(torch_state)
 
 
 def check_options_class(model: Any, base: type[BaseModel], example: Mapping[str, Any]) -> None:

@@ -8,14 +8,11 @@ motion library, a lent environment).
 
 from __future__ import annotations
 
-import random
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
-import numpy as np
-
+from proctor.generators import kept_generators
 from proctor.policies.arrays import is_module
 from proctor.threads import pinned
 
@@ -32,24 +29,11 @@ class Keepable(Protocol):
 def undisturbed(*keepables: Keepable, model: Any = None) -> Iterator[None]:
     """Everything as it was when the block ends, also by an exception. A torch model is in evaluation mode within the
     block. If giving back one thing fails, the others are still given back, and the failure is raised."""
-    with ExitStack() as stack:
-        stack.enter_context(pinned())
-        _keep_generators(stack)
+    with pinned(), kept_generators(), ExitStack() as stack:
         for keepable in keepables:
             stack.callback(keepable.restore, keepable.state())
         _keep_mode(stack, model)
         yield
-
-
-def _keep_generators(stack: ExitStack) -> None:
-    stack.callback(random.setstate, random.getstate())
-    stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002 - kept for those who use it
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        return
-    stack.callback(torch.set_rng_state, torch.get_rng_state())
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        stack.callback(torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all())
 
 
 def _keep_mode(stack: ExitStack, model: Any) -> None:

@@ -11,8 +11,6 @@ each task as `TASK/reward` and `TASK/reward#std`. Nothing of training is changed
 
 from __future__ import annotations
 
-import random
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -21,6 +19,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from proctor.errors import InputError
+from proctor.generators import seed_generators
 from proctor.policies.arrays import beside, no_gradients
 from proctor.policies.latent import MapsStates
 from proctor.runs.loggers.base import Logger
@@ -141,7 +140,7 @@ class RewardEvaluation:
         """Played episodes by task; none for a task that no sample earns anything in."""
         worlds, rewards, reader = self._make()
         seed = np.random.SeedSequence([self.cfg.seed, timestep])
-        _seed_global_generators(seed)
+        seed_generators(int(seed.generate_state(1)[0]))
         samples = draw_samples(buffer, self.cfg.num_inference_samples, np.random.default_rng(seed))
         weights = self._weights(samples, rewards, reader)
         inferred = np.flatnonzero(np.isfinite(weights).all(axis=1))
@@ -217,20 +216,6 @@ def _actor(agent: Any, model: Any, latents: Any) -> Any:
             return agent.act(put(observation), latents[beside(latents, tasks)], mean=True)
 
     return act
-
-
-def _seed_global_generators(seed: np.random.SeedSequence) -> None:
-    """For replay buffers that draw from them. Their states are given back after the evaluation; so a CUDA device that
-    is not in use yet is not touched."""
-    word = int(seed.generate_state(1)[0])
-    random.seed(word)
-    np.random.seed(word)  # noqa: NPY002 - a buffer of the caller's may use it
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        return
-    torch.default_generator.manual_seed(word)
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(word)
 
 
 def _numbers(played: Sequence[Played]) -> dict[str, Any]:

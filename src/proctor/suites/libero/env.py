@@ -1,7 +1,8 @@
 """A task of LIBERO as an environment.
 
 Action: change of the hand's position (3) and orientation (3), gripper (1; -1 opens), in [-1, 1]; 20 steps a second. A
-trial is one of the task's initial states; the seed of a trial decides nothing here.
+trial is one of the task's initial states; the seed of a trial decides nothing here. LIBERO draws from numpy's global
+generator; afterwards that is as it was.
 
 Observations are a dict:
 
@@ -16,16 +17,16 @@ shutter over its cameras is open for steps whose observation is looked at, and c
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from proctor.errors import InputError
+from proctor.generators import kept_generators
 from proctor.images import resize_with_padding, rotate_180
 from proctor.suites.libero.installation import Libero, read_states
 from proctor.suites.libero.options import LiberoOptions
@@ -90,7 +91,7 @@ class LiberoEnv(Env):
         self.observation_space = _observation_space(options.cameras, self._side)
 
     def _make_world(self, libero: Libero, side: int) -> Any:
-        with _numpys_generator_kept():
+        with kept_generators():
             try:
                 return libero.envs.OffScreenRenderEnv(
                     bddl_file_name=str(self.task.bddl_file),
@@ -109,7 +110,7 @@ class LiberoEnv(Env):
     def reset(self, seed: int, index: int) -> Any:
         """Start from initial state `index` modulo their number."""
         self.initial_state = index % len(self._states)
-        with _numpys_generator_kept():
+        with kept_generators():
             self._world.seed(self._seed)
             self._world.reset()
         self._shutter.mount(self._world.env)
@@ -186,13 +187,3 @@ def _observation_space(cameras: tuple[str, ...], side: int) -> spaces.Dict:
     entries.append(("joints", spaces.Box(-np.inf, np.inf, (7,), np.float32)))
     entries.append(("instruction", spaces.Box(0, 255, (TEXT_BYTES,), np.uint8)))
     return spaces.Dict(entries)
-
-
-@contextlib.contextmanager
-def _numpys_generator_kept() -> Iterator[None]:
-    """LIBERO draws from numpy's global generator; afterwards that is as it was."""
-    before = np.random.get_state()  # noqa: NPY002 - it is LIBERO's
-    try:
-        yield
-    finally:
-        np.random.set_state(before)  # noqa: NPY002
