@@ -18,6 +18,7 @@ from multiprocessing import shared_memory
 
 from proctor.cli.doctor import Check
 from proctor.errors import ProctorError
+from proctor.kernels import cores
 
 PROBE_TIMEOUT_S = 30.0
 Needs = tuple[Sequence[tuple[str, str]], str | None]
@@ -26,11 +27,10 @@ Needs = tuple[Sequence[tuple[str, str]], str | None]
 
 def machine() -> list[Check]:
     """Processor, shared memory, disk."""
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    free = shutil.disk_usage(".").free
+    count, free = cores(), shutil.disk_usage(".").free
     return [
         Check("python", True, f"{platform.python_version()} on {platform.platform()}"),
-        Check("cpu", True, f"{cores} core{'s' if cores != 1 else ''} for this process"),
+        Check("cpu", True, f"{count} core{'s' if count != 1 else ''} for this process"),
         _shared_memory(),
         Check("disk", free > 1e9, f"{_gigabytes(free)} free here", "free some space; a run keeps every trial"),
     ]

@@ -8,7 +8,6 @@ frames does not matter. How it is computed, and why it is quick, is in docs/tran
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from proctor.errors import InputError
+from proctor.kernels import cores
 from proctor.metrics.transport.points import checked, normalised
 
 FIXED_REACH = 2.0**26
@@ -66,7 +66,7 @@ def emd_many(pairs: Iterable[tuple[ArrayLike, ArrayLike]], threads: int | None =
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}, expected at least 1, or None for all cores")
     problems = [checked(a, b, f"pair {number}: ") for number, (a, b) in enumerate(pairs)]
-    count = min(threads or len(os.sched_getaffinity(0)), len(problems))
+    count = min(threads or cores(), len(problems))
     if count <= 1:
         workspace = Workspace()
         return np.array([_solve(a, b, workspace) for a, b in problems], dtype=np.float64)
@@ -90,3 +90,10 @@ def _solve(a: np.ndarray, b: np.ndarray, workspace: Workspace) -> float:
     a, b, exponent = normalised(a, b)
     value, _ = transport(a, b, workspace.table(len(a) * len(b)), FIXED_REACH)
     return math.ldexp(value, exponent)
+
+
+def warm() -> None:
+    """Calls every kernel of exact transport once, so that it is compiled."""
+    points = np.random.default_rng(0).standard_normal((24, 3))
+    for other in (points + 0.001, points[:17], points[::-1] * 3.0):
+        emd(points, other)

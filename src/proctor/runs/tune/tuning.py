@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from proctor.config.models import EvalConfig, WorkersCfg
+from proctor.kernels import cores
 from proctor.network.offer import tasks_of
 from proctor.policies import loader_for, options_for
 from proctor.runs.tune.measuring import CROWD, ForwardCost, ask_costs, env_seconds, forward_cost, run_rate, runner_of
@@ -111,11 +110,6 @@ def _with_forwards(steps: Costs, cfg: EvalConfig, forwards: dict[str, ForwardCos
         horizon=sum(cost.horizon for cost in forwards.values()) / len(forwards),
         policy_on_cores=any(a.device == "cpu" and not loader_for(a.policy).row_by_row for a in cfg.agents),
     )
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def current_settings(cfg: EvalConfig, available: int) -> Settings:

@@ -13,7 +13,7 @@ class EndovascularSuite(Suite):
 
     name: ClassVar[str] = "endovascular"
     Options: ClassVar[type[SuiteOptions]] = EndovascularOptions
-    kernels: ClassVar[tuple[str, ...]] = ("proctor.suites.endovascular.warming:warm",)
+    kernels: ClassVar[tuple[str, ...]] = ("proctor.suites.endovascular.suite:warm",)
 
     def task_name(self, options: EndovascularOptions) -> str:
         """Such as `arch-I-lcca`."""
@@ -27,3 +27,11 @@ class EndovascularSuite(Suite):
         from proctor.suites.endovascular.env import EndovascularEnv
 
         return EndovascularEnv(options)
+
+
+def warm() -> None:
+    """Calls every kernel of the guidewire once, so that it is compiled."""
+    env = EndovascularSuite().make(EndovascularOptions(), render=False, worlds=1)
+    env.reset(0, 0)
+    env.step(env.dummy_action())
+    env.close()

@@ -35,8 +35,8 @@ class TrackingSuite(Suite):
     name: ClassVar[str] = "tracking"
     Options: ClassVar[type[SuiteOptions]] = TrackingOptions
     kernels: ClassVar[tuple[str, ...]] = (
-        "proctor.metrics.transport.warming:warm",
-        "proctor.suites.tracking.warming:warm",
+        "proctor.metrics.transport:warm",
+        "proctor.suites.tracking.suite:warm",
     )
 
     def task_name(self, options: TrackingOptions) -> str:
@@ -97,3 +97,13 @@ def _stamps(options: TrackingOptions) -> tuple[tuple[str, float], ...]:
     roots = [Path(str(n)).expanduser() for n in (options.robot, options.description_file, *named) if n is not None]
     files = [file for root in roots for file in ([root, *root.rglob("*")] if root.is_dir() else [root])]
     return tuple((str(file), file.stat().st_mtime) for file in files if file.exists())
+
+
+def warm() -> None:
+    """Calls every kernel of the tracking worlds once, so that it is compiled."""
+    options = TrackingOptions(motions=["procedural:wave"], threads=1, terminate={"far_m": 1.0})  # pyright: ignore[reportArgumentType]
+    env = TrackingSuite().make(options, render=False, worlds=2)
+    env.reset([0, 1], [0, 1], [0, 0])
+    env.step({0: env.dummy_action()})
+    env.step({0: env.dummy_action(), 1: env.dummy_action()})
+    env.close()

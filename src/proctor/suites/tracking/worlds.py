@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import copy
 import math
-import os
 from collections.abc import Sequence
 
 import numpy as np
 
+from proctor.kernels import cores
 from proctor.suites.tracking.bodies import Bodies, BodyTree
 from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.options import TrackingOptions
@@ -39,7 +39,7 @@ class Worlds:
         self.robot, self.library, self.n = robot, library, n
         self.dt_s = 1.0 / options.control_hz
         self.lengths = episode_lengths(library, options)
-        self.threads = min(n, options.threads or len(os.sched_getaffinity(0)))
+        self.threads = min(n, options.threads or cores())
         self._absolute = options.action == "absolute"
         self._tree = BodyTree(robot)
         self._setup_physics(options)

@@ -6,8 +6,6 @@ over each pair.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
@@ -16,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.kernels import cores
 from proctor.suites.tracking.metrics.frames import Values, frame_metrics
 from proctor.suites.tracking.metrics.track import Legacy, Track, TrackOptions
 from proctor.suites.tracking.parts import METRICS
@@ -62,24 +61,16 @@ def evaluate_tracks(
     None for all cores that this process may use."""
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}; expected 1 or more, or None for all cores")
-    options = _options(options, legacy, dt_s)
+    given = {name: value for name, value in {"legacy": legacy, "dt_s": dt_s}.items() if value is not None}
+    options = replace(options or TrackOptions(), **given)
     pairs = [(_prepared(a, options), _prepared(r, options)) for a, r in pairs]
     for position, (agent, reference) in enumerate(pairs):
         _check(agent, reference, f" of pair {position}" if len(pairs) > 1 else "")
-    threads = min(_cores() if threads is None else threads, max(1, len(pairs)))
+    threads = min(cores() if threads is None else threads, max(1, len(pairs)))
     with ThreadPoolExecutor(threads) as pool:
         rows = list((map if threads == 1 else pool.map)(lambda pair: frame_metrics(pair[0], pair[1], options), pairs))
     _add_transport(rows, pairs, threads)
     return [{name: row[name] for name in METRICS if name in row} for row in rows]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def _options(options: TrackOptions | None, legacy: Legacy | None, dt_s: float | None) -> TrackOptions:
-    given = {name: value for name, value in {"legacy": legacy, "dt_s": dt_s}.items() if value is not None}
-    return replace(options or TrackOptions(), **given)
 
 
 def _prepared(track: Track, options: TrackOptions) -> Track:

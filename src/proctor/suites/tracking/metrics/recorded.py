@@ -21,14 +21,7 @@ from proctor.record.episode import Episode
 from proctor.suites.tracking.metrics.evaluate import tracking_metrics
 from proctor.suites.tracking.metrics.track import Track, TrackOptions
 
-RECORDED = {
-    "joint_pos": "joint_pos",
-    "body_pos": "body_pos",
-    "root_pos": "root_pos",
-    "root_quat": "root_quat",
-    "anchor_quat": "anchor_quat",
-    "observed": "observed_joint_pos",
-}
+RECORDED = {field.name: field.name for field in fields(Track)} | {"observed": "observed_joint_pos"}
 """Array of a track -> its name in a record."""
 
 
