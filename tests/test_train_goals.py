@@ -11,7 +11,7 @@ import pytest
 from proctor.registry import import_file
 from proctor.suites.crafter.tasks import INSTRUCTIONS, TASKS
 from proctor.suites.goals.contrastive import ContrastiveGoals, nets
-from proctor.suites.goals.contrastive.checkpoint import Checkpoint, write_checkpoint
+from proctor.suites.goals.contrastive.model import Checkpoint, write_checkpoint
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SMALL = nets.Architecture(

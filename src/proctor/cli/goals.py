@@ -93,8 +93,7 @@ def import_command(
     """Make success visuals of an older grouped pickle. Nothing in it is run."""
     from proctor.errors import InputError
     from proctor.report.text import count
-    from proctor.suites.goals.legacy import read_grouped_pickle
-    from proctor.suites.goals.visuals import INDEX, write_visuals
+    from proctor.suites.goals.visuals import INDEX, read_grouped_pickle, write_visuals
 
     if (folder / INDEX).exists():
         raise InputError(f"{folder} has success visuals already; name another folder")

@@ -10,8 +10,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.policies.arrays import to_host
-from proctor.suites.tracking.motions import MotionLibrary, Reference
-from proctor.suites.tracking.motions.kinematics import forward
+from proctor.suites.tracking.motions import Frames, MotionLibrary, Reference
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.tasks import TaskReward
 from proctor.training.own import OwnEnvironment
@@ -105,4 +104,4 @@ def _played(one: EndedEpisode, reward: TaskReward) -> Played:
 def standing_library(robot: Robot, dt_s: float) -> MotionLibrary:
     """One motion: standing still in the default pose."""
     qpos, qvel = np.tile(robot.default_qpos, (2, 1)), np.zeros((2, robot.model.nv))
-    return MotionLibrary([Reference(name="stand", dt_s=dt_s, **vars(forward(robot, qpos, qvel)))])
+    return MotionLibrary([Reference(name="stand", dt_s=dt_s, **vars(Frames.of(robot, qpos, qvel)))])

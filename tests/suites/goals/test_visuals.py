@@ -12,9 +12,16 @@ import numpy as np
 import pytest
 
 from proctor.errors import InputError
-from proctor.suites.goals.legacy import read_grouped_pickle
 from proctor.suites.goals.metrics.embeddings import Embeddings
-from proctor.suites.goals.visuals import INDEX, TaskVisuals, Visuals, empty_task, read_visuals, write_visuals
+from proctor.suites.goals.visuals import (
+    INDEX,
+    TaskVisuals,
+    Visuals,
+    empty_task,
+    read_grouped_pickle,
+    read_visuals,
+    write_visuals,
+)
 
 
 def task(vectors: list[list[float]], trial: list[int]) -> TaskVisuals:

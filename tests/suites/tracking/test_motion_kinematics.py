@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from robots import BIPED, g1
 
 from proctor.errors import InputError
-from proctor.suites.tracking.motions import Motion
-from proctor.suites.tracking.motions.kinematics import forward
+from proctor.suites.tracking.motions import Frames, Motion
 from proctor.suites.tracking.motions.resample import angular_velocity, differences, make_reference, n_frames
 from proctor.suites.tracking.robot import load_robot
 from proctor.suites.tracking.rotations import about, conjugate, continuous, log, multiply, rotate, slerp
@@ -88,7 +87,7 @@ def test_forward_kinematics_are_mujocos(which, biped):
     rng = np.random.default_rng(0)
     qpos = np.concatenate([rng.normal(size=(20, 3)), unit_quats(rng, 20), rng.uniform(-2, 2, (20, joints))], axis=1)
     qvel = rng.normal(size=(20, 6 + joints))
-    frames, data, velocity = forward(robot, qpos, qvel), mujoco.MjData(robot.model), np.empty(6)
+    frames, data, velocity = Frames.of(robot, qpos, qvel), mujoco.MjData(robot.model), np.empty(6)
     for t in range(20):
         data.qpos[:], data.qvel[:] = qpos[t], qvel[t]
         mujoco.mj_forward(robot.model, data)

@@ -9,7 +9,6 @@ from tracking_worlds import g1, short_motions
 
 from proctor.suites.tracking import observations as obs
 from proctor.suites.tracking.motions import Frames
-from proctor.suites.tracking.motions.kinematics import forward
 
 
 def states(n: int, seed: int = 0) -> Frames:
@@ -17,7 +16,7 @@ def states(n: int, seed: int = 0) -> Frames:
     rng, robot = np.random.default_rng(seed), g1()
     qpos = rng.normal(size=(n, 7 + robot.description.n_joints))
     qpos[:, 3:7] /= np.linalg.norm(qpos[:, 3:7], axis=1, keepdims=True)
-    return forward(robot, qpos, rng.normal(size=(n, 6 + robot.description.n_joints)))
+    return Frames.of(robot, qpos, rng.normal(size=(n, 6 + robot.description.n_joints)))
 
 
 def privileged(frames: Frames) -> np.ndarray:
@@ -93,14 +92,14 @@ def test_neither_place_nor_heading_shows_in_the_privileged_state(angle):
     qpos[:, :3] = turn.apply(qpos[:, :3]) + np.array([3.0, -2.0, 0.0])
     qpos[:, 3:7] = (turn * rotation(qpos[:, 3:7])).as_quat(scalar_first=True)
     qvel[:, :3] = turn.apply(qvel[:, :3])
-    np.testing.assert_allclose(privileged(forward(robot, qpos, qvel)), privileged(frames), atol=1e-9)
+    np.testing.assert_allclose(privileged(Frames.of(robot, qpos, qvel)), privileged(frames), atol=1e-9)
 
 
 def test_a_root_that_points_straight_up_has_the_world_s_heading():
     robot = g1()
     qpos = robot.default_qpos[None].copy()
     qpos[:, 3:7] = rotation_about_y(-np.pi / 2)
-    frames = forward(robot, qpos, np.zeros((1, 35)))
+    frames = Frames.of(robot, qpos, np.zeros((1, 35)))
     others = [b for b in robot.observed if b != robot.root]
     local = frames.body_pos[0, others] - frames.body_pos[0, robot.root]
     np.testing.assert_allclose(privileged(frames)[0, 1 : 1 + 3 * len(others)], local.ravel(), atol=1e-9)

@@ -8,8 +8,8 @@ from proctor.exports import lazily
 
 if TYPE_CHECKING:
     from proctor.suites.goals.contrastive import nets
-    from proctor.suites.goals.contrastive.checkpoint import Checkpoint, write_checkpoint
     from proctor.suites.goals.contrastive.inputs import tiles, word_counts
+    from proctor.suites.goals.contrastive.model import Checkpoint, write_checkpoint
     from proctor.suites.goals.instructions import Instruction
     from proctor.suites.goals.metrics.embeddings import Embeddings
     from proctor.suites.goals.protocol import GoalModel

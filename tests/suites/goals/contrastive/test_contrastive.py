@@ -14,8 +14,8 @@ safetensors_numpy = pytest.importorskip("safetensors.numpy")
 
 from proctor.errors import InputError  # noqa: E402
 from proctor.suites.goals.contrastive import ContrastiveGoals, nets  # noqa: E402
-from proctor.suites.goals.contrastive.checkpoint import Checkpoint, read_checkpoint, write_checkpoint  # noqa: E402
 from proctor.suites.goals.contrastive.inputs import tiles, word_counts, words  # noqa: E402
+from proctor.suites.goals.contrastive.model import Checkpoint, read_checkpoint, write_checkpoint  # noqa: E402
 from proctor.suites.goals.protocol import goals_of, pictures_of, texts_of  # noqa: E402
 
 SMALL = nets.Architecture(

@@ -1,7 +1,7 @@
 """A small goal model: text encoder, encoder of pictures and prior, trained contrastively.
 
 - `inputs`: texts and frames as numbers; `nets`: the three networks, for numpy and torch alike.
-- `checkpoint`: the file; `model`: the goal model that is made of it.
+- `model`: the file, and the goal model that is made of it.
 """
 
 from proctor.suites.goals.contrastive.model import ContrastiveGoals

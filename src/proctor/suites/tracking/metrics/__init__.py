@@ -5,8 +5,7 @@ deviations. The same numbers as metrics of recorded episodes are in `recorded`. 
 docs/tracking-metrics.md.
 """
 
-from proctor.suites.tracking.metrics.evaluate import evaluate_tracks, tracking_metrics
-from proctor.suites.tracking.metrics.summary import by_motion, summarize
+from proctor.suites.tracking.metrics.evaluate import by_motion, evaluate_tracks, summarize, tracking_metrics
 from proctor.suites.tracking.metrics.track import Track, TrackOptions
 
 __all__ = ["Track", "TrackOptions", "by_motion", "evaluate_tracks", "summarize", "tracking_metrics"]

@@ -13,6 +13,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from proctor.suites.tracking.bodies import BodyTree
+from proctor.suites.tracking.robot import Robot
+
 
 @dataclass(frozen=True, eq=False)
 class Motion:
@@ -58,6 +61,13 @@ class Frames:
     """(n, B, 3) m/s, world."""
     body_ang_vel: np.ndarray
     """(n, B, 3) rad/s, world."""
+
+    @classmethod
+    def of(cls, robot: Robot, qpos: np.ndarray, qvel: np.ndarray) -> Frames:
+        """Of states (n, 7+J) and (n, 6+J), by forward kinematics."""
+        states = np.concatenate([np.zeros((len(qpos), 1)), qpos, qvel], axis=1)
+        pos, quat, lin_vel, ang_vel = BodyTree(robot).bodies(states)
+        return Frames(qpos=qpos, qvel=qvel, body_pos=pos, body_quat=quat, body_lin_vel=lin_vel, body_ang_vel=ang_vel)
 
     def __len__(self) -> int:
         return len(self.qpos)

@@ -12,8 +12,7 @@ import math
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.suites.tracking.motions.kinematics import forward
-from proctor.suites.tracking.motions.motion import ARRAYS, Motion, Reference
+from proctor.suites.tracking.motions.motion import ARRAYS, Frames, Motion, Reference
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.rotations import conjugate, continuous, into, log, multiply, slerp
 
@@ -43,7 +42,7 @@ def make_reference(motion: Motion, robot: Robot, dt_s: float) -> Reference:
     lin = differences(pos, dt_s) if motion.root_lin_vel is None else _linear(motion.root_lin_vel, lower, part)
     ang = angular_velocity(quat, dt_s) if motion.root_ang_vel is None else _linear(motion.root_ang_vel, lower, part)
     speed = differences(joints, dt_s) if motion.joint_vel is None else _linear(motion.joint_vel, lower, part)
-    frames = forward(
+    frames = Frames.of(
         robot,
         np.concatenate([pos, quat, joints], axis=1),
         np.concatenate([lin, into(quat, ang), speed], 1),

@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.tracking import rotations
-from proctor.suites.tracking.motions.kinematics import forward
+from proctor.suites.tracking.motions import Frames
 from proctor.suites.tracking.robot import Robot
 
 BLOCK = 8192
@@ -59,7 +59,7 @@ class PostureReader:
             [_chain_length(robot, s, h) for s, h in zip(self._shoulders, self._hands, strict=True)]
         )
         still = np.zeros((1, robot.model.nv))
-        self._foot_heights = forward(robot, robot.default_qpos[None], still).body_pos[0, self._feet, 2]
+        self._foot_heights = Frames.of(robot, robot.default_qpos[None], still).body_pos[0, self._feet, 2]
 
     def __call__(self, qpos: np.ndarray, qvel: np.ndarray) -> Posture:
         """Of `qpos` (N, 7 + J), quaternions wxyz, and `qvel` (N, 6 + J)."""
@@ -74,7 +74,7 @@ class PostureReader:
         return _concatenate([self._measure(qpos[block], qvel[block]) for block in blocks])
 
     def _measure(self, qpos: np.ndarray, qvel: np.ndarray) -> Posture:
-        state = forward(self.robot, qpos, qvel)
+        state = Frames.of(self.robot, qpos, qvel)
         root = state.body_quat[:, self.robot.root]
         axes_up = -rotations.gravity_in(root)
         ahead = rotations.unturn(qvel[:, None, :3], rotations.heading(root))
