@@ -67,7 +67,7 @@ PLUGINS = {
 them."""
 
 ONLY_CONTRACT = {
-    ("suites", "record"): {"proctor.record.episode", "proctor.record.sheet"},
+    ("suites", "record"): {"proctor.record.episode", "proctor.record.npz", "proctor.record.sheet"},
     ("agents", "policies"): {"proctor.policies.protocol"},
     ("agents", "plan"): {"proctor.plan.trial"},
     ("metrics", "record"): {"proctor.record.episode"},
