@@ -58,50 +58,57 @@ class Viewer:
     def __init__(self, model: Any, data: Any, largest: Size, effects: Effects | None = None):
         self._model, self._data, self._largest = model, data, largest
         self._effects = effects or Effects()
-        self._drawing: _Drawing | None = None
+        self._canvas: Canvas | None = None
 
     def draw(self, camera: str, size: Size) -> np.ndarray:
         """The view of a named camera now: uint8 (height, width, 3)."""
-        if self._drawing is None:
-            self._drawing = _Drawing(self._model, self._largest, self._effects)
-        return self._drawing.draw(self._data, camera, size)
+        canvas = self._canvas = self._canvas or self._opened()
+        canvas.camera.fixedcamid = camera_id(self._model, camera)
+        return canvas.frame(self._data, size)
+
+    def _opened(self) -> Canvas:
+        import mujoco
+
+        screen, largest = self._model.vis.global_, self._largest
+        screen.offheight, screen.offwidth = max(screen.offheight, largest[0]), max(screen.offwidth, largest[1])
+        self._model.vis.quality.offsamples = self._effects.samples
+        canvas = Canvas(self._model, (screen.offheight, screen.offwidth))
+        canvas.camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
+        canvas.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._effects.shadows
+        canvas.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = self._effects.reflections
+        return canvas
 
     def close(self) -> None:
         """Let go of the graphics context. A later frame makes a new one."""
-        if self._drawing is not None:
-            self._drawing.free()
-            self._drawing = None
+        if self._canvas is not None:
+            self._canvas.free()
+            self._canvas = None
 
 
-class _Drawing:
-    """A graphics context with the model's meshes in it."""
+class Canvas:
+    """A graphics context with a model's meshes in it. What is drawn is decided by `camera`, `option` and the flags of
+    `scene`."""
 
-    def __init__(self, model: Any, largest: Size, effects: Effects):
+    def __init__(self, model: Any, largest: Size):
         import mujoco
 
-        self._model, self._effects = model, effects
-        screen = model.vis.global_
-        screen.offheight, screen.offwidth = max(screen.offheight, largest[0]), max(screen.offwidth, largest[1])
-        model.vis.quality.offsamples = effects.samples
-        self._context = graphics_context((screen.offheight, screen.offwidth))
+        self.model = model
+        self._context = graphics_context(largest)
         self._context.make_current()
-        self._scene = mujoco.MjvScene(model, maxgeom=model.ngeom + model.nsite + 100)
-        self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
-        self._camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
+        self.scene = mujoco.MjvScene(model, maxgeom=model.ngeom + model.nsite + 100)
+        self.option, self.camera = mujoco.MjvOption(), mujoco.MjvCamera()
         self._renderer = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._renderer)
 
-    def draw(self, data: Any, camera: str, size: Size) -> np.ndarray:
+    def frame(self, data: Any, size: Size) -> np.ndarray:
+        """What the data shows now: uint8 (height, width, 3)."""
         import mujoco
 
         self._context.make_current()
-        self._camera.fixedcamid = camera_id(self._model, camera)
         everything = mujoco.mjtCatBit.mjCAT_ALL
-        mujoco.mjv_updateScene(self._model, data, self._option, None, self._camera, everything, self._scene)
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._effects.shadows
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = self._effects.reflections
+        mujoco.mjv_updateScene(self.model, data, self.option, None, self.camera, everything, self.scene)
         frame, area = np.empty((*size, 3), np.uint8), mujoco.MjrRect(0, 0, size[1], size[0])
-        mujoco.mjr_render(area, self._scene, self._renderer)
+        mujoco.mjr_render(area, self.scene, self._renderer)
         mujoco.mjr_readPixels(frame, None, area, self._renderer)
         return np.ascontiguousarray(frame[::-1])
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.suites.offscreen import graphics_context
+from proctor.suites.offscreen import Canvas, Size
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.stage import AGENT, REFERENCE, RGBA, SCENERY, PuppetStage, build_stage
 
@@ -99,7 +99,7 @@ class TrackingRenderer:
             if not 16 <= side <= LARGEST_SIDE:
                 raise InputError(f"{name} is {side} pixels; a frame has 16 to {LARGEST_SIDE} on a side")
         self.robot, self.width, self.height, self.look = robot, width, height, look or Look()
-        self._canvas: _Canvas | None = None
+        self._canvas: _PuppetCanvas | None = None
 
     def render(self, qpos: np.ndarray, reference_qpos: np.ndarray | None = None) -> np.ndarray:
         """The agent at `qpos` (7 + J,), with the reference where one is given: uint8 (height, width, 3)."""
@@ -124,11 +124,11 @@ class TrackingRenderer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> _Canvas:
+    def _open(self) -> _PuppetCanvas:
         if self._canvas is None:
             size = (self.height, self.width)
             stage = build_stage(self.robot.model, self.look.reference_rgba, size)
-            self._canvas = _Canvas(self.robot.model, stage, size)
+            self._canvas = _PuppetCanvas(self.robot.model, stage, size)
         return self._canvas
 
     def _checked(self, name: str, qpos: np.ndarray) -> np.ndarray:
@@ -149,20 +149,18 @@ class TrackingRenderer:
         return target, self.look.distance_m + 0.9 * max(0.0, apart - self.look.beside_m) + rise
 
 
-class _Canvas:
+class _PuppetCanvas(Canvas):
     """A stage with its graphics context."""
 
-    def __init__(self, robot_model: Any, stage: PuppetStage, size: tuple[int, int]):
+    def __init__(self, robot_model: Any, stage: PuppetStage, size: Size):
         import mujoco
 
-        self._stage, self._robot_model, self._size = stage, robot_model, size
+        super().__init__(stage.model, size)
+        self._bodies, self._robot_model, self._size = stage.bodies, robot_model, size
         self._robot, self._data = mujoco.MjData(robot_model), mujoco.MjData(stage.model)
-        self._context = graphics_context(size)
-        self._context.make_current()
-        self._scene = mujoco.MjvScene(stage.model, maxgeom=stage.model.ngeom + 100)
-        self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
-        self._renderer = mujoco.MjrContext(stage.model, mujoco.mjtFontScale.mjFONTSCALE_100)
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._renderer)
+        self.camera.type = mujoco.mjtCamera.mjCAMERA_FREE
+        self.option.geomgroup[:] = 0
+        self.option.geomgroup[[SCENERY, AGENT]] = 1
 
     def pose(self, puppet: int, qpos: np.ndarray) -> np.ndarray:
         """Pose a puppet as the robot would stand, and return where its root is (3,)."""
@@ -170,42 +168,21 @@ class _Canvas:
 
         self._robot.qpos[:] = qpos
         mujoco.mj_kinematics(self._robot_model, self._robot)
-        first = 0 if puppet == AGENT else self._stage.bodies
-        rows = slice(first, first + self._stage.bodies)
+        first = 0 if puppet == AGENT else self._bodies
+        rows = slice(first, first + self._bodies)
         self._data.mocap_pos[rows], self._data.mocap_quat[rows] = self._robot.xpos[1:], self._robot.xquat[1:]
         return qpos[:3].copy()
 
     def draw(self, target: np.ndarray, distance_m: float, look: Look, with_reference: bool) -> np.ndarray:
+        """The puppets as they are posed, seen from a distance."""
         import mujoco
 
-        self._context.make_current()
-        mujoco.mj_kinematics(self._stage.model, self._data)
-        mujoco.mj_camlight(self._stage.model, self._data)
-        self._aim(target, distance_m, look)
-        self._option.geomgroup[:] = 0
-        self._option.geomgroup[[SCENERY, AGENT]] = 1
-        self._option.geomgroup[REFERENCE] = with_reference
-        everything = mujoco.mjtCatBit.mjCAT_ALL
-        # The headlight shines from where the scene's camera was; so that camera moves first.
-        mujoco.mjv_updateCamera(self._stage.model, self._data, self._camera, self._scene)
-        mujoco.mjv_updateScene(self._stage.model, self._data, self._option, None, self._camera, everything, self._scene)
-        height, width = self._size
-        frame = np.empty((height, width, 3), np.uint8)
-        area = mujoco.MjrRect(0, 0, width, height)
-        mujoco.mjr_render(area, self._scene, self._renderer)
-        mujoco.mjr_readPixels(frame, None, area, self._renderer)
-        return np.ascontiguousarray(frame[::-1])
-
-    def _aim(self, target: np.ndarray, distance_m: float, look: Look) -> None:
-        import mujoco
-
-        self._camera.type = mujoco.mjtCamera.mjCAMERA_FREE
-        self._camera.lookat[:] = target
-        self._camera.distance = distance_m
-        self._camera.azimuth, self._camera.elevation = look.azimuth_deg, look.elevation_deg
+        mujoco.mj_kinematics(self.model, self._data)
+        mujoco.mj_camlight(self.model, self._data)
+        self.camera.lookat[:], self.camera.distance = target, distance_m
+        self.camera.azimuth, self.camera.elevation = look.azimuth_deg, look.elevation_deg
         self._data.light_xpos[0, :2] = target[:2]
-
-    def free(self) -> None:
-        self._context.make_current()
-        self._renderer.free()
-        self._context.free()
+        self.option.geomgroup[REFERENCE] = with_reference
+        # The headlight shines from where the scene's camera was; so that camera moves first.
+        mujoco.mjv_updateCamera(self.model, self._data, self.camera, self.scene)
+        return self.frame(self._data, self._size)
