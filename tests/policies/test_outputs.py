@@ -8,9 +8,8 @@ from gymnasium import spaces
 
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-from proctor.policies.by_task import by_task
 from proctor.policies.outputs import ActionHead, check_output_shape
-from proctor.policies.protocol import SpaceInfo
+from proctor.policies.protocol import SpaceInfo, by_task
 
 SCORES = np.array([[0.1, 0.9, 0.5], [3.0, 1.0, 3.0]], np.float32)
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.policies.by_task import by_task
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
-from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo
+from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo, by_task
 from proctor.spaces import action_sampler, neutral_action
 
 
@@ -25,9 +24,11 @@ class RandomPolicy(Policy):
         self._samplers = {task: action_sampler(space) for task, space in action_spaces.items()}
 
     def act(self, batch: Batch) -> np.ndarray:
-        def draw(task: str, rows: np.ndarray) -> np.ndarray:
+        numbers = np.arange(len(batch))
+
+        def draw(task: str, rows: np.ndarray | slice) -> np.ndarray:
             sample = self._samplers[task]
-            return np.stack([sample(batch.rngs[row]) for row in rows.tolist()])
+            return np.stack([sample(batch.rngs[row]) for row in numbers[rows].tolist()])
 
         return by_task(batch.trials, draw)
 
@@ -41,7 +42,8 @@ class ZeroPolicy(Policy):
         self.actions = {task: np.asarray(neutral_action(space)) for task, space in action_spaces.items()}
 
     def act(self, batch: Batch) -> np.ndarray:
-        return by_task(batch.trials, lambda task, rows: np.stack([self.actions[task]] * len(rows)))
+        numbers = np.arange(len(batch))
+        return by_task(batch.trials, lambda task, rows: np.stack([self.actions[task]] * len(numbers[rows])))
 
 
 class RandomLoader(Loader):

@@ -17,7 +17,6 @@ from pydantic import Field, model_validator
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.policies.by_task import by_task
 from proctor.policies.files import find_file
 from proctor.policies.from_onnx import OnnxLoader
 from proctor.policies.from_python import source_file
@@ -26,7 +25,7 @@ from proctor.policies.latent import ContextTable, context_table
 from proctor.policies.latent_nets import Inputs, OnnxNet, Pair, ScriptNet, TorchNet
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
-from proctor.policies.protocol import Batch, Policy, SpaceInfo
+from proctor.policies.protocol import Batch, Policy, SpaceInfo, by_task
 from proctor.policies.robot_metadata import ActionMap, RobotMetadata
 from proctor.policies.torch_tools import torch_device
 

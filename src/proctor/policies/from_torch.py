@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from proctor.config.models import AgentCfg
+from proctor.config.models import AgentCfg, Frozen
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.policies.from_python import source_file
@@ -32,10 +32,9 @@ from proctor.policies.tree import stack_rows
 from proctor.registry import import_object
 
 
-class NoiseCfg(BaseModel):
+class NoiseCfg(Frozen):
     """Standard normal noise for the module, `(rows, *shape)`, from the trials' own generators."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     shape: list[int] = Field(default_factory=list)
 
 

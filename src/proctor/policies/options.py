@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from proctor.config.models import Frozen
 
 
-class NormalizeCfg(BaseModel):
+class NormalizeCfg(Frozen):
     """Observation normalisation: `(x - mean) / sqrt(var + epsilon)`, then clipped. Either numbers or a file:
     `.npz` (mean, var or std), `.json`, or an SB3 `VecNormalize` pickle."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     file: str | None = None
     mean: list[float] | None = None
     var: list[float] | None = None
@@ -34,11 +35,10 @@ class NormalizeCfg(BaseModel):
         return self
 
 
-class ActionScaleCfg(BaseModel):
+class ActionScaleCfg(Frozen):
     """`action = offset + scale * model output`, or `to_space`: the model speaks [-1, 1] and the task's bounds
     decide."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     scale: float | list[float] = 1.0
     offset: float | list[float] = 0.0
     to_space: bool = False
@@ -52,19 +52,17 @@ class ActionScaleCfg(BaseModel):
         return self
 
 
-class StageCfg(BaseModel):
+class StageCfg(Frozen):
     """How one stage is batched, where it is to differ from what the policy declares."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     pad_to: int | None = Field(default=None, ge=1)
     max_batch: int | None = Field(default=None, ge=1)
     max_wait_s: float | None = Field(default=None, ge=0)
 
 
-class PolicyOptions(BaseModel):
+class PolicyOptions(Frozen):
     """Base of a loader's options: what every agent can be set to."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     pad_to: int | None = Field(default=16, ge=1)
     """Rows of every forward. 1: each row as if alone. Null: exactly the rows that wait, faster for one trial at a time,
     but a trial's bytes may then depend on its neighbours."""

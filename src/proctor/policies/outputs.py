@@ -9,8 +9,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-from proctor.policies.by_task import by_task
-from proctor.policies.protocol import SpaceInfo
+from proctor.policies.protocol import SpaceInfo, by_task
 
 Mode = Literal["auto", "argmax", "none"]
 

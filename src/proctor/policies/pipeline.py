@@ -16,11 +16,10 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
-from proctor.policies.by_task import by_task
 from proctor.policies.normalize import Moments, Statistics, read_statistics
 from proctor.policies.options import ActionScaleCfg, PolicyOptions
 from proctor.policies.ordering import Ordering
-from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, State
+from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, State, by_task
 from proctor.policies.tree import stack_rows, tree_map
 
 

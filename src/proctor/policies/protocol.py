@@ -77,6 +77,25 @@ class Batch:
         return np.stack([rng.random(shape, dtype=dtype) for rng in self.rngs])
 
 
+def by_task(trials: Sequence[Trial], compute: Callable[[str, np.ndarray | slice], np.ndarray]) -> np.ndarray:
+    """Work that differs by task: `compute(task, rows)` for each task of a batch, with the indices of its rows (a slice
+    where all rows are of one task); the answers, one item per row, in batch order. Where the tasks' answers differ in
+    shape or dtype, the result is an object array with one item per row."""
+    rows_of: dict[str, list[int]] = {}
+    for row, trial in enumerate(trials):
+        rows_of.setdefault(trial.task, []).append(row)
+    if len(rows_of) == 1:
+        return compute(trials[0].task, slice(None))
+    parts = {task: compute(task, np.asarray(rows)) for task, rows in rows_of.items()}
+    kinds = {(part.shape[1:], part.dtype) for part in parts.values()}
+    shape, dtype = kinds.pop() if len(kinds) == 1 else ((), np.dtype(object))
+    done = np.empty((len(trials), *shape), dtype)
+    for task, rows in rows_of.items():
+        for row, item in zip(rows, parts[task], strict=True):
+            done[row] = item
+    return done
+
+
 @dataclass(frozen=True)
 class Actions:
     """`actions`: `(rows, *action)` for one action a row, `(rows, horizon, *action)` for a chunk. `state`: what the

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from proctor.config.models import Frozen
 from proctor.errors import InputError
 from proctor.registry import Registry, call_target, import_object
 from proctor.suites.goals.instructions import Instruction
@@ -36,10 +37,9 @@ GOAL_MODELS: Registry[Any] = Registry(
 )
 
 
-class GoalModelCfg(BaseModel):
+class GoalModelCfg(Frozen):
     """A goal model. YAML may also say the target alone: `goals: my_model.py:Prior`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     target: str = Field(min_length=1)
     """A registered goal model, or an import string to a GoalModel class or a factory."""
     kwargs: dict[str, Any] = Field(default_factory=dict)

@@ -9,13 +9,12 @@ Both know the task by its briefing (robot, motions, how actions are meant) and r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo
+from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo, by_task
 
 
 class _Task:
@@ -66,7 +65,7 @@ class _Scripted(Policy):
             task = self._tasks[name]
             return task.action(self._targets(task, {key: value[rows] for key, value in batch.observation.items()}))
 
-        return _by_task([trial.task for trial in batch.trials], answer)
+        return by_task(batch.trials, answer)
 
 
 class Mirror(_Scripted):
@@ -109,19 +108,3 @@ class Hold(_Scripted):
         if not self._first:
             return np.tile(task.description.default_pose, (rows, 1))
         return task.joints(observation["motion"], np.zeros(rows, np.int64))
-
-
-def _by_task(names: list[str], answer: Callable[[str, np.ndarray | slice], np.ndarray]) -> np.ndarray:
-    """One row per trial; an object array where the tasks' robots have different numbers of joints."""
-    if len(set(names)) == 1:
-        return answer(names[0], slice(None))
-    which = np.array(names)
-    parts = {name: np.flatnonzero(which == name) for name in dict.fromkeys(names)}
-    answers = {name: answer(name, rows) for name, rows in parts.items()}
-    widths = {actions.shape[1] for actions in answers.values()}
-    shape = (len(names), *widths) if len(widths) == 1 else (len(names),)
-    together = np.empty(shape, np.float32 if len(widths) == 1 else object)
-    for name, rows in parts.items():
-        for row, action in zip(rows, answers[name], strict=True):
-            together[row] = action
-    return together
