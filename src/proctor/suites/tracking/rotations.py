@@ -112,12 +112,6 @@ def y_axis(quat: np.ndarray) -> np.ndarray:
     return np.stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)], axis=-1)
 
 
-def z_axis(quat: np.ndarray) -> np.ndarray:
-    """The third column."""
-    w, x, y, z = np.moveaxis(quat, -1, 0)
-    return np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1)
-
-
 def heading(quat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Cosine and sine of the heading, the direction of the x axis seen from above. 0 where it points straight up or
     down."""
@@ -127,14 +121,3 @@ def heading(quat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     vertical = length < _DEGENERATE
     length = np.where(vertical, 1.0, length)
     return np.where(vertical, 1.0, ahead / length), np.where(vertical, 0.0, aside / length)
-
-
-def unturn(vectors: np.ndarray, turn: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Vectors (..., M, 3) in the frame that is turned about the vertical by `turn`: cosine and sine, (...)."""
-    cos, sin = turn[0][..., None], turn[1][..., None]
-    out = np.empty_like(vectors)
-    x, y = vectors[..., 0], vectors[..., 1]
-    out[..., 0] = cos * x + sin * y
-    out[..., 1] = cos * y - sin * x
-    out[..., 2] = vectors[..., 2]
-    return out

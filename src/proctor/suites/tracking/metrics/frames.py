@@ -27,7 +27,8 @@ def frame_metrics(agent: Track, reference: Track, options: TrackOptions) -> Valu
         if (pair := common(agent.body_pos, reference.body_pos, n)) is not None:
             found |= _bodies(*pair, options, reached)
         if (pair := common(agent.observed, reference.observed, n)) is not None:
-            found |= prefixed("obs_state_", _distances(_norms(pair[0] - pair[1]), options))
+            observed = _distances(_norms(pair[0] - pair[1]), options)
+            found |= {f"obs_state_{name}": value for name, value in observed.items()}
         found |= _root_and_torso(agent, reference, n)
         found |= _posture(agent, reference, n, options)
     found["frames_compared"] = float(n)
@@ -38,10 +39,6 @@ def frame_metrics(agent: Track, reference: Track, options: TrackOptions) -> Valu
 def common(a: np.ndarray | None, b: np.ndarray | None, n: int) -> tuple[np.ndarray, np.ndarray] | None:
     """The first n frames of both; None where one is missing."""
     return None if a is None or b is None else (a[:n], b[:n])
-
-
-def prefixed(prefix: str, values: Values) -> Values:
-    return {prefix + name: value for name, value in values.items()}
 
 
 def _norms(vectors: np.ndarray) -> np.ndarray:

@@ -77,13 +77,14 @@ class PostureReader:
         state = Frames.of(self.robot, qpos, qvel)
         root = state.body_quat[:, self.robot.root]
         axes_up = -rotations.gravity_in(root)
-        ahead = rotations.unturn(qvel[:, None, :3], rotations.heading(root))
+        cos, sin = rotations.heading(root)
+        x, y = qvel[:, 0], qvel[:, 1]
         rise = state.body_pos[:, self._hands, 2] - state.body_pos[:, self._shoulders, 2]
         return Posture(
             root_height=state.body_pos[:, self.robot.root, 2],
-            torso_up=rotations.z_axis(state.body_quat[:, self.robot.anchor])[:, 2],
+            torso_up=-rotations.gravity_in(state.body_quat[:, self.robot.anchor])[:, 2],
             axes_up=axes_up,
-            velocity=ahead[:, 0, :2],
+            velocity=np.stack([cos * x + sin * y, cos * y - sin * x], axis=1),
             turn_rate=np.sum(axes_up * qvel[:, 3:6], axis=1),
             rates=qvel[:, 3:6],
             hands=rise / self._arm_lengths,
