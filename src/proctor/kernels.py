@@ -52,11 +52,6 @@ def compile_first(targets: Iterable[str], waiting: Callable[[], None]) -> None:
             process.wait()
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
 def checksum(folder: Path) -> int:
     """Of the Python files of a folder; never 0. numba looks only at the file of the function that is called to see
     whether what it kept is still true, and at the values that the function captures: so one that calls functions of

@@ -23,6 +23,11 @@ from proctor.errors import InputError, RunError
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def wanted() -> int:
     """What the first of these variables says that is set; 1 where none is. Raises InputError for anything but a
     number of threads."""
@@ -93,7 +98,7 @@ def _change(undo: ExitStack, number: int) -> None:
     from threadpoolctl import ThreadpoolController
 
     before = {name: os.environ.get(name) for name in VARIABLES}
-    default = wanted() if any(before.values()) else len(os.sched_getaffinity(0))
+    default = wanted() if any(before.values()) else cores()
     known = {pool.filepath: pool.get_num_threads() for pool in ThreadpoolController().lib_controllers}
     torch: Any = sys.modules.get("torch")
     torch_threads = default if torch is None else torch.get_num_threads()

@@ -18,7 +18,7 @@ from multiprocessing import shared_memory
 
 from proctor.cli.doctor import Check
 from proctor.errors import ProctorError
-from proctor.kernels import cores
+from proctor.threads import cores
 
 PROBE_TIMEOUT_S = 30.0
 Needs = tuple[Sequence[tuple[str, str]], str | None]

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from proctor.errors import InputError
-from proctor.kernels import cores
 from proctor.metrics.transport.points import checked, normalised
+from proctor.threads import cores
 
 FIXED_REACH = 2.0**26
 """Fixed-point value of the largest possible distance. Duals may be 16 times as large before int32 is too small."""

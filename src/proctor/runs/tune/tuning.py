@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from proctor.config.models import EvalConfig, WorkersCfg
-from proctor.kernels import cores
 from proctor.network.offer import tasks_of
 from proctor.policies import loader_for, options_for
 from proctor.runs.tune.measuring import CROWD, ForwardCost, ask_costs, env_seconds, forward_cost, run_rate, runner_of
 from proctor.runs.tune.model import Costs, Settings, predict, propose
-from proctor.threads import pinned
+from proctor.threads import cores, pinned
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 

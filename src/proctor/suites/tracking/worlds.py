@@ -16,13 +16,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from proctor.kernels import cores
 from proctor.suites.tracking.bodies import Bodies, BodyTree
 from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.physics import Look, Physics
 from proctor.suites.tracking.randomise import Pushes, RandomModels, Streams, streams
 from proctor.suites.tracking.robot import Robot
+from proctor.threads import cores
 
 TARGET_LIMIT_RAD = 100.0
 """A joint target beyond this acts like this: every motor has long saturated."""

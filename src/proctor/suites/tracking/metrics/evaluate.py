@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.kernels import cores
 from proctor.suites.tracking.metrics.frames import Values, frame_metrics
 from proctor.suites.tracking.metrics.track import Legacy, Track, TrackOptions
 from proctor.suites.tracking.parts import METRICS
+from proctor.threads import cores
 
 LEGACY_OBSERVED = 23
 """Entries of the observed joint block that the older evaluator compared."""
