@@ -58,8 +58,10 @@ def test_each_row_is_decoded_for_its_own_task():
 
 def test_by_task_keeps_the_order_of_rows():
     names = ["x", "y", "x", "z"]
-    found = by_task(trials(*names), lambda task, rows: np.array([f"{task}{row}" for row in rows]))
+    numbers = np.arange(len(names))
+    found = by_task(trials(*names), lambda task, rows: np.array([f"{task}{row}" for row in numbers[rows]]))
     assert found.tolist() == ["x0", "y1", "x2", "z3"]
+    assert by_task(trials("x", "x"), lambda task, rows: numbers[:2][rows]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

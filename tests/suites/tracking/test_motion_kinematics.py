@@ -99,6 +99,16 @@ def test_forward_kinematics_are_mujocos(which, biped):
             np.testing.assert_allclose(frames.body_lin_vel[t, body], velocity[3:], atol=1e-12)
 
 
+def test_a_rotation_of_length_zero_spoils_its_own_state_only():
+    robot, joints = g1(), g1().description.n_joints
+    qpos, qvel = np.tile(robot.default_qpos, (2, 1)), np.zeros((2, 6 + joints))
+    expected = Frames.of(robot, qpos[1:], qvel[1:])
+    qpos[0, 3:7] = 0.0
+    frames = Frames.of(robot, qpos, qvel)
+    assert np.isnan(frames.body_quat[0]).all()
+    np.testing.assert_array_equal(frames.body_pos[1:], expected.body_pos)
+
+
 def motion(n=40, fps=50.0, seed=0, robot=None):
     rng = np.random.default_rng(seed)
     joints = (robot or g1()).description.n_joints
