@@ -25,9 +25,9 @@ def _rotated(q: Any, x: float, y: float, z: float) -> tuple[float, float, float]
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True)
 def _multiply(a: Any, b0: float, b1: float, b2: float, b3: float) -> tuple[float, float, float, float]:
-    """b first, then a; normalised. NaN where nothing can be."""
+    """b first, then a; normalised."""
     w = a[0] * b0 - a[1] * b1 - a[2] * b2 - a[3] * b3
     x = a[0] * b1 + a[1] * b0 + a[2] * b3 - a[3] * b2
     y = a[0] * b2 - a[1] * b3 + a[2] * b0 + a[3] * b1

@@ -64,8 +64,9 @@ class Frames:
 
     @classmethod
     def of(cls, robot: Robot, qpos: np.ndarray, qvel: np.ndarray) -> Frames:
-        """Of states (n, 7+J) and (n, 6+J), by forward kinematics."""
+        """Of states (n, 7+J) and (n, 6+J), by forward kinematics; NaN where the root's quaternion has no length."""
         states = np.concatenate([np.zeros((len(qpos), 1)), qpos, qvel], axis=1)
+        states[~states[:, 4:8].any(axis=1), 4:8] = np.nan
         pos, quat, lin_vel, ang_vel = BodyTree(robot).bodies(states)
         return Frames(qpos=qpos, qvel=qvel, body_pos=pos, body_quat=quat, body_lin_vel=lin_vel, body_ang_vel=ang_vel)
 
