@@ -147,3 +147,10 @@ def test_ratings_are_kept_as_they_were(tmp_path: Path) -> None:
         Rating("p", "task", 3, "ann", False, True),
         Rating("p", "task", 3, "bob", None, False),
     ]
+
+
+def test_names_of_raters_are_escaped(tmp_path: Path) -> None:
+    run = brought(tmp_path, judged("p,1,1,<script>x</script>,yes", "p,1,0,b | c,yes", "q,1,1,b | c,yes"))
+    for name in ("report.html", "report.md"):
+        assert "<script" not in (run.path / name).read_text()
+    assert "b \\| c" in (run.path / "report.md").read_text()

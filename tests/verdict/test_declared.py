@@ -66,9 +66,10 @@ def test_a_run_as_declared_has_no_deviation() -> None:
         ({"scoring": {"mode": "return"}}, {"by": "success"}, []),
         ({"declare": {**DECLARED, "primary": "score"}}, {"by": "success"},
          ["agents are ranked by success, and score was declared as what decides"]),
+        ({}, {"measured": False}, ["no agent has a number for success, which was declared as what decides"]),
         ({"declare": {**DECLARED, "primary": "force"}}, {"measured": False},
          ["agents are ranked by score (success), and force was declared as what decides",
-          "no trial has a value of force, which was declared as what decides"]),
+          "no agent has a number for force, which was declared as what decides"]),
     ],
 )  # fmt: skip
 def test_each_deviation(keys: dict[str, Any], held: dict[str, Any], said: list[str]) -> None:

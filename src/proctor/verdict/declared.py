@@ -35,7 +35,7 @@ class Noted(TypedDict):
 class Facts:
     """What a declaration is held against. `cells`: (agent, task, finished trials, unscored ones); `by`: what agents are
     ranked by. `missing`: whether planned trials have not run, those aside that `stop_when` made unnecessary.
-    `measured`: whether any trial has a value of the primary metric."""
+    `measured`: whether any agent has a number for what was declared to decide."""
 
     level: float
     by: str
@@ -108,12 +108,11 @@ def _rates(cfg: EvalConfig, declare: DeclareCfg, facts: Facts) -> Iterator[str]:
 
 def _primary(cfg: EvalConfig, declare: DeclareCfg, facts: Facts) -> Iterator[str]:
     by_success = facts.by == "success" or cfg.scoring.mode == "success"
-    if (declare.primary == "success" and by_success) or declare.primary == facts.by:
-        return
-    scoring = f" ({cfg.scoring.mode})" if facts.by == "score" else ""
-    yield f"agents are ranked by {facts.by}{scoring}, and {declare.primary} was declared as what decides"
+    if declare.primary != facts.by and not (declare.primary == "success" and by_success):
+        scoring = f" ({cfg.scoring.mode})" if facts.by == "score" else ""
+        yield f"agents are ranked by {facts.by}{scoring}, and {declare.primary} was declared as what decides"
     if not facts.measured:
-        yield f"no trial has a value of {declare.primary}, which was declared as what decides"
+        yield f"no agent has a number for {declare.primary}, which was declared as what decides"
 
 
 def _changes(cfg: EvalConfig, history: Sequence[Noted]) -> Iterator[str]:

@@ -25,5 +25,10 @@ def declared_protocol(cfg: EvalConfig, agents: Sequence[AgentReport], context: R
 
 
 def _measured(agent: AgentReport, primary: str) -> bool:
-    own = agent.overall.metrics.get(primary)
-    return primary in ("success", "score") or (own is not None and own.value is not None)
+    """Whether an agent has a number for what was declared to decide."""
+    own = agent.overall
+    if primary == "success":
+        return own.success.rate is not None
+    if primary == "score":
+        return own.score.mean is not None
+    return primary in own.metrics and own.metrics[primary].value is not None
