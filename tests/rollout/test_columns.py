@@ -89,7 +89,7 @@ def test_every_running_world_takes_part_in_every_call(examine: Callable[..., Run
 def test_what_one_policy_breaks_costs_its_trial(examine: Callable[..., RunDir], trouble: str) -> None:
     def run(placement: str, n: int) -> Any:
         agent = policy("Wobbly", placement=placement, kwargs={"trouble": trouble, "seeds": [BAD]})
-        results = examine(agents=[agent], tasks=[columns()], n_trials=N, num_parallel=n).results()
+        results = examine(agents=[agent], tasks=[columns(out_of_range="reject")], n_trials=N, num_parallel=n).results()
         return {r.trial.key: (r.outcome, (r.error or "").split("\n")[0], r.digest, r.steps_total) for r in results}
 
     expected = run("engine", 1)

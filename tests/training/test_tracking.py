@@ -128,6 +128,7 @@ def test_a_policy_with_memory_starts_afresh_in_a_refilled_world():
 
 def test_an_episode_is_the_trial_of_a_run_to_the_byte(tmp_path, monkeypatch):
     """The same motions with the same seeds: what the policy was asked and answered, and what came of it."""
+    monkeypatch.setattr("proctor.rollout.ask.runner.DUE", ())  # a run asks some forwards again, an evaluation none
     task = {"motions": MOTIONS, "max_episode_length_s": 0.4, **NOISY}
     raw = {
         "agents": [{"name": "restless", "policy": "restless:Restless", "options": {"placement": "engine"}}],
