@@ -154,3 +154,23 @@ def test_a_gate_by_another_margin_or_measure_is_a_deviation(tmp_path: Path, tell
     assert margin.endswith("declared the margin 0.1, and the gate has 0.05: a deviation from its declared protocol.")
     (margin,) = said("0.05", option="--equivalent")
     assert "and the proof of equivalence has 0.05" in margin
+
+
+def test_a_metric_that_decides_is_tested(tmp_path: Path) -> None:
+    """Every trial succeeds, so success says nothing; the force tells the agents apart."""
+    path = tmp_path / "robot.csv"
+    forces = {"a": [5 + 0.1 * (i % 3) for i in range(12)], "b": [2 + 0.1 * (i % 4) for i in range(12)]}
+    rows = [f"{agent},{seed},1,{force:.2f}" for agent, own in forces.items() for seed, force in enumerate(own)]
+    path.write_text("\n".join(["agent,seed,success,force", *rows]) + "\n")
+    sets = ("declare={primary: force, n: 12}",)
+    run, report = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
+    (pair,) = run.report()["declared"]["pairs"]
+    assert (pair["a"], pair["b"], pair["n"], pair["different"]) == ("a", "b", 12, True)
+    assert pair["difference"] == pytest.approx(2.95)
+    assert pair["p_adjusted"] < 0.05
+    assert report.verdict.startswith("By force, which was declared to decide, a and b differ (a minus b 2.9")
+    assert "a − b" in (run.path / "report.md").read_text()
+
+
+def test_success_and_score_have_no_second_comparison(examine: Examine) -> None:
+    assert "pairs" not in examine(**KEYS, declare=DECLARED).report()["declared"]

@@ -322,6 +322,8 @@ class Report:
     """None where no agent has a group."""
     declared: Declared | None = None
     """None where the config declares nothing."""
+    primary: Comparison | None = None
+    """By the metric that was declared to decide, as its score; None where that is success or the score itself."""
     raters: Raters | None = None
     """None where nothing is known of who judged the trials."""
     profiles: tuple[AgentProfile, ...] = ()

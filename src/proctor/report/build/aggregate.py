@@ -14,7 +14,7 @@ from proctor.record.columns import Trials
 from proctor.record.result import TrialResult
 from proctor.report import model
 from proctor.report.build.cases import case_tables, target_results
-from proctor.report.build.declaring import declared_protocol
+from proctor.report.build.declaring import declared_protocol, primary_comparison
 from proctor.report.build.estimates import Estimator, longest
 from proctor.report.build.findings import find, out_of_range, verdict
 from proctor.report.build.groups import grouped_agents
@@ -70,6 +70,7 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         targets=target_results(cfg.scoring.targets, agents, infos),
         cases=case_tables(cells, estimator, [s.case_layout for s in sections if s.case_layout is not None]),
         comparison=compare_agents(trials, cfg, context),
+        primary=primary_comparison(trials, cfg, infos, context),
         declared=declared_protocol(cfg, agents, context),
         raters=summarised(context.ratings, context.level),
         methods=grouped_agents(cfg, agents, context),

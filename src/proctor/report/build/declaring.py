@@ -1,11 +1,16 @@
-"""What a run is held against its declaration by."""
+"""What a run is held against its declaration by, and its agents compared by a metric that was declared to decide."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from proctor.config.models import EvalConfig
+from proctor.config.models import EvalConfig, ScoringCfg
+from proctor.metrics import MetricInfo
+from proctor.record.columns import Trials
+from proctor.report.build.rivals import compare_agents
 from proctor.report.model import AgentReport, ReportContext
+from proctor.verdict.comparison import Comparison
 from proctor.verdict.declared import Declared, Facts, held_against
 
 
@@ -32,3 +37,18 @@ def _measured(agent: AgentReport, primary: str) -> bool:
     if primary == "score":
         return own.score.mean is not None
     return primary in own.metrics and own.metrics[primary].value is not None
+
+
+def primary_comparison(
+    trials: Trials, cfg: EvalConfig, infos: Mapping[str, MetricInfo], context: ReportContext
+) -> Comparison | None:
+    """The agents compared by the mean of the metric that was declared to decide, in the place of the score; None where
+    success or score decide, and for a metric that is not reduced to a mean or that trials lack."""
+    primary = None if cfg.declare is None else cfg.declare.primary
+    if primary is None or primary in ("success", "score") or primary not in trials.metrics:
+        return None
+    if primary in infos and infos[primary].reducer not in ("mean", "rate"):
+        return None
+    by_metric = replace(trials, columns={**trials.columns, "score": trials.metrics[primary]})
+    found = compare_agents(by_metric, cfg.model_copy(update={"scoring": ScoringCfg(mode="return")}), context)
+    return found if found is not None and found.by == "score" else None

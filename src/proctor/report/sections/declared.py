@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from proctor.report import text
+from proctor.report.build.judgement import p_value
 from proctor.report.draw import pipes
 from proctor.report.draw.markup import NONE, definitions, lead, spread, table
 from proctor.report.draw.svg import esc
 from proctor.report.model import AgentReport, Finding, Report
 from proctor.report.section import Grid, Section
+from proctor.verdict.comparison import Comparison, Pair
 from proctor.verdict.declared import SHORT, Declared
 
 MAX_AGENTS = 20
@@ -33,7 +35,10 @@ class DeclaredSection(Section):
         items = "".join(f"<li>{esc(_sentence(deviation))}</li>" for deviation in found.deviations)
         listed = f"<ul>{items}</ul>" if items else ""
         header = ["Agent", esc(_primary(report)), "n"]
-        return definitions(terms) + lead(_outcome(found)) + listed + table("What was declared to decide", header, rows)
+        drawn = definitions(terms) + lead(_outcome(found)) + listed + table("What was declared to decide", header, rows)
+        pairs = [[esc(name), n, spread(value, span), esc(p)] for name, n, value, span, p in _pairs(report)]
+        header = ["First minus second", "n", f"Difference of {esc(_primary(report))}", "p (Holm)"]
+        return drawn + (table("Pairs by what was declared to decide", header, pairs) if pairs else "")
 
     def markdown(self, report: Report, data: Any) -> str:
         found = report.declared
@@ -46,7 +51,9 @@ class DeclaredSection(Section):
         span = f"{text.percent(report.context.level)} interval"
         drawn = pipes.table(["agent", pipes.escape(_primary(report)), span, "n"], rows)
         more = pipes.more(len(report.agents) - MAX_AGENTS, "agent")
-        return "\n\n".join(part for part in (told, items, drawn + more) if part)
+        pairs = [[pipes.escape(name), *cells] for name, *cells in _pairs(report)[:MAX_AGENTS]]
+        tested = pipes.table(["first minus second", "n", "difference", span, "p"], pairs) if pairs else ""
+        return "\n\n".join(part for part in (told, items, drawn + more, tested) if part)
 
     def terminal(self, report: Report, data: Any) -> Iterable[Grid | str]:
         found = report.declared
@@ -58,7 +65,20 @@ class DeclaredSection(Section):
         found = report.declared
         if found is None:
             return {}
-        return {"declared": {**found.declare, "sha256": found.hash, "deviations": list(found.deviations)}}
+        keys = {**found.declare, "sha256": found.hash, "deviations": list(found.deviations)}
+        pairs = [] if report.primary is None else [_pair_keys(report.primary, pair) for pair in report.primary.pairs]
+        return {"declared": keys | ({"pairs": pairs} if pairs else {})}
+
+    def opening(self, report: Report) -> str:
+        found = report.primary
+        if found is None or not found.pairs:
+            return ""
+        pair = found.pairs[0]
+        different = [f"{pair.a} and {pair.b}" for pair in found.pairs if found.different(pair)]
+        told = f"{text.listed(different, most=3)} differ" if different else "no two agents differ significantly"
+        _, n, value, span, p = _pair(found, pair)
+        words = f"{pair.a} minus {pair.b} {value}, {text.percent(found.level)} interval {span}, n {n}, p {p}"
+        return f"By {_primary(report)}, which was declared to decide, {told} ({words})."
 
     def findings(self, report: Report) -> Iterable[Finding]:
         if report.declared is not None:
@@ -109,3 +129,31 @@ def _values(agent: AgentReport, primary: str) -> tuple[str, str, str]:
     if metric is None:
         return text.NONE, text.NONE, "0"
     return text.value_words(metric.value, metric.interval), text.span_words(metric.interval), f"{metric.n:,}"
+
+
+def _pairs(report: Report) -> list[tuple[str, str, str, str, str]]:
+    """Every two agents by the metric that was declared to decide; none where success or score do."""
+    return [] if report.primary is None else [_pair(report.primary, pair) for pair in report.primary.pairs]
+
+
+def _pair(found: Comparison, pair: Pair) -> tuple[str, str, str, str, str]:
+    own = pair.score
+    n = f"{pair.n_a:,}" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}"
+    star = " *" if found.different(pair) else ""
+    value, span = text.value_words(own.value, own.interval), text.span_words(own.interval)
+    return f"{pair.a} − {pair.b}", n, value, span, p_value(own.p_adjusted) + star
+
+
+def _pair_keys(found: Comparison, pair: Pair) -> dict[str, Any]:
+    own = pair.score
+    return {
+        "a": pair.a,
+        "b": pair.b,
+        "paired": pair.paired,
+        "n": pair.n_a,
+        "difference": own.value,
+        "interval": own.interval,
+        "p": None if own.test is None else own.test.p_value,
+        "p_adjusted": own.p_adjusted,
+        "different": found.different(pair),
+    }
