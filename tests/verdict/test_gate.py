@@ -15,19 +15,18 @@ from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.verdict.comparison import AgentTrials, JudgeCfg, TaskTrials
 from proctor.verdict.comparison.compare import compare
-from proctor.verdict.comparison.pairs import compare_pair
 from proctor.verdict.gate import Gate, Ruling, gates, rule_on
 
 
 def agent(name: str, success: list[int], unscored: Any = ()) -> AgentTrials:
     won = np.array(success, bool)
-    index, prints = np.arange(len(won)), np.zeros(len(won), np.uint64)
-    return AgentTrials(name, {"t": TaskTrials(index, won, won.astype(float), prints, np.array(unscored, np.int64))})
+    return AgentTrials(
+        name, {"t": TaskTrials(np.arange(len(won)), won, won.astype(float), np.array(unscored, np.int64))}
+    )
 
 
 def gate(new: list[int], base: list[int], margin: float = 0.02, **rest: Any) -> Gate:
-    pair = compare_pair(agent("new", new, **rest), agent("base", base), JudgeCfg())
-    return rule_on(pair, "success", margin, 0.95)
+    return rule_on(agent("new", new, **rest), agent("base", base), "success", margin, JudgeCfg())
 
 
 def test_the_gate_goes_by_the_interval_and_not_by_the_mean() -> None:

@@ -37,11 +37,10 @@ def leaderboard_command(
     .csv, .md and .html. Exit codes: 0 ranked, 2 bad input or runs that differ.
     """
     from proctor.report.leaderboard.files import to_json, write_leaderboard
-    from proctor.verdict.comparison import JudgeCfg
     from proctor.verdict.leaderboard import leaderboard
 
     weights = numbers_by_name("--weight", "TASK", weight or [])
-    board = leaderboard(runs, JudgeCfg(level), weights)
+    board = leaderboard(runs, level, weights)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     folder = out or Path(runs[-1])
     write_files("leaderboard", folder, lambda folder: write_leaderboard(folder, board, now))

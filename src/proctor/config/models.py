@@ -202,6 +202,8 @@ class ReportCfg(Frozen):
     """Of the aggregates: of further trials on the same tasks, or of further tasks, too."""
     target: float = 1.0
     """The score that the optimality gap is measured from."""
+    weights: Literal["tasks", "trials"] = "tasks"
+    """Rates and scores over several tasks: every task counts alike, or every trial does."""
 
 
 class DeclareCfg(Frozen):

@@ -7,8 +7,8 @@ column is asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +59,8 @@ class Trials:
     cell_metrics: list[set[str]]
     """Names that scored trials of each cell have, with a value or without."""
     cell_components: list[set[str]]
+    initial_states: Mapping[str, int] = field(default_factory=dict)
+    """How many initial states a task has, where that is known: trials begin in them in turn, by index."""
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.columns[name]
@@ -68,6 +70,25 @@ class Trials:
         order, ends, places = self._by_cell
         cell = places[agent, task]
         return order[ends[cell] : ends[cell + 1]]
+
+    def counted(self, agent: str, task: str) -> np.ndarray:
+        """Where the trials are that enter numbers: those before a stop, without repeats. A trial is a repeat where its
+        task is known to have begun it in the state of an earlier one, and every trial that began there was recorded and
+        went alike to the byte. Equal episodes of a task whose seeds matter are not repeats: each is evidence."""
+        rows = self.rows(agent, task)
+        rows = rows[~self["after_stop"][rows]]
+        states = self.initial_states.get(task)
+        if states is None or not len(rows):
+            return rows
+        repeated = np.zeros(len(rows), bool)
+        begun = self["index"][rows] % states
+        scored = SCORED[self["outcome"][rows]] & ~BROKEN[self["outcome"][rows]]
+        for state in np.unique(begun[scored]).tolist():
+            alike = np.flatnonzero(scored & (begun == state))
+            found = self["print"][rows[alike]]
+            if len(alike) > 1 and found[0] != 0 and (found == found[0]).all():
+                repeated[alike[1:]] = True
+        return rows[~repeated]
 
     def metrics_of(self, task: str) -> list[str]:
         """The metrics that have a value in some trial of a task, by name."""
@@ -97,7 +118,10 @@ class Trials:
 
 
 def read_trials(
-    pairs: Sequence[tuple[str, str]], batches: Iterable[TrialBatch], scorer: Scorer | None = None
+    pairs: Sequence[tuple[str, str]],
+    batches: Iterable[TrialBatch],
+    scorer: Scorer | None = None,
+    initial_states: Mapping[str, int] | None = None,
 ) -> Trials:
     """The trials of these (agent, task), from batches that have some columns or all. Raises InputError for a trial of
     no such pair."""
@@ -119,7 +143,7 @@ def read_trials(
     whole = {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
     n = sum(len(part["cell"]) for part in parts)
     named = (_joined(metrics), _joined(components))
-    return Trials(list(places), n, whole or _nothing(), *named, cell_metrics, cell_components)
+    return Trials(list(places), n, whole or _nothing(), *named, cell_metrics, cell_components, initial_states or {})
 
 
 def _arrays(batch: TrialBatch, lines: dict[str, str]) -> dict[str, np.ndarray]:

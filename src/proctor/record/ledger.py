@@ -100,6 +100,14 @@ class Ledger:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return default if row is None else json.loads(row[0])
 
+    def looks(self) -> list[int]:
+        """Numbers of trials per agent at which results were looked at before more were planned."""
+        return self.get_meta("looks", [])
+
+    def initial_states(self) -> dict[str, int]:
+        """How many initial states each task has, where that is known."""
+        return self.get_meta("initial_states", {})
+
     def add(self, trials: Iterable[tuple[Trial, int, int]]) -> None:
         """Plan trials: (trial, position of its agent, position of its task). Known ones are left alone."""
         rows = ((t.agent, t.task, t.index, t.seed, a, k) for t, a, k in trials)

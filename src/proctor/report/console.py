@@ -110,7 +110,7 @@ def board_table(board: Leaderboard) -> Table:
             _spread(value_words(entry.score, entry.interval), span_words(entry.interval)),
             entry.letters or "",
             *(value_words(task.score, task.interval) for task in entry.tasks[:MOST_TASKS]),
-            episodes_words(entry.n, entry.n_distinct),
+            episodes_words(entry.n, entry.n_repeats),
         ]
         for entry in board.entries
     ]

@@ -16,7 +16,7 @@ from proctor.metrics import MetricInfo
 from proctor.report.section import Column, Shown
 from proctor.stats import Estimate, Interval, Profile
 from proctor.verdict.comparison import Comparison, Measure
-from proctor.verdict.comparison.model import MEASURES
+from proctor.verdict.comparison import MEASURES
 from proctor.verdict.declared import Declared, Noted
 from proctor.verdict.methods import Methods
 from proctor.verdict.raters import Raters, Rating
@@ -52,13 +52,18 @@ class ReportContext:
     """What was declared, planned and scored by, at the start and after every change; None where that is not known."""
     ratings: tuple[Rating, ...] = ()
     """Who judged imported trials."""
+    looks: tuple[int, ...] = ()
+    """Numbers of trials per agent at which results were seen before more were run."""
+    initial_states: Mapping[str, int] = field(default_factory=dict)
+    """How many initial states a task has, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateEstimate:
-    """`successes` of `n` scored trials, with Wilson's interval. `bounds`: the rate if all unscored trials had
-    failed or succeeded; None where every trial is scored. Trials of tasks on which nothing says what success is are not
-    in it; `n` is 0 and there is no rate where there are only such."""
+    """`successes` of `n` scored trials. `rate` is the weighted mean over tasks, its interval Wilson's of the tasks,
+    combined. `bounds`: the rate if all unscored trials had failed or succeeded; None where every trial is scored.
+    Trials of tasks on which nothing says what success is are not in it; `n` is 0 and there is no rate where there are
+    only such."""
 
     successes: int
     n: int
@@ -79,6 +84,8 @@ class MeanEstimate:
     interval: Interval | None = None
     n_missing: int = 0
     degenerate: bool = False
+    doubtful: bool = False
+    """The values are so skewed, for their number, that the interval may be too narrow."""
     method: Literal["bootstrap", "bca_expansion", "student_t", "wilson"] = "student_t"
 
 
@@ -111,11 +118,8 @@ class Summary:
     clipped_steps: int
     clipped_trials: int
     retried_trials: int
-    n_recorded: int
-    """Trials that ran to an end and have a digest of their record."""
-    n_distinct: int
-    """Different records among them. Fewer than `n_recorded`: some trials are copies, and intervals are too
-    narrow."""
+    n_repeats: int = 0
+    """Further trials, each known to be an episode that is among these already; in none of the other numbers."""
     n_after_stop: int = 0
     """Further trials, that ran beyond the stop of `stop_when`; in none of the other numbers."""
 

@@ -30,7 +30,7 @@ def write_reports(
 def write_batches(folder: Path, cfg: EvalConfig, batches: Iterable[TrialBatch], context: ReportContext) -> Report:
     """As `write_reports`, of trials that come in batches."""
     formats = formats_of(cfg.report)
-    trials = scored_trials(cfg, batches, make_scoring(cfg.scoring, context.base))
+    trials = scored_trials(cfg, batches, make_scoring(cfg.scoring, context.base), context.initial_states)
     report = report_of(cfg, trials, context)
     report = replace(report, sections=tuple(shown.filled(folder, report) for shown in report.sections))
     write_formats(folder, report, trials, formats)

@@ -50,6 +50,8 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             protocols=protocols(ledger),
             ratings=kept_ratings(ledger),
             level=LEVEL if cfg.declare is None else round(1 - cfg.declare.alpha, 12),
+            looks=tuple(ledger.looks()),
+            initial_states=ledger.initial_states(),
         )
         return write_batches(run.path, cfg, ledger.batches(), context)
 

@@ -35,6 +35,7 @@ def resume(
                 raise InputError(
                     f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume"
                 )
+            _note_look(run, ledger, old, cfg)
             run.write_config(cfg)
             note_protocol(ledger, cfg)
             ledger.reopen(_lost(run, ledger))
@@ -42,6 +43,12 @@ def resume(
                 ledger.reopen_unscored()
             ledger.add(Plan(cfg, shard).placed())
         return work(run, cfg, hooks)
+
+
+def _note_look(run: RunDir, ledger: Ledger, old: EvalConfig, cfg: EvalConfig) -> None:
+    """More trials are planned after results could be seen: from now on tests must hold at every look."""
+    if cfg.trials_per_agent > old.trials_per_agent and (run.path / "report.json").is_file():
+        ledger.set_meta("looks", [*ledger.looks(), old.trials_per_agent])
 
 
 def _lost(run: RunDir, ledger: Ledger) -> list[Trial]:

@@ -114,14 +114,21 @@ def score_batch(scoring: Scoring, batch: TrialBatch) -> Scores:
     return Scores(total, Metrics(columns, [scoring.components, *rated.components.named], which))
 
 
-def scored_trials(cfg: EvalConfig, batches: Iterable[TrialBatch], scoring: Scoring) -> Trials:
-    """The trials of every agent and task of the config, each scored once."""
+def scored_trials(
+    cfg: EvalConfig,
+    batches: Iterable[TrialBatch],
+    scoring: Scoring,
+    initial_states: Mapping[str, int] | None = None,
+) -> Trials:
+    """The trials of every agent and task of the config, each scored once. `initial_states`: of the tasks of which it is
+    known how many they have."""
 
     def score(batch: TrialBatch) -> tuple[np.ndarray, Metrics]:
         found = score_batch(scoring, batch)
         return found.total, found.components
 
-    return read_trials([(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks], batches, score)
+    pairs = [(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks]
+    return read_trials(pairs, batches, score, initial_states)
 
 
 def weighted_sum(parts: Mapping[str, np.ndarray], weights: Mapping[str, float], *, normalize: bool) -> np.ndarray:

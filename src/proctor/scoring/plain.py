@@ -23,6 +23,10 @@ class SuccessScoring(ColumnScoring):
     fields = ("success",)
     floor: float | None = 0.0
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
     def rate_columns(self, trials: TrialColumns) -> Scores:
         success = trials.number("success")
         return Scores.of(success, {"success": success})

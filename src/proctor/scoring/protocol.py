@@ -72,6 +72,12 @@ class Scoring(abc.ABC):
         rated = self.rate(result)
         return Score(finite(rated.total), {name: finite(value) for name, value in rated.components.items()})
 
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the most that a score can be, the floor aside; None where there is no such limit. A verdict
+        uses them for what trials may not have shown."""
+        return None
+
     def settings(self) -> dict[str, Any]:
         """The numbers that the scores depend on, for the report."""
         options = self.cfg.options if self.Options is None else self.options.model_dump(mode="json")

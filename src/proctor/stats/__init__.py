@@ -3,6 +3,7 @@
 from proctor.stats.aggregates import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate, optimality_gap
 from proctor.stats.betting import always_valid, always_valid_rates, centre_sequence, mean_sequence
 from proctor.stats.bootstrap import Estimate, NoInterval, bootstrap, bootstrap_difference, bootstrap_mean
+from proctor.stats.differences import RESAMPLED, paired_test, studentised_interval, unpaired_test, welch_interval
 from proctor.stats.effects import cliffs_delta, cohens_h, odds_ratio, paired_d, paired_odds_ratio
 from proctor.stats.equivalence import (
     Equivalence,
@@ -13,6 +14,7 @@ from proctor.stats.equivalence import (
 )
 from proctor.stats.futility import conditional_power
 from proctor.stats.intervals import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
+from proctor.stats.means import mean_estimate, rate_interval
 from proctor.stats.posterior import Posterior, posterior, probability_best, probability_better
 from proctor.stats.power import (
     SampleSize,
@@ -27,19 +29,21 @@ from proctor.stats.profiles import Profile, performance_profile, probability_of_
 from proctor.stats.ranking import holm, letters
 from proctor.stats.resampling import Resampling
 from proctor.stats.sequences import rate_sequence
-from proctor.stats.significance import TestResult, compare_rates, discordance, mcnemar, sign_flip, welch
+from proctor.stats.significance import TestResult, compare_rates, discordance, mcnemar, sign_flip
 from proctor.stats.simultaneous import Simultaneous, simultaneous_intervals
 from proctor.stats.spending import SpendingTest, Verdict
+from proctor.stats.units import LARGE, Units, combined, opened
 
 __all__ = [
-    "IQM", "MEAN", "MEDIAN", "TRIAL_MEDIAN", "Aggregate", "Discordance", "Equivalence", "Estimate", "Interval",
-    "NoInterval", "Posterior", "Profile", "Resampling", "SampleSize", "Simultaneous", "SpendingTest", "TestResult",
-    "Verdict", "always_valid", "always_valid_rates", "bootstrap", "bootstrap_difference", "bootstrap_mean",
-    "centre_sequence", "cliffs_delta", "cohens_h", "compare_rates", "conditional_power", "discordance",
-    "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means",
-    "expected_discordance", "holm", "letters", "mcnemar", "mean_sequence", "newcombe", "odds_ratio",
-    "optimality_gap", "paired_d", "paired_odds_ratio", "performance_profile", "posterior", "probability_best",
-    "probability_better", "probability_of_improvement", "rate_bounds", "rate_sequence", "sequential_power",
-    "sign_flip", "simultaneous_intervals", "student_t", "tango", "trials_mean", "trials_paired",
-    "trials_sequential", "trials_unpaired", "welch", "wilson",
+    "IQM", "LARGE", "MEAN", "MEDIAN", "RESAMPLED", "TRIAL_MEDIAN", "Aggregate", "Discordance", "Equivalence",
+    "Estimate", "Interval", "NoInterval", "Posterior", "Profile", "Resampling", "SampleSize", "Simultaneous",
+    "SpendingTest", "TestResult", "Units", "Verdict", "always_valid", "always_valid_rates", "bootstrap",
+    "bootstrap_difference", "bootstrap_mean", "centre_sequence", "cliffs_delta", "cohens_h", "combined",
+    "compare_rates", "conditional_power", "discordance", "equivalent_means", "equivalent_paired_rates",
+    "equivalent_rates", "equivalent_task_means", "expected_discordance", "holm", "letters", "mcnemar", "mean_estimate",
+    "mean_sequence", "newcombe", "odds_ratio", "opened", "optimality_gap", "paired_d", "paired_odds_ratio",
+    "paired_test", "performance_profile", "posterior", "probability_best", "probability_better",
+    "probability_of_improvement", "rate_bounds", "rate_interval", "rate_sequence", "sequential_power", "sign_flip",
+    "simultaneous_intervals", "student_t", "studentised_interval", "tango", "trials_mean", "trials_paired",
+    "trials_sequential", "trials_unpaired", "unpaired_test", "welch_interval", "wilson",
 ]  # fmt: skip

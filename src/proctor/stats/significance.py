@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
-from proctor.stats.intervals import Discordance, Interval, check_count, check_level
+from proctor.stats.intervals import Discordance, check_count
 from proctor.stats.resampling import Resampling
 
 BARNARD_LIMIT = 200
-"""Trials per arm up to which Barnard's test is computed."""
+"""Trials per arm up to which Barnard's test is computed; with unequal arms, the root of their product."""
+LARGE_ARM = 100
+"""Trials of the smaller arm from which the score test is as good as an exact one."""
 EXACT_FLIPS = 20
 """Differences other than 0 up to which all signs are tried."""
 DRAWN_FLIPS = 20_000
@@ -69,15 +70,28 @@ def heads(most: int, tosses: int) -> float:
 
 
 def compare_rates(successes_a: int, n_a: int, successes_b: int, n_b: int) -> TestResult:
-    """Two rates of independent trials: Barnard's exact test up to 200 trials per arm, the score test above."""
+    """Two rates of independent trials: Barnard's exact test where arms are small, Fisher's where one of them is, the
+    score test where both are large."""
     check_count(successes_a, n_a)
     check_count(successes_b, n_b)
     if min(n_a, n_b) == 0:
-        return TestResult(1.0, "none: an arm has no trial", True, 0.0)
-    if max(n_a, n_b) <= BARNARD_LIMIT:
+        raise ValueError("an arm has no trial; there is nothing to compare")
+    if n_a * n_b <= BARNARD_LIMIT**2:
         return barnard(successes_a, n_a, successes_b, n_b)
     z = float(pooled_z(np.asarray(successes_a), n_a, np.asarray(successes_b), n_b))
+    if min(n_a, n_b) < LARGE_ARM:
+        return TestResult(_fisher(successes_a, n_a, successes_b, n_b), "Fisher's exact test", True, z)
     return TestResult(2 * NormalDist().cdf(-abs(z)), "score test", False, z)
+
+
+def _fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
+    """The probability, given how many succeeded in all, of outcomes that are no likelier than what was seen."""
+    from scipy.stats import hypergeom
+
+    total, wins = n_a + n_b, successes_a + successes_b
+    few, k = (n_a, successes_a) if n_a <= n_b else (n_b, successes_b)
+    chances = hypergeom.pmf(np.arange(few + 1), total, wins, few)
+    return min(1.0, float(chances[chances <= chances[k] * (1 + 1e-7)].sum()))
 
 
 def barnard(successes_a: int, n_a: int, successes_b: int, n_b: int) -> TestResult:
@@ -156,7 +170,8 @@ def binomial(n: int, rates: np.ndarray) -> np.ndarray:
 def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> TestResult:
     """Paired differences: how often is their sum as far from 0 when every sign is a coin's? All signs are tried with up
     to 20 differences other than 0; above, `resampling` says how many are drawn, and with which seed (default 9,999),
-    and the p-value counts what was seen as one of them: it is never 0. Above 20,000 the normal limit of the same
+    and the p-value counts what was seen as one of them: it is never 0. Where none that was drawn comes near,
+    Hoeffding's bound may be smaller, which many pairs of agents need. Above 20,000 the normal limit of the same
     distribution is used."""
     values = np.asarray(differences, dtype=np.float64)
     if not np.isfinite(values).all():
@@ -178,28 +193,8 @@ def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> 
 
     resampling = resampling or Resampling(9_999)
     drawn = resampling.fill((), len(values), kernels.flipped_sums, resampling.stream_keys(), values)
-    p_value = (1 + int(np.count_nonzero(np.abs(drawn) >= reached))) / (1 + len(drawn))
+    hits = int(np.count_nonzero(np.abs(drawn) >= reached))
+    p_value = (1 + hits) / (1 + len(drawn))
+    if hits == 0:
+        p_value = min(p_value, 2 * math.exp(-(total**2) / (2 * float((values**2).sum()))))
     return TestResult(p_value, f"sign-flip permutation, {len(drawn):,} drawn", False, total)
-
-
-def welch(a: Sequence[np.ndarray], b: Sequence[np.ndarray], level: float = 0.95) -> tuple[TestResult, Interval | None]:
-    """Means of independent trials on the same tasks: the difference of pooled means in units of its standard error,
-    with variances of their own for every task and agent, and Student's distribution with Welch's degrees of freedom;
-    and the interval that goes with it. p is 1, and there is no interval, where no value varies or a task has a single
-    one: nothing is known of their spread then."""
-    check_level(level)
-    from scipy.special import stdtr, stdtrit
-
-    a, b = ([np.asarray(values, dtype=np.float64) for values in side] for side in (a, b))
-    gap = float(np.concatenate(a).mean() - np.concatenate(b).mean())
-    parts = [(values, len(values) / sum(map(len, side))) for side in (a, b) for values in side]
-    if any(len(values) < 2 for values, _ in parts):
-        return TestResult(1.0, "none: a task has a single value", False, 0.0), None
-    squares = np.array([share**2 * values.var(ddof=1) / len(values) for values, share in parts])
-    if not squares.any():
-        return TestResult(1.0, "none: the values do not vary", False, 0.0), None
-    error, weights = math.sqrt(squares.sum()), np.array([len(values) - 1 for values, _ in parts])
-    freedom = float(squares.sum() ** 2 / (squares**2 / weights).sum())
-    half = error * float(stdtrit(freedom, 0.5 + level / 2))
-    test = TestResult(2 * float(stdtr(freedom, -abs(gap) / error)), "Welch's test within tasks", False, gap / error)
-    return test, Interval(gap - half, gap + half)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import numpy as np
 
 from proctor.errors import InputError
 from proctor.stats import Interval
 from proctor.verdict.comparison.compare import Compared
-from proctor.verdict.comparison.model import Measure, Pair
+from proctor.verdict.comparison.model import Pair
 from proctor.verdict.comparison.pairs import compare_pair
+from proctor.verdict.estimand import RATE, Measure
+from proctor.verdict.judging import JudgeCfg
+from proctor.verdict.trials import AgentTrials, TaskTrials
 
 
 class Ruling(StrEnum):
@@ -23,7 +29,8 @@ class Ruling(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Gate:
     """`difference` and `interval` are new minus base. WORSE: the whole interval lies below -margin. NOT_WORSE: it lies
-    above, also with every unscored trial counted against the new agent (`worst_low`). Else OPEN."""
+    above, also with every trial that did not run or is unscored counted against the new agent (`worst_low`). Else OPEN.
+    `lacking`: the tasks that have such trials, or were not run at all."""
 
     base: str
     new: str
@@ -36,46 +43,81 @@ class Gate:
     level: float
     n: int
     reason: str | None = None
+    lacking: tuple[str, ...] = ()
 
     def failed(self, require_proof: bool) -> bool:
         return self.ruling is Ruling.WORSE or (require_proof and self.ruling is Ruling.OPEN)
 
 
-def rule_on(pair: Pair, measure: Measure, margin: float, level: float) -> Gate:
-    """The ruling on `pair.a`, the new agent, against `pair.b`. `level` is the one that `pair` was computed at."""
+def rule_on(
+    new: AgentTrials,
+    base: AgentTrials,
+    measure: Measure,
+    margin: float,
+    judging: JudgeCfg,
+    left_out: Sequence[str] = (),
+) -> Gate:
+    """The ruling on an agent against its base. `left_out`: tasks that one of them was not tried on."""
+    pair = compare_pair(new, base, judging)
     found = pair.of(measure)
-    low = _worst_low(pair, measure)
+    unseen = [task for task in new.tasks if any(len(_unseen(a.tasks[task])) for a in (new, base) if task in a.tasks)]
+    low = _worst_low(pair, new, base, measure, judging) if unseen else found.interval and found.interval.low
+    lacking = (*unseen, *left_out)
     if found.interval is None:
         ruling = Ruling.OPEN
     elif found.interval.high < -margin:
         ruling = Ruling.WORSE
     else:
-        ruling = Ruling.NOT_WORSE if low is not None and low >= -margin else Ruling.OPEN
+        proven = low is not None and low >= -margin and not left_out
+        ruling = Ruling.NOT_WORSE if proven else Ruling.OPEN
     return Gate(
-        base=pair.b,
-        new=pair.a,
+        base=base.name,
+        new=new.name,
         measure=measure,
         margin=margin,
         ruling=ruling,
         difference=found.value,
         interval=found.interval,
         worst_low=low,
-        level=level,
+        level=judging.level,
         n=min(pair.n_a, pair.n_b),
         reason=found.reason,
+        lacking=lacking,
     )
 
 
-def _worst_low(pair: Pair, measure: Measure) -> float | None:
-    """The low end, moved down by what the difference would be less with every unscored trial counted against a; None
-    where that cannot be known, as for scores."""
-    found = pair.of(measure)
-    interval = found.interval
-    if not pair.n_unscored or interval is None:
-        return None if interval is None else interval.low
-    if found.bounds is None or found.value is None:
+def _unseen(trials: TaskTrials) -> np.ndarray:
+    """The indices of trials of which nothing is known."""
+    return np.concatenate([trials.unscored, trials.missing])
+
+
+def _worst_low(pair: Pair, new: AgentTrials, base: AgentTrials, measure: Measure, judging: JudgeCfg) -> float | None:
+    """The low end of the interval with everything that is not known counted against the new agent; None where the
+    scoring does not say how bad a score can be."""
+    limits = RATE if measure == "success" else judging.limits
+    if limits is None:
         return None
-    return interval.low - max(0.0, found.value - found.bounds.low)
+    worst, best = (
+        replace(
+            agent,
+            tasks={name: _filled(trials, measure, end) for name, trials in agent.tasks.items()},
+            pairs=agent.pairs and pair.paired,
+        )
+        for agent, end in ((new, limits.low), (base, limits.high))
+    )
+    interval = compare_pair(worst, best, judging).of(measure).interval
+    return None if interval is None else interval.low
+
+
+def _filled(trials: TaskTrials, measure: Measure, value: float) -> TaskTrials:
+    """As if every trial of which nothing is known had come to this value."""
+    unseen = _unseen(trials)
+    success = np.concatenate([trials.success, np.full(len(unseen), value > 0)])
+    score = np.concatenate([trials.score, np.full(len(unseen), value)])
+    index = np.concatenate([trials.index, unseen])
+    if measure == "success":
+        score = success.astype(np.float64)
+    return TaskTrials(index, success, score)
 
 
 def gates(found: Compared, measure: Measure, margin: float, baseline: str | None = None) -> list[Gate]:
@@ -92,8 +134,7 @@ def gates(found: Compared, measure: Measure, margin: float, baseline: str | None
         empty = [name for name in (base, new) if not by_name[name].n]
         if empty:
             raise InputError(f"{empty[0]} has no scored trial; there is nothing to decide by")
-        pair = compare_pair(by_name[new], by_name[base], judging)
-        rulings.append(rule_on(pair, measure, margin, judging.level))
+        rulings.append(rule_on(by_name[new], by_name[base], measure, margin, judging, found.left_out))
     return rulings
 
 

@@ -27,6 +27,8 @@ class Examined:
     run: RunDir
     cfg: EvalConfig
     versions: Mapping[str, str]
+    looks: tuple[int, ...] = ()
+    """Numbers of trials at which results were seen before more were run."""
 
     def described(self) -> str:
         """What was run, in a line."""
@@ -51,7 +53,15 @@ def examine(paths: Sequence[str | Path], level: float) -> list[Examined]:
     labels = names if len(set(names)) == len(names) else [str(run.path) for run in runs]
     environments = [run.read_json("environment.json", {}) or {} for run in runs]
     versions = [environment.get("current", {}).get("versions", {}) for environment in environments]
-    return [Examined(label, run, run.config(), own) for label, run, own in zip(labels, runs, versions, strict=True)]
+    return [
+        Examined(label, run, run.config(), own, _looks(run))
+        for label, run, own in zip(labels, runs, versions, strict=True)
+    ]
+
+
+def _looks(run: RunDir) -> tuple[int, ...]:
+    with run.ledger() as ledger:
+        return tuple(ledger.looks())
 
 
 def against(what: str, first: object, second: object) -> str:

@@ -1,4 +1,4 @@
-"""The trials of agents as every verdict takes them: which are scored, which are copies, which can be paired."""
+"""The trials of agents as every verdict takes them: which are scored, which are new, which can be paired."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from proctor.config.models import EvalConfig
-from proctor.record.columns import BROKEN, SCORED, Trials
+from proctor.record.columns import SCORED, Trials
 from proctor.record.ledger import Ledger
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import reads_of, scored_trials
@@ -16,21 +16,24 @@ from proctor.scoring.columns import reads_of, scored_trials
 IMPORTED = "imported"
 """The suite of tasks whose outcomes were read from a file."""
 READ = ("outcome", "success", "trace", "after_stop")
+NOTHING = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class TaskTrials:
-    """The finished trials of one agent on one task. `index`, `success`, `score` (NaN where a trial has none) and
-    `prints` (equal for episodes that are copies of each other, 0 where nothing is known) are of the scored ones;
-    `unscored` holds the indices of those that the infrastructure broke."""
+    """The finished trials of one agent on one task. `index`, `success` and `score` (NaN where a trial has none) are of
+    the scored ones; `unscored` holds the indices of those that the infrastructure broke, `missing` of those that were
+    planned and have not run. `n_repeats` more were left out, since each is known to be an episode that is here
+    already."""
 
     index: np.ndarray
     success: np.ndarray
     score: np.ndarray
-    prints: np.ndarray
-    unscored: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    unscored: np.ndarray = field(default_factory=NOTHING.copy)
+    missing: np.ndarray = field(default_factory=NOTHING.copy)
     seed: np.ndarray | None = None
     """Of the scored trials; None: the same for every agent at an index."""
+    n_repeats: int = 0
     terms: Mapping[str, np.ndarray] = field(default_factory=dict)
     """What each term of the score contributed to it, NaN where the policy broke the trial; empty where the score is no
     sum of terms."""
@@ -41,6 +44,11 @@ class TaskTrials:
     @property
     def n(self) -> int:
         return len(self.index)
+
+    @property
+    def seeds(self) -> np.ndarray:
+        """Trials of one seed are not independent of each other."""
+        return self.index if self.seed is None else self.seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +68,10 @@ class AgentTrials:
         return sum(len(task.unscored) for task in self.tasks.values())
 
     @property
+    def n_repeats(self) -> int:
+        return sum(task.n_repeats for task in self.tasks.values())
+
+    @property
     def successes(self) -> int:
         return int(sum(np.count_nonzero(task.success) for task in self.tasks.values()))
 
@@ -73,32 +85,37 @@ def read_agents(ledger: Ledger, cfg: EvalConfig, tasks: Sequence[str]) -> list[A
     scoring = make_scoring(cfg.scoring)
     reads = reads_of(scoring)
     batches = ledger.batches() if reads is None else ledger.batches((*READ, *reads[0]), reads[1])
-    return agents_of(scored_trials(cfg, batches, scoring), cfg, tasks)
+    return agents_of(scored_trials(cfg, batches, scoring, ledger.initial_states()), cfg, tasks)
 
 
 def agents_of(trials: Trials, cfg: EvalConfig, tasks: Sequence[str]) -> list[AgentTrials]:
     """Every agent of the config on these of its tasks."""
     pairs = pairs_of(cfg)
+    planned = {task.name: None if cfg.stop_when else cfg.trials_of(task) for task in cfg.tasks}
     return [
-        AgentTrials(agent.name, {task: task_trials(trials, agent.name, task) for task in tasks}, pairs)
+        AgentTrials(agent.name, {t: task_trials(trials, agent.name, t, planned=planned[t]) for t in tasks}, pairs)
         for agent in cfg.agents
     ]
 
 
-def task_trials(trials: Trials, agent: str, task: str, terms: Sequence[str] = ()) -> TaskTrials:
-    """One agent on one task, without the trials that come after a stop. `terms`: the components of the score to keep
-    where they were recorded."""
+def task_trials(
+    trials: Trials, agent: str, task: str, terms: Sequence[str] = (), planned: int | None = None
+) -> TaskTrials:
+    """One agent on one task, without the trials that come after a stop and without repeats. `terms`: the components of
+    the score to keep where they were recorded."""
     rows = trials.rows(agent, task)
-    kept = rows[~trials["after_stop"][rows]]
+    before_stop = rows[~trials["after_stop"][rows]]
+    kept = trials.counted(agent, task)
     is_scored = SCORED[trials["outcome"][kept]]
     scored = kept[is_scored]
     return TaskTrials(
         index=trials["index"][scored],
         success=trials["success"][scored],
         score=trials["score"][scored],
-        prints=np.where(BROKEN[trials["outcome"][scored]], np.uint64(0), trials["print"][scored]),
         unscored=trials["index"][kept[~is_scored]],
+        missing=NOTHING if planned is None else np.setdiff1d(np.arange(planned), trials["index"][rows]),
         seed=trials["seed"][scored],
+        n_repeats=len(before_stop) - len(kept),
         terms={name: trials.components[name][scored] for name in terms if name in trials.components},
         defines_success=task not in trials.without_success,
     )

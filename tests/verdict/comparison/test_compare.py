@@ -38,7 +38,7 @@ def test_agents_of_the_same_name_are_named_by_their_run(tmp_path: Path) -> None:
 def test_runs_of_different_length_are_paired_on_common_seeds(tmp_path: Path) -> None:
     found = compare([run_of(tmp_path, "a", below(9)), run_of(tmp_path, "b", below(9), n_trials=8)])
     assert found.comparison.pairs[0].n_a == 8
-    assert "Trials that have no partner with the same seed (up to 12 of a pair) are left out." in found.cautions
+    assert "Trials that have no partner with the same seed (up to 12 of a pair) are left out" in found.cautions[0]
 
 
 def test_other_seeds_are_compared_without_pairs(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pairs of agents: laws first (order, labels, copies), then values by hand."""
+"""Pairs of agents: laws first (order, labels), then values by hand."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from hypothesis import strategies as st
 
 from proctor.stats import mcnemar, newcombe, tango, wilson
 from proctor.verdict.comparison import AgentTrials, JudgeCfg, TaskTrials, judge, needed_trials
-from proctor.verdict.comparison.pairs import LARGE, compare_pair
+from proctor.verdict.comparison.pairs import compare_pair
 
 QUICK = JudgeCfg(n_resamples=200)
 
 
-def trials(success, score=None, *, index=None, prints=None, unscored=(), seed=None) -> TaskTrials:
+def trials(success, score=None, *, index=None, unscored=(), seed=None) -> TaskTrials:
     won = np.asarray(success, dtype=bool)
     return TaskTrials(
         index=np.arange(len(won)) if index is None else np.asarray(index),
         success=won,
         score=won.astype(float) if score is None else np.asarray(score, dtype=float),
-        prints=np.zeros(len(won), np.uint64) if prints is None else np.asarray(prints, np.uint64),
         unscored=np.asarray(unscored, dtype=np.int64),
         seed=None if seed is None else np.asarray(seed),
     )
@@ -42,7 +41,12 @@ def test_swapping_the_agents_turns_the_difference(rows) -> None:
     assert (there.a, there.b) == (back.b, back.a)
     assert there.success.value == pytest.approx(-back.success.value)
     assert there.success.interval == pytest.approx((-back.success.interval.high, -back.success.interval.low))
-    assert there.success.test.p_value == back.success.test.p_value
+    assert there.success.p_adjusted == back.success.p_adjusted
+    assert (
+        (there.success.test is None)
+        == (back.success.test is None)
+        == (there.discordance[1] + there.discordance[2] == 0)
+    )
     assert (there.discordance.only_a, there.discordance.only_b) == (back.discordance.only_b, back.discordance.only_a)
     assert there.tasks[0].wins == back.tasks[0].losses
 
@@ -90,18 +94,6 @@ def test_trials_without_partner_are_left_out_and_counted() -> None:
     assert nothing.unpaired_because == "no seed was run by both"
 
 
-def test_copies_of_a_pair_count_once() -> None:
-    a = agent("a", [1, 1, 1, 1], prints=[7, 7, 7, 8])
-    b = agent("b", [0, 0, 0, 1], prints=[9, 9, 9, 9])
-    found = compare_pair(a, b, QUICK)
-    assert (found.n_a, found.n_copies) == (2, 2)
-    assert found.success.value == 0.5
-    unknown = compare_pair(agent("a", [1, 1]), agent("b", [0, 0]), QUICK)
-    assert (unknown.n_a, unknown.n_copies) == (2, 0), "episodes that nothing is known of are no copies"
-    apart = compare_pair(AgentTrials("a", a.tasks, pairs=False), b, QUICK)
-    assert (apart.n_a, apart.n_b, apart.n_copies) == (2, 1, 5)
-
-
 def test_unscored_trials_leave_bounds() -> None:
     a = agent("a", [1, 1, 0], index=[0, 1, 2], unscored=[3])
     b = agent("b", [0, 1, 0, 1], index=[0, 1, 2, 3])
@@ -124,16 +116,17 @@ def test_equal_scores_have_no_interval_and_say_why() -> None:
     found = compare_pair(agent("a", [1] * 5, [0.3] * 5), agent("b", [1] * 5, [0.3] * 5), QUICK)
     assert found.score.interval is None
     assert "all values are equal" in found.score.reason
-    assert found.score.test.p_value == 1.0
+    assert found.score.test is None
+    assert found.score.untested == "no pair of trials differs"
 
 
 def test_many_pairs_are_compared_by_formula_and_say_so() -> None:
     rng = np.random.default_rng(3)
-    x = rng.normal(size=LARGE + 1)
+    x = rng.normal(size=20_001)
     a, b = agent("a", x > 0, x + 0.02), agent("b", x > 0, x + rng.normal(size=len(x)) * 0.1)
     found = compare_pair(a, b, QUICK)
-    assert found.score.method == "Student's interval of differences"
-    assert found.score.test.method == "sign-flip permutation, normal limit"
+    assert found.score.method == "Student's interval of pairs"
+    assert found.score.test.method == "sign flips and Student's test, the larger p"
     low, high = found.score.interval
     assert low < found.score.value < high
     assert found.score.test.p_value < 1e-6
@@ -165,14 +158,13 @@ def test_agents_without_trials_come_last_and_enter_no_pair() -> None:
     assert len(found.pairs) == 1
 
 
-def test_with_many_agents_each_meets_the_first_only() -> None:
+def test_with_many_agents_all_pairs_are_tested() -> None:
     rng = np.random.default_rng(1)
-    agents = [agent(f"a{i:02}", rng.random(10) < 0.5) for i in range(21)]
-    found = judge(agents, QUICK)
-    assert not found.in_full
-    assert len(found.pairs) == 20
-    assert {pair.a for pair in found.pairs} == {found.agents[0].agent}
-    assert found.agents[0].letters["success"] is None
+    found = judge([agent(f"a{i:02}", rng.random(10) < 0.5) for i in range(25)], QUICK)
+    assert len(found.pairs) == 25 * 24 / 2
+    assert {standing.letters["success"] for standing in found.agents} == {"a"}
+    with pytest.raises(ValueError, match="201 agents; at most 200 are compared"):
+        judge([agent(f"a{i}", [1]) for i in range(201)], QUICK)
 
 
 def test_agents_without_a_common_task_are_refused() -> None:

@@ -25,6 +25,7 @@ from proctor.report.build.stops import stop_findings
 from proctor.report.section import Section, Shown, attempt, sections_of
 from proctor.scoring import Scoring, make_scoring
 from proctor.scoring.columns import scored_trials
+from proctor.verdict.comparison import Comparison
 from proctor.verdict.raters import summarised
 
 MARKS_IN_ALL, MARKS_PER_CELL, MARKS_AT_LEAST = 6000, 200, 20
@@ -35,7 +36,8 @@ UNLISTED = ("?", "none", "mean", "")
 def build_report(cfg: EvalConfig, results: Iterable[TrialResult], context: model.ReportContext) -> model.Report:
     """The report of these results, read once. Agents and tasks are those of the config; a cell without
     results has n = 0."""
-    return report_of(cfg, scored_trials(cfg, batched(results), make_scoring(cfg.scoring, context.base)), context)
+    trials = scored_trials(cfg, batched(results), make_scoring(cfg.scoring, context.base), context.initial_states)
+    return report_of(cfg, trials, context)
 
 
 def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> model.Report:
@@ -44,7 +46,8 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
     infos, trouble = _metric_infos(cfg, context)
     sections, unloaded = sections_of({task.suite for task in cfg.tasks}, trials.measured())
     estimator = Estimator(cfg, context, scoring, infos)
-    agents = _ranked([_agent(estimator, trials, agent, sections) for agent in cfg.agents])
+    comparison = compare_agents(trials, cfg, context)
+    agents = _ranked([_agent(estimator, trials, agent, sections) for agent in cfg.agents], comparison)
     cells = [sample_of(trials, [(agent.agent, task.name)]) for agent in agents for task in cfg.tasks]
     ranked = [agent.agent for agent in agents]
     seen = {name for agent in agents for name, m in agent.overall.metrics.items() if m.n}
@@ -52,7 +55,7 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         name=cfg.name,
         n_trials=cfg.n_trials,
         planned=cfg.trials_per_agent * len(cfg.agents) if context.planned is None else context.planned,
-        finished=sum(agent.overall.n_trials + agent.overall.n_after_stop for agent in agents),
+        finished=sum(agent.overall.n_trials + agent.overall.n_repeats + agent.overall.n_after_stop for agent in agents),
         scored=sum(agent.overall.n for agent in agents),
         verdict="",
         findings=(),
@@ -69,12 +72,12 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         context=context,
         targets=target_results(cfg.scoring.targets, agents, infos),
         cases=case_tables(cells, estimator, [s.case_layout for s in sections if s.case_layout is not None]),
-        comparison=compare_agents(trials, cfg, context),
         primary=primary_comparison(trials, cfg, infos, context),
         declared=declared_protocol(cfg, agents, context),
         raters=summarised(context.ratings, context.level),
         methods=grouped_agents(cfg, agents, context),
         aggregates=agent_aggregates(trials, cfg, agents, context),
+        comparison=comparison,
         profiles=score_profiles(trials, cfg, ranked, context),
         trainings=trainings([agent.name for agent in cfg.agents]),
         extremes=extreme_trials(trials, ranked),
@@ -128,18 +131,22 @@ def _cell(estimator: Estimator, trials: Trials, pair: tuple[str, str]) -> model.
     return model.Cell(*pair, estimator.summary(own), marks)
 
 
-def _ranked(agents: Sequence[model.AgentReport]) -> tuple[model.AgentReport, ...]:
+def _ranked(agents: Sequence[model.AgentReport], comparison: Comparison | None) -> tuple[model.AgentReport, ...]:
+    """In the order and with the ranks of the comparison; without one, by score."""
+    if comparison is not None:
+        by_name = {agent.agent: agent for agent in agents}
+        return tuple(replace(by_name[standing.agent], rank=standing.rank) for standing in comparison.agents)
+
     def order(agent: model.AgentReport) -> tuple[bool, float, float]:
         score, rate = agent.overall.score.mean, agent.overall.success.rate
         return (score is None, -(score or 0.0), -1.0 if rate is None else -rate)
 
-    means = [a.overall.score.mean for a in agents]
-    ranked = []
-    for agent in sorted(agents, key=order):
-        own = agent.overall.score.mean
-        rank = None if own is None else 1 + sum(m is not None and m > own for m in means)
-        ranked.append(replace(agent, rank=rank))
-    return tuple(ranked)
+    means = [mean for agent in agents if (mean := agent.overall.score.mean) is not None]
+    return tuple(
+        replace(agent, rank=None if own is None else 1 + sum(mean > own for mean in means))
+        for agent in sorted(agents, key=order)
+        for own in (agent.overall.score.mean,)
+    )
 
 
 def _task(estimator: Estimator, trials: Trials, task: TaskCfg) -> model.TaskReport:

@@ -6,19 +6,35 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from proctor.config.models import EvalConfig
 from proctor.metrics import MetricInfo
-from proctor.record.columns import BROKEN, OUTCOMES
+from proctor.record.columns import OUTCOMES
 from proctor.report import model
 from proctor.report.build.sample import Sample
 from proctor.scoring import Scoring
-from proctor.stats import Interval, NoInterval, Resampling, bootstrap_mean, rate_bounds, student_t, wilson
+from proctor.stats import (
+    Interval,
+    NoInterval,
+    Resampling,
+    Units,
+    mean_estimate,
+    rate_bounds,
+    rate_interval,
+    student_t,
+    wilson,
+)
 from proctor.stats.bootstrap import EXPANSION
+from proctor.stats.means import WILSON
+from proctor.verdict.comparison.cautions import skewed
+from proctor.verdict.estimand import shares_of
+from proctor.verdict.judging import limits_of_scores
 
 BOOTSTRAP_STREAM = 2
+METHODS: dict[str, Literal["bca_expansion", "wilson"]] = {EXPANSION: "bca_expansion", WILSON: "wilson"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +51,6 @@ class Estimator:
         trials, rows = own.trials, own.scored
         clipped, outcomes = trials["clipped_steps"][rows], trials["outcome"][own.kept]
         counts = np.bincount(outcomes, minlength=len(OUTCOMES)).tolist()
-        prints = [trials["print"][s][trials["traced"][s] & ~BROKEN[trials["outcome"][s]]] for s in own.strata]
         components = dict.fromkeys([*self.scoring.components, *own.names(trials.cell_components)])
         nothing = np.full(trials.n, math.nan)
         return model.Summary(
@@ -54,24 +69,22 @@ class Estimator:
             clipped_steps=int(clipped.sum()),
             clipped_trials=int((clipped > 0).sum()),
             retried_trials=int((trials["attempts"][own.kept] > 1).sum()),
-            n_recorded=sum(map(len, prints)),
-            n_distinct=sum(len(np.unique(found)) for found in prints),
+            n_repeats=own.n_repeats,
             n_after_stop=own.n_after_stop,
         )
 
     def success(self, sample: Sample) -> model.RateEstimate:
-        """Of the tasks on which something says what success is."""
+        """The weighted mean of the rates of the tasks on which something says what success is."""
         own = sample.judged()
         if own is None:
             return model.RateEstimate(0, 0, None, None, None)
-        successes, n = int(own.trials["success"][own.scored].sum()), len(own.scored)
-        unscored = len(own.kept) - n
+        units = self._units(own, own.trials["success"].astype(np.float64))
         return model.RateEstimate(
-            successes=successes,
-            n=n,
-            rate=successes / n if n else None,
-            interval=wilson(successes, n, self.context.level),
-            bounds=rate_bounds(successes, n, unscored) if unscored else None,
+            successes=int(own.trials["success"][own.scored].sum()),
+            n=len(own.scored),
+            rate=None if units is None else units.mean,
+            interval=None if units is None else rate_interval(units, self.context.level),
+            bounds=self._bounds(own) if len(own.kept) > len(own.scored) else None,
         )
 
     def _steps_to_success(self, own: Sample) -> model.MeanEstimate:
@@ -82,24 +95,42 @@ class Estimator:
             return model.MeanEstimate(None, 0)
         return self._mean(np.where(trials["success"][rows], trials["steps_to_success"][rows], math.nan), lowest=0.0)
 
+    def _units(self, own: Sample, values: np.ndarray) -> Units | None:
+        strata = [rows for rows in own.strata if len(rows)]
+        if not strata:
+            return None
+        shares = shares_of([str(i) for i in range(len(strata))], [len(s) for s in strata], self.cfg.report.weights)
+        return Units.of([values[rows] for rows in strata], [own.trials["seed"][rows] for rows in strata], shares)
+
+    def _bounds(self, own: Sample) -> Interval | None:
+        """The rate, had every unscored trial failed or succeeded."""
+        won = [int(own.trials["success"][rows].sum()) for rows in own.strata]
+        finished = [len(own.trials.counted(*pair)) for pair in own.pairs]
+        counts = [(w, len(r), f) for w, r, f in zip(won, own.strata, finished, strict=True) if f]
+        bounds = [rate_bounds(won, n, all_ - n) for won, n, all_ in counts]
+        shares = shares_of([str(i) for i in range(len(counts))], [all_ for *_, all_ in counts], self.cfg.report.weights)
+        known = [(share, found) for share, found in zip(shares, bounds, strict=True) if found is not None]
+        return Interval(sum(w * b.low for w, b in known), sum(w * b.high for w, b in known)) if known else None
+
     def score(self, own: Sample) -> model.MeanEstimate:
-        """Bootstrap, stratified by task; Wilson's interval where every score is 0 or every score is 1, of which a
-        bootstrap knows nothing. One scored trial without a score leaves no mean: a mean of the others would be of
-        another sample."""
-        strata = [own.trials["score"][rows] for rows in own.strata]
+        """The weighted mean over tasks of their mean scores. One scored trial without a score leaves no mean: a mean of
+        the others would be of another sample."""
+        scores = own.trials["score"][own.scored]
+        missing = int(np.isnan(scores).sum())
+        units = None if missing else self._units(own, own.trials["score"])
+        if units is None:
+            return model.MeanEstimate(None, len(scores) - missing, n_missing=missing)
         seed = int(self._rng([task for _, task in own.pairs]).integers(1 << 62))
-        found = bootstrap_mean(strata, self.context.level, Resampling(self.context.n_resamples, seed))
-        degenerate = found.reason is NoInterval.EQUAL
-        if degenerate and found.value in (0.0, 1.0):
-            return self._mean(np.concatenate(strata))
+        resampling = Resampling(self.context.n_resamples, seed)
+        found = mean_estimate(units, self.context.level, resampling, limits_of_scores(self.scoring))
         return model.MeanEstimate(
             mean=found.value,
             n=found.n,
-            std=_std(np.concatenate(strata)) if found.value is not None else None,
+            std=_std(scores),
             interval=found.interval,
-            n_missing=found.n_missing,
-            degenerate=degenerate,
-            method="bca_expansion" if found.method == EXPANSION else "bootstrap",
+            degenerate=found.reason is NoInterval.EQUAL,
+            doubtful=found.method != WILSON and skewed(units.skewness(), units.count),
+            method=METHODS.get(found.method, "bootstrap"),
         )
 
     def _rng(self, tasks: Sequence[str]) -> np.random.Generator:

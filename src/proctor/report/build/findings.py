@@ -9,6 +9,8 @@ from proctor.report import text
 from proctor.report.build import judgement
 from proctor.report.build.stops import stopped_verdict
 from proctor.report.model import AgentReport, Cause, Finding, Report, Summary
+from proctor.verdict.comparison import MOST_AGENTS
+from proctor.verdict.comparison.cautions import cautions_of
 
 SMALL_N = 20
 BROKEN = [outcome for outcome in Outcome if outcome.broken_by_policy]
@@ -53,7 +55,8 @@ def _score(agent: AgentReport, level: str) -> str:
 
 def find(report: Report) -> tuple[Finding, ...]:
     """The findings of a report, cautions first."""
-    cautions = (_all_broken, _missing, _unscored, out_of_range, _no_scores, _copies, _small_n)
+    about_trials = (_all_broken, _missing, _unscored, out_of_range, _no_scores)
+    cautions = (*about_trials, _compared, _repeats, _skewed, _small_n)
     notes = (_no_success, _equal_scores, _broken, _notes)
     return (
         *(Finding("caution", said) for rule in cautions for said in rule(report)),
@@ -148,18 +151,33 @@ def _no_scores(report: Report) -> Iterator[str]:
             )
 
 
-def _copies(report: Report) -> Iterator[str]:
-    cells = [cell for agent in report.agents for cell in agent.cells]
+def _compared(report: Report) -> Iterator[str]:
+    """What the comparison has to say, and why there is none."""
+    if report.comparison is not None:
+        yield from cautions_of(report.comparison)
+    elif len(report.agents) > MOST_AGENTS:
+        yield f"{len(report.agents):,} agents are too many to compare each with each; at most {MOST_AGENTS} are."
+
+
+def _repeats(report: Report) -> Iterator[str]:
     found = [
-        f"{cell.agent} on {cell.task} {cell.summary.n_distinct} of {cell.summary.n_recorded}"
-        for cell in cells
-        if cell.summary.n_distinct < cell.summary.n_recorded
+        f"{cell.agent} on {cell.task} ({text.count(cell.summary.n_repeats, 'repeat')})"
+        for agent in report.agents
+        for cell in agent.cells
+        if cell.summary.n_repeats
     ]
-    if found:
+    if found and report.comparison is None:
         yield (
-            "Some trials are copies of others: they add no evidence, and the intervals are narrower than they should "
-            f"be. Different episodes among those recorded: {text.listed(found)}."
+            "Some trials repeat an episode and count once: their task begins in a few states only, whatever the seed. "
+            f"{text.listed(found)}."
         )
+
+
+def _skewed(report: Report) -> Iterator[str]:
+    found = [c for a in report.agents for c in a.cells if c.summary.score.interval and c.summary.score.doubtful]
+    if found:
+        names = text.listed([f"{cell.agent} on {cell.task}" for cell in found])
+        yield f"Scores are so skewed that intervals of their means may be too narrow: {names}. More trials would show."
 
 
 def _equal_scores(report: Report) -> Iterator[str]:

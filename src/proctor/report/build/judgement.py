@@ -11,27 +11,64 @@ POWER = 0.8
 
 
 def verdict(found: Comparison) -> str:
-    """Two or three sentences about the first-ranked agent and those that come near it."""
+    """Two or three sentences about the first-ranked agent and those that come near it. Whoever is said to be better has
+    the better estimate on the trials that were tested."""
     if not found.pairs:
         return "No comparison: fewer than two agents have scored trials."
     if all(pair.of(found.by).value is None for pair in found.pairs):
         return "No comparison: nothing says what success is, and there are no scores."
-    best = found.pairs[0].a
-    rivals = [pair for pair in found.pairs if pair.a == best and not found.different(pair)]
-    return _open(found, rivals) if rivals else _settled(found, best)
+    first = found.agents[0].agent
+    own = [pair for pair in found.pairs if pair.a == first]
+    against = [pair for pair in own if found.better(pair) == pair.b]
+    if against:
+        return _disagreeing(found, against[0])
+    if found.winner is not None:
+        return _settled(found, own)
+    rivals = [pair for pair in own if found.better(pair) is None]
+    hidden = [pair for pair in rivals if found.hidden(pair)]
+    if len(hidden) == len(rivals):
+        return _hidden(found, hidden)
+    return _open(found, [pair for pair in rivals if pair not in hidden])
 
 
-def _settled(found: Comparison, best: str) -> str:
-    others = [pair.b for pair in found.pairs if pair.a == best]
-    pair = found.pairs[0]
-    own, success = pair.of(found.by), pair.success
+def _settled(found: Comparison, own: list[Pair]) -> str:
+    pair = own[0]
+    others = [one.b for one in own]
     beaten = text.listed(others, most=3) if len(others) <= 3 else f"all {len(others)} others"
     against = "" if len(others) == 1 else f" for {pair.b}, the next"
-    values = f"{_name(found.by)} {_value(found.by, own.value_a)} against {_value(found.by, own.value_b)}"
-    words = f"{best} is better than {beaten}: {values}{against}, {_difference(found, pair)}."
-    if found.by == "success" or success.value_a is None:
+    words = f"{pair.a} is better than {beaten}: {_values(found, pair)}{against}, {_difference(found, pair)}."
+    if found.by == "success" or pair.success.value_a is None or pair.success.value == pair.score.value:
         return words
-    return f"{words} It succeeded in {text.percent(success.value_a)} against {text.percent(success.value_b)} of trials."
+    rates = f"{text.percent(pair.success.value_a)} against {text.percent(pair.success.value_b)}"
+    return f"{words} It succeeded in {rates} of trials."
+
+
+def _values(found: Comparison, pair: Pair) -> str:
+    own = pair.of(found.by)
+    return f"{_name(found.by)} {_value(found.by, own.value_a)} against {_value(found.by, own.value_b)}"
+
+
+def _disagreeing(found: Comparison, pair: Pair) -> str:
+    """Ranked by trials that were not all tested, the order is another one."""
+    standing = found.agents[0]
+    value = _value(found.by, standing.score if found.by == "score" else standing.rate)
+    return (
+        f"No winner: ranking and test disagree. {pair.a} ranks first by all of its own trials ({_name(found.by)} "
+        f"{value}), but {pair.b} is better on those that both ran: {_values(found, pair)}, {_difference(found, pair)}. "
+        "The two were not tried alike; run what is missing, then compare again."
+    )
+
+
+def _hidden(found: Comparison, hidden: list[Pair]) -> str:
+    first = hidden[0]
+    bounds = first.of(found.by).bounds
+    span = "" if bounds is None else f" (between {_range(found.by, bounds)}, whatever they would have been)"
+    names = text.listed([pair.b for pair in hidden], most=3)
+    return (
+        f"No winner: {first.a} is ahead of {names} in the trials that were scored ({_difference(found, first)}), but "
+        f"{text.count(first.n_unscored, 'unscored trial')} could turn that round{span}. Run them again: "
+        "proctor resume RUN --retry-unscored."
+    )
 
 
 def _open(found: Comparison, rivals: list[Pair]) -> str:
@@ -44,13 +81,13 @@ def _open(found: Comparison, rivals: list[Pair]) -> str:
     standing = found.agents[0]
     value = _value(found.by, standing.score if found.by == "score" else standing.rate)
     nearest = "" if len(rivals) == 1 else f"to {first.b}, "
-    others = [pair.b for pair in found.pairs if pair.a == first.a and found.different(pair)]
+    others = [pair.b for pair in found.pairs if pair.a == first.a and found.better(pair) == pair.a]
     beaten = f" It is better than {text.listed(others, most=3)}." if others else ""
     return (
         f"No winner yet. {first.a} ranks first ({_name(found.by)} {value}), but is not significantly better than "
         f"{names} in {_trials(first)}: {nearest}{_difference(found, first, counted=False)}.{beaten} "
         f"{more_trials(found, first)}"
-    )
+    ).rstrip()
 
 
 def more_trials(found: Comparison, pair: Pair, measure: Measure | None = None) -> str:
@@ -58,13 +95,13 @@ def more_trials(found: Comparison, pair: Pair, measure: Measure | None = None) -
     needed = needed_trials(found, pair, measure, POWER)
     n = min(pair.n_a, pair.n_b)
     if needed is None:
-        return "No number of trials settles a difference of 0; proctor power says how many show one that matters."
+        return "proctor power says how many trials show a difference that matters."
     if needed.n is None:
         return "A million trials would not settle a difference as small as this."
     total = _rounded(max(needed.n, n + 1), n)
     return (
         f"If that is the true difference, about {total:,} trials each would settle it with {text.percent(POWER)} "
-        f"probability: {total - n:,} more."
+        f"probability: {total - n:,} more. Trials that are added after a look are tested as such."
     )
 
 
@@ -87,8 +124,9 @@ def gate_sentence(gate: Gate) -> str:
         Ruling.NOT_WORSE: f"shown to be no worse: the whole interval lies above {limit}",
         Ruling.OPEN: f"not settled: the interval does not lie on one side of {limit}",
     }[gate.ruling]
-    if gate.ruling is Ruling.OPEN and gate.worst_low != gate.interval.low and gate.interval.low >= -gate.margin:
-        words = "not settled: unscored trials could hide a loss"
+    if gate.ruling is Ruling.OPEN and gate.lacking and gate.interval.low >= -gate.margin:
+        tasks = text.listed(list(gate.lacking))
+        words = f"not settled: trials that did not run or are unscored could hide a loss on {tasks}"
     return f"{gate.new} against {gate.base}: {span}: {words}."
 
 

@@ -12,9 +12,10 @@ from proctor.record.columns import Trials
 from proctor.report.build.sample import sample_of
 from proctor.report.draw.svg import axis_for
 from proctor.report.model import AgentProfile, ReportContext, Training
-from proctor.stats import Profile, Resampling, performance_profile
-from proctor.verdict.comparison import Comparison, JudgeCfg, judge
-from proctor.verdict.comparison.pairs import LARGE
+from proctor.scoring import make_scoring
+from proctor.stats import LARGE, Profile, Resampling, performance_profile
+from proctor.verdict.comparison import MOST_AGENTS, Comparison, judge
+from proctor.verdict.judging import judging_of
 from proctor.verdict.trials import agents_of
 
 THRESHOLDS, PROFILED, PROFILE_RESAMPLES = 61, 10, 1000
@@ -23,11 +24,12 @@ CHECKPOINTS = 3
 
 
 def compare_agents(trials: Trials, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
-    """The agents of a run, paired by seed; None with fewer than two that have scored trials."""
+    """The agents of a run, paired by seed; None with fewer than two that have scored trials, and with more than are
+    compared with each other."""
     agents = agents_of(trials, cfg, [task.name for task in cfg.tasks])
-    if sum(agent.n > 0 for agent in agents) < 2:
+    if sum(agent.n > 0 for agent in agents) < 2 or len(agents) > MOST_AGENTS:
         return None
-    return judge(agents, JudgeCfg(context.level, context.n_resamples, cfg.base_seed))
+    return judge(agents, judging_of(cfg, make_scoring(cfg.scoring, context.base), context.level, bool(context.looks)))
 
 
 def score_profiles(

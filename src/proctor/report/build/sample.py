@@ -21,14 +21,15 @@ AGENTS, EACH = 8, 3
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows of the trials of these (agent, task), pair after pair: `kept` are those that no stop left out, of which
-    `strata` has the scored ones of every pair."""
+    """Rows of the trials of these (agent, task), pair after pair: `kept` are those that enter the numbers, of
+    which `strata` has the scored ones of every pair."""
 
     trials: Trials
     pairs: Sequence[tuple[str, str]]
     kept: np.ndarray
     strata: list[np.ndarray]
     n_after_stop: int
+    n_repeats: int
 
     @cached_property
     def scored(self) -> np.ndarray:
@@ -50,9 +51,11 @@ class Sample:
 def sample_of(trials: Trials, pairs: Sequence[tuple[str, str]]) -> Sample:
     """The trials of these pairs, in their order."""
     rows = [trials.rows(*pair) for pair in pairs]
-    kept = [own[~trials["after_stop"][own]] for own in rows]
+    kept = [trials.counted(*pair) for pair in pairs]
     scored = [own[SCORED[trials["outcome"][own]]] for own in kept]
-    return Sample(trials, pairs, np.concatenate(kept), scored, sum(map(len, rows)) - sum(map(len, kept)))
+    after = int(sum(trials["after_stop"][own].sum() for own in rows))
+    repeats = sum(map(len, rows)) - after - sum(map(len, kept))
+    return Sample(trials, pairs, np.concatenate(kept), scored, after, repeats)
 
 
 def facts(trials: Trials, row: int) -> dict[str, Any]:

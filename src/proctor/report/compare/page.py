@@ -19,8 +19,7 @@ from proctor.report.formats.files import plain, write_json, write_text
 from proctor.report.model import Finding
 from proctor.report.sections.differences import differences, differences_markdown, shown_measures
 from proctor.report.sections.ranking import SHARED
-from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, Standing, needed_trials
-from proctor.verdict.comparison.model import MEASURES
+from proctor.verdict.comparison import MEASURES, Comparison, Difference, Measure, Pair, Standing, needed_trials
 from proctor.verdict.equivalence import Alike, Likeness
 from proctor.verdict.gate import Gate
 
@@ -86,7 +85,8 @@ def comparison_keys(found: Comparison) -> dict[str, Any]:
         "ranked_by": found.by,
         "level": found.level,
         "tasks": list(found.tasks),
-        "all_pairs": found.in_full,
+        "winner": found.winner,
+        "looked_again": found.looked,
         "correction": "Holm, each measure by itself",
         "agents": [_standing(agent) for agent in found.agents],
         "pairs": [_pair(found, pair) for pair in found.pairs],
@@ -108,7 +108,7 @@ def _pair(found: Comparison, pair: Pair) -> dict[str, Any]:
         "unpaired_because": pair.unpaired_because,
         "n_a": pair.n_a,
         "n_b": pair.n_b,
-        "n_copies": pair.n_copies,
+        "estimand": pair.estimand,
         "n_unscored": pair.n_unscored,
         "n_without_partner": pair.n_single,
         "outcomes": None if counts is None else counts._asdict(),
@@ -131,12 +131,16 @@ def _difference(found: Comparison, pair: Pair, own: Difference) -> dict[str, Any
         "interval": own.interval,
         "interval_method": own.method,
         "no_interval_because": own.reason,
+        "units": own.units,
+        "with_trials_alike": own.pooled,
         "bounds": own.bounds,
         "p": None if test is None else test.p_value,
         "p_adjusted": own.p_adjusted,
         "test": None if test is None else test.method,
+        "no_test_because": own.untested,
         "exact": None if test is None else test.exact,
         "different": different,
+        "better": found.better(pair, own.measure),
         "effects": dict(own.effects),
         "trials_to_settle": None if needed is None else needed.n,
     }

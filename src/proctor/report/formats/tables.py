@@ -203,8 +203,7 @@ def agent_row(report: Report, agent: AgentReport) -> dict[str, Any]:
         "steps_to_success_n": all_.steps_to_success.n,
         "wall_time_mean_s": all_.wall_time_s.mean,
         "clipped_steps": all_.clipped_steps,
-        "n_recorded": all_.n_recorded,
-        "n_distinct": all_.n_distinct,
+        "n_repeats": all_.n_repeats,
         **{f"score_{name}_mean": estimate.mean for name, estimate in all_.components.items()},
     }
 

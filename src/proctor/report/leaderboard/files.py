@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from proctor.report import text
+from proctor.report.compare.page import comparison_keys
 from proctor.report.draw.pipes import escape, findings, more
 from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.formats.files import plain, write_csv, write_json, write_text
 from proctor.report.leaderboard.page import said_of, to_html, weights_words
 from proctor.report.leaderboard.words import advice_words, episodes_words, verdict
 from proctor.report.text import signed, span_words, value_words
-from proctor.verdict.leaderboard import Entry, Gap, Leaderboard, TaskResult
+from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
 
 MAX_AGENTS = 20
 
@@ -43,7 +44,7 @@ def to_json(board: Leaderboard, generated_at: str) -> dict[str, Any]:
             "notes": list(board.notes),
             "runs": dict(board.runs),
             "agents": [_entry(entry) for entry in board.entries],
-            "gaps": [_judged(gap) for gap in board.gaps],
+            "comparison": comparison_keys(board.comparison),
         }
     )
 
@@ -56,9 +57,8 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "score": entry.score,
         "interval": entry.interval,
         "no_interval_because": entry.reason,
-        "held_fixed": list(entry.fixed),
         "n": entry.n,
-        "n_distinct": entry.n_distinct,
+        "n_repeats": entry.n_repeats,
         "n_unscored": entry.n_unscored,
         "tasks": [_judged(task) for task in entry.tasks],
         "terms": dict(entry.terms),
@@ -66,7 +66,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _judged(found: TaskResult | Gap) -> dict[str, Any]:
+def _judged(found: TaskResult) -> dict[str, Any]:
     """With the reason for a missing interval under a name that says so."""
     keys = asdict(found)
     return {"no_interval_because" if name == "reason" else name: value for name, value in keys.items()}
@@ -83,12 +83,12 @@ def _csv_row(entry: Entry, board: Leaderboard) -> dict[str, Any]:
         "score_low": low,
         "score_high": high,
         "n": entry.n,
-        "n_distinct": entry.n_distinct,
+        "n_repeats": entry.n_repeats,
         "n_unscored": entry.n_unscored,
     }
     for task in entry.tasks:
         low, high = task.interval or (None, None)
-        own = {"score": task.score, "score_low": low, "score_high": high, "n": task.n, "n_distinct": task.n_distinct}
+        own = {"score": task.score, "score_low": low, "score_high": high, "n": task.n, "n_repeats": task.n_repeats}
         row |= {f"{name} {task.task}": value for name, value in own.items()}
     row |= {f"term {term}": entry.terms.get(term) for term in board.terms}
     row["advice"] = advice_words(entry.advice[0]) if entry.advice else None
@@ -122,7 +122,7 @@ def _ranking(board: Leaderboard) -> str:
             span_words(entry.interval),
             entry.letters or "",
             *(value_words(task.score, task.interval) for task in entry.tasks),
-            episodes_words(entry.n, entry.n_distinct),
+            episodes_words(entry.n, entry.n_repeats),
         ]
         for entry in board.entries[:MAX_AGENTS]
     ]

@@ -8,21 +8,20 @@ from proctor.report.draw.markup import NONE, definitions, finding_list, forest, 
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import axis_for, esc, interval_row
 from proctor.report.draw.term_bars import term_bars, term_legend
-from proctor.report.leaderboard.words import advice_words, episodes_words, gap_words, verdict
+from proctor.report.leaderboard.words import advice_words, episodes_words, verdict
 from proctor.report.model import Finding
+from proctor.report.sections.differences import differences
 from proctor.report.text import signed, span_words, tick_words, value_words
 from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
-
-GAPS_SHOWN = 60
 
 
 def to_html(board: Leaderboard, generated_at: str) -> str:
     """The whole page. Everything that comes from a config or a result is escaped."""
-    n, n_distinct = sum(entry.n for entry in board.entries), sum(entry.n_distinct for entry in board.entries)
+    n, repeats = sum(entry.n for entry in board.entries), sum(entry.n_repeats for entry in board.entries)
     facts = [
         ("Agents", f"{len(board.entries):,}"),
         ("Tasks", f"{len(board.tasks):,}"),
-        ("Episodes", esc(episodes_words(n, n_distinct))),
+        ("Episodes", esc(episodes_words(n, repeats))),
         ("Scoring", esc(board.scoring)),
     ]
     blocks = [
@@ -31,7 +30,7 @@ def to_html(board: Leaderboard, generated_at: str) -> str:
         Block("intervals", "Scores and intervals", _intervals(board)),
         Block("terms", "What each term contributed", _terms(board)),
         Block("advice", "What would raise a score", _advice(board)),
-        Block("gaps", "Differences", _gaps(board)),
+        Block("differences", "Differences", differences(board.comparison)),
         Block("how", "What was ranked", definitions(board.runs)),
     ]
     footer = f"Generated {esc(generated_at)} by Proctor. The same numbers for programs are in leaderboard.json."
@@ -41,9 +40,8 @@ def to_html(board: Leaderboard, generated_at: str) -> str:
 
 def _ranking(board: Leaderboard) -> str:
     words = (
-        f"{weights_words(board)} Small numbers are {text.percent(board.level)} intervals, in which each "
-        "different episode counts once, and numbers of episodes. A rank counts the agents that these trials show to be "
-        "better; agents that share a letter are not significantly different."
+        f"{weights_words(board)} Small numbers are {text.percent(board.level)} intervals and numbers of episodes. "
+        "Agents that share a letter are not significantly different."
     )
     header = ["Agent", "Score", "Letters", *(esc(task) for task in board.tasks), "Episodes", "Unscored"]
     return lead(words) + table(
@@ -63,13 +61,13 @@ def weights_words(board: Leaderboard) -> str:
 
 
 def _ranking_row(entry: Entry) -> list[str]:
-    different = "" if entry.n == entry.n_distinct else f" {small(f'{entry.n_distinct:,} different')}"
+    repeats = f" {small(text.count(entry.n_repeats, 'repeat'))}" if entry.n_repeats else ""
     return [
         f'<span class="rank">{text.rank(entry.rank)}</span>{esc(entry.agent)}',
         spread(value_words(entry.score, entry.interval), span_words(entry.interval)),
         esc(entry.letters or text.NONE),
         *map(_task_cell, entry.tasks),
-        f"{entry.n:,}{different}",
+        f"{entry.n:,}{repeats}",
         number(entry.n_unscored),
     ]
 
@@ -135,20 +133,5 @@ def _task_cell(result: TaskResult) -> str:
     if result.score is None:
         return NONE
     span = "" if result.interval is None else small(span_words(result.interval))
-    episodes = f"n {episodes_words(result.n, result.n_distinct)}"
+    episodes = f"n {episodes_words(result.n, result.n_repeats)}"
     return f"{esc(value_words(result.score, result.interval))} {span}{small(episodes)}"
-
-
-def _gaps(board: Leaderboard) -> str:
-    if not board.gaps:
-        return ""
-    words = (
-        "Weighted means on the same seeds, the better one first. p is Holm's over all pairs: below "
-        f"{1 - board.level:.2g} the two are significantly different."
-    )
-    shown = board.gaps[:GAPS_SHOWN]
-    ruled = {True: "significant", False: "not significant"}
-    rows = [[f"{esc(g.a)} − {esc(g.b)}", esc(gap_words(g, board.level)), ruled[g.apart]] for g in shown]
-    hidden = len(board.gaps) - len(shown)
-    more = lead(f"Only in leaderboard.json: {text.count(hidden, 'more pair')}.") if hidden > 0 else ""
-    return lead(words) + table("Pairs of agents", ["Pair", "Difference", ""], rows, "plain") + more

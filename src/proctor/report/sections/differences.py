@@ -13,8 +13,7 @@ from proctor.report.draw.page import asset
 from proctor.report.draw.svg import esc
 from proctor.report.model import Report
 from proctor.report.section import Section
-from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, TaskDifference
-from proctor.verdict.comparison.model import MEASURES
+from proctor.verdict.comparison import MEASURES, Comparison, Difference, Measure, Pair, TaskDifference
 
 MOST_ROWS, MOST_OPEN, MOST_DRAWN, MOST_TASKS, MAX_PAIRS = 60, 8, 15, 40, 15
 EFFECTS = {"paired_d": "d", "cliffs_delta": "δ", "paired_odds_ratio": "odds", "odds_ratio": "odds"}
@@ -47,10 +46,10 @@ def differences(found: Comparison | None) -> str:
 def _words(found: Comparison) -> str:
     paired = all(pair.paired for pair in found.pairs)
     how = "Each pair of trials had the same task and seed. " if paired else ""
-    which = "" if found.in_full else f"With {len(found.agents)} agents, each is compared with the first only. "
+    estimand = "; ".join(dict.fromkeys(pair.estimand for pair in found.pairs))
     return (
-        f"{how}{which}A difference is clear where its {text.percent(found.level)} interval leaves out 0; whether it "
-        "counts among all pairs is for p to say, which is Holm's: the chance of any false difference stays below "
+        f"{how}{estimand}. A difference is clear where its {text.percent(found.level)} interval leaves out 0; whether "
+        "it counts among all pairs is for p to say, which is Holm's: the chance of any false difference stays below "
         f"{text.percent(1 - found.level)}."
     )
 

@@ -57,6 +57,14 @@ class WeightedScoring(ColumnScoring):
     fields = ("success", "steps_to_success", "first_success", "max_steps")
     options: Any
 
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """None where a weight is negative."""
+        weights = [getattr(self.options, f"w_{name}") for name in self.components]
+        if min(weights) < 0:
+            return None
+        return 0.0, 1.0 if self.options.normalize_weights else float(sum(weights))
+
     def rate_columns(self, trials: TrialColumns) -> Scores:
         options = self.options
         parts = {

@@ -83,12 +83,9 @@ def _gap(visual: AgentTrials, prior: AgentTrials, how: tuple[GoalsCfg, JudgeCfg]
     by_task: dict[str, Reading] = {
         task: absent("the task has no success visuals, so there is no goal to compare with") for task in tasks
     }
+    by_task |= {task: absent("no pair of trials was scored") for task in visual.tasks}
     for own in pair.tasks:
-        by_task[own.task] = (
-            absent("no pair of trials was scored")
-            if own.success is None
-            else Reading(own.success, own.n, no_interval="pairs of one task are shown as they are")
-        )
+        by_task[own.task] = Reading(own.success, own.n, no_interval="pairs of one task are shown as they are")
     missing = found.reason if found.value is None else None
     overall = Reading(found.value, pair.n_a, found.interval, missing, found.reason)
     band = band_of(found.value, goals.bands.quality_gap)

@@ -44,6 +44,10 @@ class TrackingV1(ColumnScoring):
     metrics = ("emd", "mpjpe_xpos", "upright_share")
     options: TrackingV1Options
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
     def rate_columns(self, trials: TrialColumns) -> Scores:
         options = self.options
         parts = {

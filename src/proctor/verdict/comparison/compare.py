@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.scoring import make_scoring
 from proctor.verdict import protocol
 from proctor.verdict.comparison.about import about_levels, about_raters
-from proctor.verdict.comparison.judge import judge
+from proctor.verdict.comparison.cautions import cautions_of
+from proctor.verdict.comparison.judge import MOST_AGENTS, judge
 from proctor.verdict.comparison.model import Comparison
-from proctor.verdict.comparison.pairs import JudgeCfg
+from proctor.verdict.estimand import Weights
+from proctor.verdict.judging import JudgeCfg, judging_of
 from proctor.verdict.protocol import Examined
 from proctor.verdict.trials import AgentTrials, read_agents
 
@@ -29,11 +32,16 @@ class Compared:
     comparison: Comparison
     cautions: tuple[str, ...]
     judging: JudgeCfg
+    left_out: tuple[str, ...] = ()
+    """Tasks of the first run that another one does not have."""
 
 
-def compare(paths: Sequence[str | Path], level: float = 0.95, *, across: bool = False) -> Compared:
+def compare(
+    paths: Sequence[str | Path], level: float = 0.95, *, across: bool = False, weights: Weights | None = None
+) -> Compared:
     """Compare the agents of one run, or of several. Raises InputError where there is nothing to compare, and for runs
-    with different protocols, saying what differs, unless `across`: they are then compared without pairing them."""
+    with different protocols, saying what differs, unless `across`: they are then compared without pairing them.
+    `weights`: how tasks are weighed; None: as the first run has it."""
     runs = protocol.examine(paths, level)
     tasks = protocol.common_tasks(runs)
     if not tasks:
@@ -52,13 +60,17 @@ def compare(paths: Sequence[str | Path], level: float = 0.95, *, across: bool = 
     if sum(agent.n > 0 for agent in agents) < 2:
         counts = ", ".join(f"{agent.name} {agent.n}" for agent in agents)
         raise InputError(f"a comparison needs two agents with scored trials on the same tasks; found {counts}")
-    judging = JudgeCfg(level, seed=runs[0].cfg.base_seed)
+    if len(agents) > MOST_AGENTS:
+        raise InputError(f"{len(agents)} agents; at most {MOST_AGENTS} are compared with each other")
+    judging = judging_of(runs[0].cfg, make_scoring(runs[0].cfg.scoring), level, any(run.looks for run in runs))
+    judging = judging if weights is None else replace(judging, weights=weights)
     found = judge(agents, judging)
     left = sorted({task.name for run in runs for task in run.cfg.tasks} - set(tasks))
     about_tasks = [f"Not every run has these tasks, and they are left out: {', '.join(left)}."] if left else []
-    cautions = (*_about_protocols(runs, rules, scoring), *about_tasks, *_about_pairs(found))
+    cautions = (*_about_protocols(runs, rules, scoring), *about_tasks, *cautions_of(found))
     cautions += (*about_raters(runs, origin), *about_levels(runs, level))
-    return Compared(tuple(runs), origin, tuple(agents), found, cautions, judging)
+    unproven = [task.name for task in runs[0].cfg.tasks if task.name in left]
+    return Compared(tuple(runs), origin, tuple(agents), found, cautions, judging, tuple(unproven))
 
 
 def _agents(run: Examined, tasks: Sequence[str]) -> list[AgentTrials]:
@@ -95,23 +107,3 @@ def _about_protocols(runs: Sequence[Examined], rules: Sequence[str], scoring: Se
     versions = protocol.differences_among(runs, protocol.unlike_versions)
     said += [f"Versions differ: {found}; a difference may be theirs." for found in versions]
     return [*said, *protocol.about_stopping(runs)]
-
-
-def _about_pairs(found: Comparison) -> list[str]:
-    """What went into the pairs, and what did not."""
-    copies, single, unscored = (
-        max((getattr(pair, name) for pair in found.pairs), default=0) for name in ("n_copies", "n_single", "n_unscored")
-    )
-    reasons = sorted({pair.unpaired_because for pair in found.pairs if pair.unpaired_because})
-    said = {
-        f"Trials whose episode is a copy of an earlier one (up to {copies:,} of a pair) are left out: each different "
-        "episode counts once, in estimates, tests and intervals.": copies,
-        f"Trials that have no partner with the same seed (up to {single:,} of a pair) are left out.": single,
-        f"Unscored trials (up to {unscored:,} of a pair) are left out; bounds say what they could have changed.": (
-            unscored
-        ),
-    }
-    return [
-        *(text for text, count in said.items() if count),
-        *(f"Not paired ({because}): independent trials are compared, which takes more of them." for because in reasons),
-    ]

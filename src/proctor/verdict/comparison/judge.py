@@ -2,55 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from proctor.stats import holm, letters, wilson
-from proctor.verdict.comparison.model import MEASURES, Comparison, Measure, Pair, Standing
-from proctor.verdict.comparison.pairs import JudgeCfg, compare_pair
+from proctor.stats import Units, holm, letters, rate_interval
+from proctor.verdict.comparison.model import Comparison, Pair, Standing
+from proctor.verdict.comparison.pairs import compare_pair
 from proctor.verdict.comparison.undefined import without_success
+from proctor.verdict.estimand import MEASURES, Measure, shares_of, values_of
+from proctor.verdict.judging import JudgeCfg
 from proctor.verdict.trials import AgentTrials
 
-MOST_IN_FULL = 20
-"""Agents up to which all pairs are tested; above, each with the first-ranked one."""
+Means = Mapping[Measure, Mapping[str, float | None]]
+Groups = Mapping[Measure, dict[str, str] | None]
+"""By measure, then by agent."""
+MOST_AGENTS = 200
+"""Agents up to which all pairs are tested; the time grows with the square of their number."""
 
 
 def judge(agents: Sequence[AgentTrials], judging: JudgeCfg = JudgeCfg()) -> Comparison:  # noqa: B008 - frozen
-    """Compare at least two agents on the tasks that all of them have. Agents without a scored trial there are ranked
-    last and enter no pair. Raises ValueError where no task is common to all."""
+    """Compare agents on the tasks that all of them have. An agent without a scored trial on a task that others were
+    tried on has no rank: its mean is of other tasks. Raises ValueError where no task is common to all, and for more
+    than MOST_AGENTS."""
     tasks = [task for task in agents[0].tasks if all(task in agent.tasks for agent in agents)]
     if not tasks:
         raise ValueError("no task is common to all agents")
+    if len(agents) > MOST_AGENTS:
+        raise ValueError(f"{len(agents)} agents; at most {MOST_AGENTS} are compared with each other")
     shared = [replace(agent, tasks={task: agent.tasks[task] for task in tasks}) for agent in agents]
-    by: Measure = "score" if any(_score(agent) is not None for agent in shared) else "success"
-    ranked = sorted(shared, key=lambda agent: _order(agent, by))
+    tried = [task for task in tasks if any(agent.tasks[task].n for agent in shared)]
+    whole = {agent.name: all(agent.tasks[task].n for task in tried) and agent.n > 0 for agent in shared}
+    means: Means = {measure: {agent.name: _mean(agent, measure, judging) for agent in shared} for measure in MEASURES}
+    by: Measure = "score" if any(mean is not None for mean in means["score"].values()) else "success"
+    ranked = sorted(shared, key=lambda agent: (not whole[agent.name], *_order(agent, means, by)))
     present = [agent for agent in ranked if agent.n]
-    in_full = len(present) <= MOST_IN_FULL
-    chosen = [(i, j) for i in range(len(present)) for j in range(i + 1, len(present)) if in_full or i == 0]
-    pairs = _adjusted([compare_pair(present[i], present[j], judging) for i, j in chosen])
-    draft = Comparison((), tuple(pairs), tuple(tasks), by, judging.level, in_full)
-    groups: dict[Measure, dict[str, str] | None] = {measure: _letters(draft, present, measure) for measure in MEASURES}
-    standings = tuple(_standing(agent, ranked, by, groups, judging.level) for agent in ranked)
-    made = replace(draft, agents=standings)
+    pairs = _adjusted([compare_pair(a, b, judging) for i, a in enumerate(present) for b in present[i + 1 :]])
+    draft = Comparison((), tuple(pairs), tuple(tasks), by, judging.level, judging.looked)
+    groups: Groups = {measure: _letters(draft, present, measure, means[measure]) for measure in MEASURES}
+    standings = [_standing(agent, means, groups, judging) for agent in ranked]
+    made = replace(draft, agents=_placed(standings, means[by], whole))
     defined = all(agent.tasks[task].defines_success for agent in shared for task in tasks)
     return made if defined else without_success(made)
 
 
-def _score(agent: AgentTrials) -> float | None:
-    """The mean score; None without one for every scored trial."""
-    scores = agent.scores()
-    return float(scores.mean()) if len(scores) and not np.isnan(scores).any() else None
+def units_of(agent: AgentTrials, measure: Measure, judging: JudgeCfg) -> Units | None:
+    """An agent's own trials on the tasks that it has; None without any, or where one has no value."""
+    own = {name: trials for name, trials in agent.tasks.items() if trials.n}
+    shares = shares_of(list(own), [trials.n for trials in own.values()], judging.weights)
+    counting = [(trials, share) for trials, share in zip(own.values(), shares, strict=True) if share > 0]
+    values = [values_of(trials, measure) for trials, _ in counting]
+    if not values or any(np.isnan(some).any() for some in values):
+        return None
+    return Units.of(values, [trials.seeds for trials, _ in counting], [share for _, share in counting])
 
 
-def _rate(agent: AgentTrials) -> float | None:
-    return agent.successes / agent.n if agent.n else None
+def _mean(agent: AgentTrials, measure: Measure, judging: JudgeCfg) -> float | None:
+    units = units_of(agent, measure, judging)
+    return None if units is None else units.mean
 
 
-def _order(agent: AgentTrials, by: Measure) -> tuple[bool, bool, float, float]:
-    score, rate = _score(agent), _rate(agent)
-    return (agent.n == 0, by == "score" and score is None, -(score or 0.0), -1.0 if rate is None else -rate)
+def _order(agent: AgentTrials, means: Means, by: Measure) -> tuple[bool, bool, float, float, str]:
+    score, rate = means["score"][agent.name], means["success"][agent.name]
+    return (agent.n == 0, by == "score" and score is None, -(score or 0.0), -1.0 if rate is None else -rate, agent.name)
 
 
 def _adjusted(pairs: Sequence[Pair]) -> list[Pair]:
@@ -64,34 +79,44 @@ def _adjusted(pairs: Sequence[Pair]) -> list[Pair]:
     return found
 
 
-def _letters(draft: Comparison, present: Sequence[AgentTrials], measure: Measure) -> dict[str, str] | None:
-    """Letters in the order of the measure; None where not every pair has a test."""
-    if not draft.in_full or len(present) < 2 or any(pair.of(measure).test is None for pair in draft.pairs):
+def _letters(
+    draft: Comparison, present: Sequence[AgentTrials], measure: Measure, means: Mapping[str, float | None]
+) -> dict[str, str] | None:
+    """Letters in the order of the measure; None where not every pair has a difference."""
+    if len(present) < 2 or any(pair.of(measure).value is None for pair in draft.pairs):
         return None
-    value = _score if measure == "score" else _rate
-    best_first = sorted(present, key=lambda agent: -(value(agent) or 0.0))
-    apart = [(pair.a, pair.b) for pair in draft.pairs if draft.different(pair, measure)]
+    best_first = sorted(present, key=lambda agent: -(means[agent.name] or 0.0))
+    apart = [(pair.a, pair.b) for pair in draft.pairs if draft.better(pair, measure) is not None]
     return letters([agent.name for agent in best_first], apart)
 
 
 def _standing(
     agent: AgentTrials,
-    all_: Sequence[AgentTrials],
-    by: Measure,
-    groups: dict[Measure, dict[str, str] | None],
-    level: float,
+    means: Means,
+    groups: Groups,
+    judging: JudgeCfg,
 ) -> Standing:
-    value = _score if by == "score" else _rate
-    own = value(agent)
-    better = [v for other in all_ if (v := value(other)) is not None and own is not None and v > own]
+    units = units_of(agent, "success", judging)
     return Standing(
         agent=agent.name,
-        rank=None if own is None else 1 + len(better),
+        rank=None,
         n=agent.n,
         n_unscored=agent.n_unscored,
+        n_repeats=agent.n_repeats,
         successes=agent.successes,
-        rate=_rate(agent),
-        rate_interval=wilson(agent.successes, agent.n, level),
-        score=_score(agent),
+        rate=means["success"][agent.name],
+        rate_interval=None if units is None else rate_interval(units, judging.level),
+        score=means["score"][agent.name],
         letters={measure: None if found is None else found.get(agent.name) for measure, found in groups.items()},
+    )
+
+
+def _placed(
+    standings: Sequence[Standing], means: Mapping[str, float | None], whole: Mapping[str, bool]
+) -> tuple[Standing, ...]:
+    """With ranks: those that have been tried on everything, by how many have a better mean."""
+    known = {name: mean for name, mean in means.items() if mean is not None and whole[name]}
+    return tuple(
+        replace(one, rank=1 + sum(mean > known[one.agent] for mean in known.values())) if one.agent in known else one
+        for one in standings
     )

@@ -1,4 +1,4 @@
-"""How the trials of two agents are put side by side, and which of them are copies."""
+"""How the trials of two agents on one task are put side by side."""
 
 from __future__ import annotations
 
@@ -7,35 +7,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from proctor.stats import Interval
+from proctor.verdict.estimand import Measure, limits_of, possible
 from proctor.verdict.trials import AgentTrials, TaskTrials
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One agent's part of a comparison on one task, copies left out."""
+    """One agent's part of a comparison on one task. `seed`: trials of one seed are not independent."""
 
     success: np.ndarray
     score: np.ndarray
+    seed: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return len(self.seed)
 
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """Two agents on one task. Paired: the i-th values of both sides had the same seed. `n_all` counts pairs before
-    copies were left out (unpaired: the trials of both); `low` and `high` add up what the difference of success could
-    be over `n_bounds` pairs, had the unscored trials gone either way."""
+    """Two agents on one task. Paired: the i-th values of both sides had the same seed. `n_unscored` trials (pairs,
+    where paired) have a side that the infrastructure broke; `n_single` trials have no partner."""
 
     task: str
     a: Side
     b: Side
-    n_all: int
     n_unscored: int
     n_single: int
-    bounds: Interval
-    n_bounds: int
-
-    @property
-    def n_copies(self) -> int:
-        return self.n_all - len(self.a.score)
 
 
 def unpairable(a: AgentTrials, b: AgentTrials) -> str | None:
@@ -46,50 +44,44 @@ def unpairable(a: AgentTrials, b: AgentTrials) -> str | None:
     found = 0
     for task in common:
         x, y = a.tasks[task], b.tasks[task]
-        if x.seed is None or y.seed is None:
-            found += len(np.intersect1d(x.index, y.index, assume_unique=True))
-            continue
         _, at_x, at_y = np.intersect1d(x.index, y.index, assume_unique=True, return_indices=True)
-        if (x.seed[at_x] != y.seed[at_y]).any():
+        if x.seed is not None and y.seed is not None and (x.seed[at_x] != y.seed[at_y]).any():
             return "seeds differ"
         found += len(at_x)
     return None if found else "no seed was run by both"
 
 
+def side_of(trials: TaskTrials, at: np.ndarray | slice = slice(None)) -> Side:
+    return Side(trials.success[at], trials.score[at], trials.seeds[at])
+
+
 def meet(a: TaskTrials, b: TaskTrials, task: str) -> Meeting:
     """Two agents on one task, their trials paired by index."""
     common, at_a, at_b = np.intersect1d(a.index, b.index, assume_unique=True, return_indices=True)
-    kept = _first_of_each(a.prints[at_a], b.prints[at_b])
-    left, right = (Side(x.success[at][kept], x.score[at][kept]) for x, at in ((a, at_a), (b, at_b)))
-    bounds, n_bounds = _paired_bounds(a, b)
-    finished = len(np.union1d(np.concatenate([a.index, a.unscored]), np.concatenate([b.index, b.unscored])))
-    return Meeting(task, left, right, len(common), n_bounds - len(common), finished - n_bounds, bounds, n_bounds)
+    finished_a, finished_b = (np.concatenate([x.index, x.unscored]) for x in (a, b))
+    both = len(np.intersect1d(finished_a, finished_b))
+    either = len(np.union1d(finished_a, finished_b))
+    return Meeting(task, side_of(a, at_a), side_of(b, at_b), both - len(common), either - both)
 
 
-def _first_of_each(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Places of pairs without those whose two episodes are copies of an earlier pair's; ascending."""
-    known = (left != 0) & (right != 0)
-    mixed = (left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15))
-    _, first = np.unique(mixed[known], return_index=True)
-    return np.sort(np.concatenate([np.flatnonzero(known)[first], np.flatnonzero(~known)]))
+def beside(a: TaskTrials, b: TaskTrials, task: str) -> Meeting:
+    """Two agents on one task, each with its own trials."""
+    return Meeting(task, side_of(a), side_of(b), len(a.unscored) + len(b.unscored), 0)
 
 
-def _paired_bounds(a: TaskTrials, b: TaskTrials) -> tuple[Interval, int]:
-    (index_a, low_a, high_a), (index_b, low_b, high_b) = _possible(a), _possible(b)
-    _, at_a, at_b = np.intersect1d(index_a, index_b, assume_unique=True, return_indices=True)
-    low, high = (low_a[at_a] - high_b[at_b]).sum(), (high_a[at_a] - low_b[at_b]).sum()
-    return Interval(float(low), float(high)), len(at_a)
-
-
-def _possible(trials: TaskTrials) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Indices of all finished trials, and the least and the most that their success could be."""
-    open_ = len(trials.unscored)
-    known = trials.success.astype(np.float64)
-    index = np.concatenate([trials.index, trials.unscored])
-    return index, np.concatenate([known, np.zeros(open_)]), np.concatenate([known, np.ones(open_)])
-
-
-def distinct(trials: TaskTrials) -> Side:
-    """An agent's own trials without copies of earlier ones."""
-    kept = _first_of_each(trials.prints, np.where(trials.prints != 0, np.uint64(1), np.uint64(0)))
-    return Side(trials.success[kept], trials.score[kept])
+def bounds_on(
+    a: TaskTrials, b: TaskTrials, measure: Measure, limits: Interval | None, paired: bool
+) -> tuple[Interval, int] | None:
+    """What a minus b could be on a task, whatever its unscored trials would have been, and over how many pairs
+    (unpaired: trials of both); None where a task has nothing to say."""
+    ends = limits_of(a, b, measure, limits)
+    if ends is None:
+        return None
+    (index_a, low_a, high_a), (index_b, low_b, high_b) = (possible(x, measure, ends, x.unscored) for x in (a, b))
+    if paired:
+        _, at_a, at_b = np.intersect1d(index_a, index_b, assume_unique=True, return_indices=True)
+        low_a, high_a, low_b, high_b = low_a[at_a], high_a[at_a], low_b[at_b], high_b[at_b]
+    if not len(low_a) or not len(low_b):
+        return None
+    n = len(low_a) if paired else len(low_a) + len(low_b)
+    return Interval(float(low_a.mean() - high_b.mean()), float(high_a.mean() - low_b.mean())), n

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from proctor.stats import SampleSize, expected_discordance, trials_mean, trials_paired
-from proctor.verdict.comparison.model import Comparison, Measure, Pair
+from proctor.verdict.comparison.model import Comparison, Pair
+from proctor.verdict.estimand import Measure
 
 
 def needed_trials(
@@ -16,7 +17,8 @@ def needed_trials(
     if not found.value or found.value_a is None or found.value_b is None:
         return None
     if "cohens_h" in found.effects:
-        return trials_paired(abs(found.value), _differing(pair, found.value_a, found.value_b), power, alpha)
+        differing = max(abs(found.value), _differing(pair, found.value_a, found.value_b))
+        return trials_paired(abs(found.value), differing, power, alpha)
     d = found.effects.get("paired_d")
     if d is None and found.interval is not None:
         d = _standardised(pair, found.value, found.interval.width, comparison.level)

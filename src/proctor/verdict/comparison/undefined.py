@@ -20,6 +20,6 @@ def _standing(agent: Standing) -> Standing:
 
 
 def _pair(pair: Pair) -> Pair:
-    nothing = Difference("success", None, None, None, None, "none", reason=UNDEFINED)
+    nothing = Difference("success", None, None, None, None, "none", reason=UNDEFINED, untested=UNDEFINED)
     tasks = tuple(replace(task, success=None) for task in pair.tasks)
     return replace(pair, differences={**pair.differences, "success": nothing}, tasks=tasks, discordance=None)

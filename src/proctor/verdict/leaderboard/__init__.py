@@ -2,6 +2,6 @@
 
 from proctor.verdict.leaderboard.build import build
 from proctor.verdict.leaderboard.from_runs import leaderboard
-from proctor.verdict.leaderboard.model import Advice, Entry, Gap, Leaderboard, TaskResult
+from proctor.verdict.leaderboard.model import Advice, Entry, Leaderboard, TaskResult
 
-__all__ = ["Advice", "Entry", "Gap", "Leaderboard", "TaskResult", "build", "leaderboard"]
+__all__ = ["Advice", "Entry", "Leaderboard", "TaskResult", "build", "leaderboard"]

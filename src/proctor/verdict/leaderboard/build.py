@@ -10,16 +10,12 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
 from proctor.scoring import Scoring
-from proctor.stats import bootstrap
-from proctor.verdict.comparison import AgentTrials, JudgeCfg, TaskTrials
-from proctor.verdict.comparison.meeting import distinct
+from proctor.stats import Estimate, NoInterval, Resampling, Units, mean_estimate
+from proctor.verdict.comparison import AgentTrials, JudgeCfg, Standing, TaskTrials, judge
+from proctor.verdict.comparison.cautions import cautions_of
+from proctor.verdict.comparison.judge import units_of
 from proctor.verdict.leaderboard.advice import Rivals, advise
-from proctor.verdict.leaderboard.gaps import stand
-from proctor.verdict.leaderboard.means import weigh
 from proctor.verdict.leaderboard.model import BROKEN, Entry, Leaderboard, TaskResult
-
-SINGLE = "a single different episode, which tells nothing of the spread"
-FIXED = "every task has a single different episode, which tells nothing of the spread"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +31,14 @@ class Contest:
 
 
 def build(contest: Contest, judging: JudgeCfg, weights: Mapping[str, float]) -> Leaderboard:
-    """The leaderboard of a contest. Its order is by score, then by name: that of agents and tasks changes nothing but
-    the order of columns. `weights`: task -> how much it counts against the others, 1 where nothing is said."""
+    """The leaderboard of a contest: the order, ranks and letters of its comparison. `weights`: task -> how much it
+    counts against the others, 1 where nothing is said."""
     shares = task_shares(contest.tasks, weights)
+    judging = replace(judging, weights=shares) if weights else judging
+    agents = {name: AgentTrials(name, tasks, contest.pairs) for name, tasks in contest.agents.items()}
+    comparison = judge(list(agents.values()), judging)
     cells = {(agent, task): of[task] for agent, of in contest.agents.items() for task in contest.tasks}
     rivals = Rivals(cells, shares, contest.scoring)
-    entries = [_entry(agent, of, rivals, judging) for agent, of in contest.agents.items()]
-    entries.sort(key=lambda entry: (entry.score is None, -(entry.score or 0.0), entry.agent))
-    scored = [entry.agent for entry in entries if entry.score is not None]
-    ranked = [AgentTrials(agent, contest.agents[agent], contest.pairs) for agent in scored]
-    standings = stand(ranked, shares, judging)
-    placed = tuple(
-        replace(entry, rank=standings.ranks.get(entry.agent), letters=standings.letters.get(entry.agent))
-        for entry in entries
-    )
     board = Leaderboard(
         name=contest.name,
         tasks=contest.tasks,
@@ -56,11 +46,10 @@ def build(contest: Contest, judging: JudgeCfg, weights: Mapping[str, float]) -> 
         scoring=contest.scoring.name,
         unit=contest.scoring.unit,
         level=judging.level,
-        entries=placed,
-        gaps=standings.gaps,
+        entries=tuple(_entry(standing, agents[standing.agent], rivals, judging) for standing in comparison.agents),
+        comparison=comparison,
     )
-    cautions = (*_about_copies(board), *_about_fixed(board), *_about_missing(board, contest.scoring))
-    return replace(board, cautions=cautions)
+    return replace(board, cautions=(*cautions_of(comparison), *_about_missing(board, contest.scoring)))
 
 
 def task_shares(tasks: Sequence[str], weights: Mapping[str, float]) -> dict[str, float]:
@@ -78,44 +67,48 @@ def task_shares(tasks: Sequence[str], weights: Mapping[str, float]) -> dict[str,
     return {task: weight / total for task, weight in given.items()}
 
 
-def _entry(agent: str, tasks: Mapping[str, TaskTrials], rivals: Rivals, judging: JudgeCfg) -> Entry:
-    results = tuple(_task_result(task, tasks[task], judging) for task in rivals.shares)
-    means = {r.task: r.score for r in results if rivals.shares[r.task] > 0}
-    whole = weigh({task: distinct(tasks[task]).score for task in rivals.shares}, rivals.shares)
-    spread = bootstrap(whole.strata, level=judging.level, resampling=judging.resampling)
-    reason = None if spread.reason is None else spread.reason.value
-    if whole.missing or not whole.strata:
-        reason = f"no score on {', '.join(whole.missing)}" if whole.missing else FIXED
-    score = None
-    if all(mean is not None for mean in means.values()):
-        score = float(sum(rivals.shares[task] * (means[task] or 0.0) for task in sorted(means)))
+def _entry(standing: Standing, trials: AgentTrials, rivals: Rivals, judging: JudgeCfg) -> Entry:
+    results = tuple(_task_result(task, trials.tasks[task], judging) for task in rivals.shares)
+    units = units_of(trials, "score", judging)
+    whole = standing.rank is not None and units is not None
+    found = mean_estimate(units, judging.level, _resampling(judging), judging.limits) if units and whole else None
     return Entry(
-        agent=agent,
-        rank=None,
-        letters=None,
-        score=score,
-        interval=None if reason else spread.interval,
-        reason=reason,
-        fixed=whole.fixed,
+        agent=standing.agent,
+        rank=None if found is None else standing.rank,
+        letters=standing.letters.get("score"),
+        score=None if found is None else found.value,
+        interval=None if found is None else found.interval,
+        reason=_reason(found, results),
         tasks=results,
-        terms=_weighed_terms(results, rivals),
-        advice=advise(agent, rivals),
+        terms=_weighed_terms(results, rivals) if whole else {},
+        advice=advise(standing.agent, rivals),
     )
 
 
+def _reason(found: Estimate | None, results: Sequence[TaskResult]) -> str | None:
+    if found is not None:
+        return None if found.reason is None else found.reason.value
+    return f"no score on {', '.join(r.task for r in results if r.score is None) or 'a task'}"
+
+
+def _resampling(judging: JudgeCfg) -> Resampling:
+    return Resampling(judging.n_resamples, judging.seed)
+
+
 def _task_result(task: str, cell: TaskTrials, judging: JudgeCfg) -> TaskResult:
-    scores, different = cell.score, distinct(cell).score
-    whole = len(scores) > 0 and not np.isnan(scores).any()
-    spread = bootstrap([different], level=judging.level, resampling=judging.resampling)
-    reason = SINGLE if whole and len(different) == 1 else None if spread.reason is None else spread.reason.value
+    whole = cell.n > 0 and not np.isnan(cell.score).any()
+    units = Units.of([cell.score], [cell.seeds], [1.0]) if whole else None
+    found = mean_estimate(units, judging.level, _resampling(judging), judging.limits) if units else None
+    reason = NoInterval.MISSING.value if cell.n else NoInterval.NO_VALUES.value
+    if found is not None:
+        reason = None if found.reason is None else found.reason.value
     return TaskResult(
         task=task,
-        n=len(scores),
-        n_distinct=len(different),
+        n=cell.n,
+        n_repeats=cell.n_repeats,
         n_unscored=len(cell.unscored),
-        score=float(scores.mean()) if whole else None,
-        score_distinct=spread.value,
-        interval=spread.interval,
+        score=None if found is None else found.value,
+        interval=None if found is None else found.interval,
         reason=reason,
         terms=_mean_terms(cell) if whole else {},
     )
@@ -142,40 +135,6 @@ def _weighed_terms(results: Sequence[TaskResult], rivals: Rivals) -> dict[str, f
 
 
 # Cautions -------------------------------------------------------------------------------------------------------------
-
-
-def _about_copies(board: Leaderboard) -> list[str]:
-    found = [
-        f"{entry.agent} on {result.task} {result.n_distinct} of {result.n}"
-        for entry in board.entries
-        for result in entry.tasks
-        if result.n_distinct < result.n
-    ]
-    if not found:
-        return []
-    moved = [entry.agent for entry in board.entries if _moved(entry)]
-    also = f" The mean of different episodes alone would be another one for {_listed(moved)}." if moved else ""
-    return [
-        "Some episodes are copies of others, to the byte: means are over all of them, intervals and tests count each "
-        f"different one once. Different episodes: {_listed(found)}.{also}"
-    ]
-
-
-def _moved(entry: Entry) -> bool:
-    pairs = [(r.score, r.score_distinct) for r in entry.tasks if r.score is not None and r.score_distinct is not None]
-    return any(abs(a - b) > 1e-9 * max(1.0, abs(a)) for a, b in pairs)
-
-
-def _about_fixed(board: Leaderboard) -> list[str]:
-    tasks = dict.fromkeys(task for entry in board.entries for task in entry.fixed)
-    once = [t for t in tasks if any(r.n == 1 for e in board.entries for r in e.tasks if r.task == t and t in e.fixed)]
-    if not tasks:
-        return []
-    few = f" {_listed(once)} was tried once: try it again." if once else ""
-    return [
-        f"On {_listed(list(tasks))} some agents have a single different episode: intervals hold such a task fixed, and "
-        f"say what the seeds of the other tasks could change.{few}"
-    ]
 
 
 def _about_missing(board: Leaderboard, scoring: Scoring) -> list[str]:

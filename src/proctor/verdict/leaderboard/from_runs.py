@@ -11,7 +11,7 @@ from proctor.record.columns import Trials
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import scored_trials
 from proctor.verdict import protocol
-from proctor.verdict.comparison import JudgeCfg
+from proctor.verdict.judging import judging_of
 from proctor.verdict.leaderboard.build import Contest, build
 from proctor.verdict.leaderboard.model import Leaderboard
 from proctor.verdict.protocol import Examined, against
@@ -19,11 +19,11 @@ from proctor.verdict.trials import pairs_of, task_trials
 
 
 def leaderboard(
-    paths: Sequence[str | Path], judging: JudgeCfg = JudgeCfg(), weights: Mapping[str, float] | None = None  # noqa: B008
-) -> Leaderboard:  # fmt: skip
-    """The agents of one run, or of several, with resamples by the first run's seed. Raises InputError, saying what
+    paths: Sequence[str | Path], level: float = 0.95, weights: Mapping[str, float] | None = None
+) -> Leaderboard:
+    """The agents of one run, or of several, judged as the first run's report has it. Raises InputError, saying what
     differs, unless protocol, seeds and versions are the same. `weights`: task -> how much it counts, 1 by default."""
-    runs = protocol.examine(paths, judging.level)
+    runs = protocol.examine(paths, level)
     if not runs:
         raise InputError("no run folder; name one or more")
     if differing := protocol.differences_among(
@@ -35,7 +35,8 @@ def leaderboard(
     contest = _contest(runs, found)
     if not any(cell.n for tasks in contest.agents.values() for cell in tasks.values()):
         raise InputError("no run has a scored trial; there is nothing to rank")
-    board = build(contest, replace(judging, seed=runs[0].cfg.base_seed), weights or {})
+    judging = judging_of(runs[0].cfg, contest.scoring, level, any(run.looks for run in runs))
+    board = build(contest, judging, weights or {})
     remarks = contest.scoring.remarks(
         {task: list(dict.fromkeys(n for trials in found for n in trials.metrics_of(task))) for task in contest.tasks}
     )
@@ -73,7 +74,7 @@ def _unlike_packages(first: Examined, second: Examined) -> list[str]:
 
 def _read(run: Examined) -> Trials:
     with run.run.ledger() as ledger:
-        return scored_trials(run.cfg, ledger.batches(), make_scoring(run.cfg.scoring))
+        return scored_trials(run.cfg, ledger.batches(), make_scoring(run.cfg.scoring), ledger.initial_states())
 
 
 def _contest(runs: Sequence[Examined], found: Sequence[Trials]) -> Contest:

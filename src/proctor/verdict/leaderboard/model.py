@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from proctor.stats import Interval
+from proctor.verdict.comparison import Comparison
 
 Kind = Literal["avoid", "reach", "raise"]
 BROKEN = "broken trials"
@@ -15,16 +16,15 @@ BROKEN = "broken trials"
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """One agent on one task. `score` is the mean over all `n` scored trials; None without any, or where one has none.
-    `n_distinct` of them are different episodes, and the interval is of those: copies add no evidence. `interval` is
-    None exactly where `reason` says why. `terms`: what each adds to `score`, in the mean."""
+    """One agent on one task. `score` is the mean over its `n` scored trials; None without any, or where one has none.
+    `n_repeats` more repeat an episode that is among them. `interval` is None exactly where `reason` says why. `terms`:
+    what each adds to `score`, in the mean."""
 
     task: str
     n: int
-    n_distinct: int
+    n_repeats: int
     n_unscored: int
     score: float | None
-    score_distinct: float | None
     interval: Interval | None
     reason: str | None
     terms: Mapping[str, float] = field(default_factory=dict)
@@ -49,9 +49,8 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An agent. `score` is the weighted mean over tasks, None unless every task has one. `rank` counts the agents that
-    the trials show to be better, from 1; None without a score. Agents that share a letter do not differ
-    significantly. `fixed`: tasks with a single different episode; they are held fixed in the interval."""
+    """An agent. `score` is the weighted mean over tasks, None unless every task has one. `rank` counts the agents with
+    a better score, from 1; None without a score. Agents that share a letter do not differ significantly."""
 
     agent: str
     rank: int | None
@@ -59,7 +58,6 @@ class Entry:
     score: float | None
     interval: Interval | None
     reason: str | None
-    fixed: tuple[str, ...]
     tasks: tuple[TaskResult, ...]
     terms: Mapping[str, float]
     advice: tuple[Advice, ...]
@@ -69,35 +67,18 @@ class Entry:
         return sum(task.n for task in self.tasks)
 
     @property
-    def n_distinct(self) -> int:
-        return sum(task.n_distinct for task in self.tasks)
+    def n_repeats(self) -> int:
+        return sum(task.n_repeats for task in self.tasks)
 
     @property
     def n_unscored(self) -> int:
         return sum(task.n_unscored for task in self.tasks)
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """The weighted mean of a, which is ranked before b, minus that of b, over `n` pairs of different episodes (with
-    `paired` False: episodes of both). `p` is adjusted over all pairs of agents; None where nothing can be tested, as
-    `reason` says. `apart`: the two differ significantly."""
-
-    a: str
-    b: str
-    value: float | None
-    interval: Interval | None
-    p: float | None
-    reason: str | None
-    apart: bool
-    n: int
-    paired: bool
-
-
 @dataclass(frozen=True)
 class Leaderboard:
-    """Entries by score, the best first. `weights`: how much each task counts; they add up to 1. `caution`s are to be
-    read before the numbers."""
+    """Entries in the order of the comparison, the best first. `weights`: how much each task counts; they add up to 1.
+    `caution`s are to be read before the numbers."""
 
     name: str
     tasks: tuple[str, ...]
@@ -106,7 +87,7 @@ class Leaderboard:
     unit: str
     level: float
     entries: tuple[Entry, ...]
-    gaps: tuple[Gap, ...]
+    comparison: Comparison
     cautions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     runs: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,163 @@
+"""Tests of a difference of weighted means that hold up for small, skewed, unequal and clustered samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from proctor.stats.intervals import Interval, check_level, student_t
+from proctor.stats.resampling import Resampling
+from proctor.stats.significance import TestResult, sign_flip
+from proctor.stats.units import Units
+
+PERMUTED = 400
+"""Values up to which labels are permuted; with more, Welch's approximation is as good."""
+RESAMPLED = 2_000
+"""Units up to which t statistics are resampled; with more, Student's distribution is as good."""
+
+
+def paired_test(units: Units, resampling: Resampling | None = None, reach: float | None = None) -> TestResult | None:
+    """Whether paired differences average 0: the larger of two p-values. Sign flips are exact where the agents are
+    alike, and wrong where differences are skewed; the studentised bootstrap allows for that. `reach`: how far from 0 a
+    single difference can lie on the other side; then p is also that of an event so rare that no unit has seen it. None
+    where every difference is 0: there is nothing to test."""
+    if not units.sums.any():
+        return None
+    resampling = resampling or Resampling(9_999)
+    flips = sign_flip(units.sums, resampling)
+    spread = studentised(units.sample, replace(resampling, n_resamples=min(2_000, resampling.n_resamples)))
+    p = max(flips.p_value, spread.p_value if spread is not None else 0.0)
+    if reach is not None:
+        p = max(p, unseen_p(units, reach))
+    how = "sign flips" if spread is None else f"sign flips and {spread.method}, the larger p"
+    return TestResult(min(1.0, p), how + (", by seed" if units.clustered else ""), False, units.mean)
+
+
+def unseen_p(units: Units, reach: float) -> float:
+    """The probability that no unit shows an event so rare, and so far on the other side, that the mean would be 0."""
+    return math.exp(-units.count * math.log1p(abs(units.mean) / reach)) if reach > 0 else 0.0
+
+
+def studentised(sample: np.ndarray, resampling: Resampling) -> TestResult | None:
+    """Whether the mean of a sample is 0, by the bootstrap of its t statistic; None where the values do not vary."""
+    if _constant(sample):
+        return None
+    from scipy.special import stdtr
+
+    n, mean, error = len(sample), float(sample.mean()), float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    t = mean / error
+    student = 2 * float(stdtr(n - 1, -abs(t)))
+    if n > RESAMPLED:
+        return TestResult(student, "Student's test", False, t)
+    drawn = _t_values(sample, resampling)
+    hits = min(int(np.count_nonzero(drawn <= t)), int(np.count_nonzero(drawn >= t)))
+    p = min(1.0, 2 * (1 + hits) / (1 + len(drawn)))
+    return TestResult(min(p, student) if hits == 0 else p, "studentised bootstrap", False, t)
+
+
+def studentised_interval(sample: np.ndarray, level: float, resampling: Resampling) -> Interval | None:
+    """The interval of a mean whose ends the studentised bootstrap does not reject (Student's, where resamples of very
+    few values, and of very many, say no more); None where the values do not vary."""
+    check_level(level)
+    if _constant(sample):
+        return None
+    if len(sample) > RESAMPLED:
+        return student_t(sample, level)
+    drawn = _t_values(sample, resampling)
+    mean, error = float(sample.mean()), float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], method="higher")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return student_t(sample, level)
+    return Interval(mean - error * float(high), mean - error * float(low))
+
+
+def _constant(sample: np.ndarray) -> bool:
+    return len(sample) < 2 or bool(np.ptp(sample) <= 1e-12 * max(1.0, float(np.abs(sample).max())))
+
+
+def _t_values(sample: np.ndarray, resampling: Resampling) -> np.ndarray:
+    """The t statistics of resamples about their mean."""
+    from proctor.stats import kernels
+
+    return resampling.fill((), len(sample), kernels.t_values, resampling.stream_keys(), np.ascontiguousarray(sample))
+
+
+def unpaired_test(a: Units, b: Units, resampling: Resampling | None = None) -> TestResult | None:
+    """Whether two weighted means of independent trials on the same tasks differ: labels are permuted within tasks (by
+    seed where seeds occur more than once) and the difference is measured in units of its standard error, which allows
+    for unequal spread. None where nothing varies, and where an agent has a single unit on a task."""
+    left, right, shares = _strata(a, b)
+    gap = a.mean - b.mean
+    if any(len(values) < 2 for values in (*left, *right)):
+        return None
+    error, freedom = _standard_error(left, right, shares)
+    if error == 0.0 and gap == 0.0:
+        return None
+    if sum(map(len, left)) + sum(map(len, right)) > PERMUTED:
+        return _welch(gap, error, freedom)
+    return _permuted(left, right, shares, resampling or Resampling(9_999))
+
+
+def _strata(a: Units, b: Units) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    if a.clustered or b.clustered:
+        return [a.sample], [b.sample], np.ones(1)
+    return list(a.values), list(b.values), np.array(a.shares)
+
+
+def _standard_error(left: list[np.ndarray], right: list[np.ndarray], shares: np.ndarray) -> tuple[float, float]:
+    """Of the difference, and Welch's degrees of freedom."""
+    sides = [(w, v) for side in (left, right) for w, v in zip(shares, side, strict=True)]
+    parts = [(w * w * float(v.var(ddof=1)) / len(v), len(v) - 1) for w, v in sides]
+    total = sum(square for square, _ in parts)
+    below = sum(square * square / freedom for square, freedom in parts)
+    return math.sqrt(total), total * total / below if below > 0 else math.inf
+
+
+def _welch(gap: float, error: float, freedom: float) -> TestResult:
+    from scipy.special import stdtr
+
+    p = 2 * float(stdtr(freedom, -abs(gap) / error)) if error > 0 else 0.0
+    return TestResult(p, "Welch's test within tasks", False, gap / error if error > 0 else math.copysign(math.inf, gap))
+
+
+def welch_interval(a: Units, b: Units, level: float) -> Interval | None:
+    """For the difference of two weighted means of independent trials, each task and agent with a variance of its own;
+    None where one of them has a single unit, or nothing varies."""
+    check_level(level)
+    from scipy.special import stdtrit
+
+    left, right, shares = _strata(a, b)
+    if any(len(values) < 2 for values in (*left, *right)):
+        return None
+    error, freedom = _standard_error(left, right, shares)
+    half = error * float(stdtrit(freedom, 0.5 + level / 2)) if error > 0 else 0.0
+    gap = a.mean - b.mean
+    return Interval(gap - half, gap + half) if half > 0 else None
+
+
+def _permuted(
+    left: list[np.ndarray], right: list[np.ndarray], shares: np.ndarray, resampling: Resampling
+) -> TestResult:
+    """The sides come in an order that depends on their values alone, so that swapping them changes no permutation."""
+    swapped = b"".join(v.tobytes() for v in left) > b"".join(v.tobytes() for v in right)
+    if swapped:
+        left, right = right, left
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(resampling.seed, spawn_key=(7,))))
+    draws = resampling.n_resamples
+    gaps, squares = np.zeros(draws + 1), np.zeros(draws + 1)
+    for w, x, y in zip(shares, left, right, strict=True):
+        both = np.concatenate([x, y])
+        mixed = np.vstack([both, rng.permuted(np.broadcast_to(both, (draws, len(both))), axis=1)])
+        one, other = mixed[:, : len(x)], mixed[:, len(x) :]
+        gaps += w * (one.mean(axis=1) - other.mean(axis=1))
+        squares += w * w * (one.var(axis=1, ddof=1) / len(x) + other.var(axis=1, ddof=1) / len(y))
+    scale = float(np.abs(gaps).max()) or 1.0
+    flat = squares <= (1e-12 * scale) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(flat, np.where(np.abs(gaps) <= 1e-12 * scale, 0.0, np.inf), np.abs(gaps) / np.sqrt(squares))
+    reached = int(np.count_nonzero(t[1:] >= t[0] * (1 - 1e-9)))
+    sign = -1.0 if swapped else 1.0
+    statistic = sign * math.copysign(float(t[0]), float(gaps[0]))
+    return TestResult((1 + reached) / (1 + draws), f"studentised permutation, {draws:,} drawn", False, statistic)

@@ -1,0 +1,88 @@
+"""What is to be read before the numbers of a comparison: the same sentences on every page."""
+
+from __future__ import annotations
+
+from proctor.verdict.comparison.model import Comparison, Difference
+
+SKEWED, FEW_UNITS = 1.0, 50
+"""Skewness of differences above which means of fewer units than this are not to be trusted to be normal."""
+FEWEST_SEEDS = 6
+"""Seeds below which no test can find anything at an error rate of 5 %."""
+
+
+def cautions_of(found: Comparison) -> tuple[str, ...]:
+    """What went into the pairs, what did not, and what makes their numbers doubtful."""
+    said = [*_about_trials(found), *_about_pooling(found), *_about_seeds(found), *_about_skewness(found)]
+    if found.looked:
+        said.append(
+            "More trials were run after results had been looked at: p-values for a fixed number of trials no longer "
+            "hold. Those shown hold at every look; intervals are those of a fixed number, and too narrow."
+        )
+    return tuple(said)
+
+
+def _about_trials(found: Comparison) -> list[str]:
+    single = max((pair.n_single for pair in found.pairs), default=0)
+    unscored = max((pair.n_unscored for pair in found.pairs), default=0)
+    repeats = max((agent.n_repeats for agent in found.agents), default=0)
+    reasons = sorted({pair.unpaired_because for pair in found.pairs if pair.unpaired_because})
+    said = {
+        f"Trials that repeat an episode (up to {repeats:,} of an agent) are left out: their task begins in a few "
+        "states only, whatever the seed, and what goes alike every time counts once.": repeats,
+        f"Trials that have no partner with the same seed (up to {single:,} of a pair) are left out of tests: where "
+        "agents ran different seeds, ranks and tests may disagree.": single,
+        f"Unscored trials (up to {unscored:,} of a pair) are left out; bounds say what they could have changed.": (
+            unscored
+        ),
+    }
+    return [
+        *(text for text, count in said.items() if count),
+        *(f"Not paired ({because}): independent trials are compared, which takes more of them." for because in reasons),
+    ]
+
+
+def _about_pooling(found: Comparison) -> list[str]:
+    turned = [f"{pair.a} and {pair.b}" for pair in found.pairs if pair.of(found.by).reversed_by_pooling]
+    if not turned:
+        return []
+    return [
+        "Counting all trials alike would turn the difference round, because the agents were tried on different mixes "
+        f"of tasks (Simpson's paradox): {_listed(turned)}. Here every task counts with its own share."
+    ]
+
+
+def _about_seeds(found: Comparison) -> list[str]:
+    own = [pair.of(found.by) for pair in found.pairs]
+    few = [difference.units for difference in own if difference.test is not None and difference.units < FEWEST_SEEDS]
+    if not few:
+        return []
+    return [
+        f"Only {_count(min(few), 'seed')} of a pair: tasks share seeds, and trials of one seed are not independent, so "
+        f"that no test can find anything with fewer than {FEWEST_SEEDS}. Raise n_trials."
+    ]
+
+
+def _about_skewness(found: Comparison) -> list[str]:
+    def doubtful(own: Difference) -> bool:
+        return own.interval is not None and "cohens_h" not in own.effects and skewed(own.skewness, own.units)
+
+    named = [f"{pair.a} − {pair.b}" for pair in found.pairs if doubtful(pair.score)]
+    if not named:
+        return []
+    return [
+        f"Scores differ by much on few seeds: {_listed(named)}. With such skewed differences intervals of a mean may "
+        "be too narrow; more trials would show."
+    ]
+
+
+def skewed(skewness: float, units: int) -> bool:
+    """Whether a mean of so many units may be far from normal."""
+    return abs(skewness) > SKEWED and units < FEW_UNITS * skewness**2
+
+
+def _listed(words: list[str], most: int = 3) -> str:
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"

@@ -1,0 +1,70 @@
+"""What is estimated: how tasks are weighed, and what trials that cannot be seen could have been.
+
+The estimand of every verdict is a mean over tasks of means over trials. By default tasks count alike, however many
+trials each has: the answer is then about the tasks, not about how often each was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from proctor.stats import Interval
+from proctor.verdict.trials import TaskTrials
+
+Weights = Literal["tasks", "trials"] | Mapping[str, float]
+"""`tasks`: every task counts alike; `trials`: every trial does; or how much each task counts against the others."""
+Measure = Literal["success", "score"]
+MEASURES: tuple[Measure, ...] = ("success", "score")
+RATE = Interval(0.0, 1.0)
+
+
+def shares_of(tasks: Sequence[str], counts: Sequence[int], weights: Weights) -> list[float]:
+    """How much each of these tasks counts; they add up to 1. All 0 where none counts."""
+    if weights == "tasks":
+        given = [1.0] * len(tasks)
+    elif weights == "trials":
+        given = [float(count) for count in counts]
+    else:
+        assert isinstance(weights, Mapping)
+        given = [float(weights.get(task, 1.0)) for task in tasks]
+    total = sum(given)
+    return [weight / total if total > 0 else 0.0 for weight in given]
+
+
+def described(weights: Weights, paired: bool) -> str:
+    """The estimand in a sentence."""
+    how = {
+        "tasks": "the mean over tasks of their means over trials",
+        "trials": "the mean over all trials, whatever their task",
+    }.get(weights if isinstance(weights, str) else "", "the weighted mean over tasks of their means over trials")
+    over = "on the seeds that both ran" if paired else "on each agent's own seeds"
+    return f"The difference of {how}, {over}"
+
+
+def values_of(trials: TaskTrials, measure: Measure) -> np.ndarray:
+    return trials.success.astype(np.float64) if measure == "success" else trials.score
+
+
+def limits_of(a: TaskTrials, b: TaskTrials, measure: Measure, limits: Interval | None) -> Interval | None:
+    """Within what an unseen value would lie: what the scoring says, else what the scores of both show; None where
+    nothing does."""
+    if measure == "success":
+        return RATE
+    if limits is not None:
+        return limits
+    seen = np.concatenate([a.score, b.score])
+    seen = seen[np.isfinite(seen)]
+    return Interval(float(seen.min()), float(seen.max())) if len(seen) else None
+
+
+def possible(
+    trials: TaskTrials, measure: Measure, limits: Interval, unseen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Indices of the scored trials and of these unseen ones, and the least and the most that each could be."""
+    known = values_of(trials, measure)
+    index = np.concatenate([trials.index, unseen])
+    low, high = (np.concatenate([known, np.full(len(unseen), end)]) for end in limits)
+    return index, low, high
