@@ -39,7 +39,21 @@ from proctor.rollout.backends.base import Lost
 from proctor.rollout.collecting import collecting_seldom
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.latency import prefer_short_slices
-from proctor.rollout.messages import Asked, Asks, Done, Event, Fatal, Fault, Finish, Know, Refused, Run, Start, Unload
+from proctor.rollout.messages import (
+    Asked,
+    Asks,
+    Done,
+    Event,
+    Fatal,
+    Fault,
+    Finish,
+    Know,
+    Refused,
+    Run,
+    SeedIgnored,
+    Start,
+    Unload,
+)
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
@@ -108,6 +122,7 @@ class Engine:
         try:
             self.progress.phase = "making environments"
             self._tasks = learn_tasks(self._crew, self.plan.tasks, self.cancel, self._observe)
+            self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
             self._loading = Loading(self.cfg, self._tasks)
             worlds = {task.name: task.worlds for task in self._tasks.values() if task.worlds is not None}
             self._scheduler = Scheduler(self.plan, pending, worlds)
@@ -285,6 +300,8 @@ class Engine:
                 self.progress.steps += steps
                 if name in self._agents:
                     self._agents[name].stats[stage].add(stats)
+            case SeedIgnored(task):
+                self._note_states({task: 1})
             case Refused(name, error):
                 log.error("agent %s cannot be loaded in a worker: %s", name, error)
                 raise RunError(
@@ -300,6 +317,11 @@ class Engine:
                     f"{error}\nFinished trials are safe. Make room or mend the folder, then: "
                     f"proctor resume {self.folder}"
                 )
+
+    def _note_states(self, known: dict[str, int]) -> None:
+        """Keep how many initial states tasks have: whoever reads the run must know which trials repeat others."""
+        if known:
+            self.ledger.set_meta("initial_states", {**self.ledger.initial_states(), **known})
 
     def _candidates(self, slot: Slot) -> list[Slot]:
         """Slots that may have something to do now that this one is free."""

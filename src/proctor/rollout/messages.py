@@ -77,6 +77,12 @@ class Probed(NamedTuple):
     task: Task
 
 
+class SeedIgnored(NamedTuple):
+    """After Probed: the environment of a task begins and goes on alike, whatever the seed."""
+
+    task: str
+
+
 class ProbeFailed(NamedTuple):
     """Answer to Probe: the environment cannot be made."""
 
@@ -140,4 +146,4 @@ class Fatal(NamedTuple):
 
 
 Command = Probe | Know | Load | Unload | Start | Run | Finish | Close
-Event = Asks | Probed | ProbeFailed | Refused | Asked | Done | Fault | Fatal
+Event = Asks | Probed | SeedIgnored | ProbeFailed | Refused | Asked | Done | Fault | Fatal

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 
 from proctor import suites
@@ -17,7 +18,7 @@ from proctor.kernels import compile_first
 from proctor.policies import load_policy
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
 from proctor.rollout.crew import Crew, Member
-from proctor.rollout.messages import Know, Probe, Probed, ProbeFailed
+from proctor.rollout.messages import Know, Probe, Probed, ProbeFailed, SeedIgnored
 from proctor.rollout.progress import CancelToken
 from proctor.rollout.tasks import Task, spaces_of
 
@@ -47,6 +48,8 @@ def learn_tasks(crew: Crew, names: Iterable[str], cancel: CancelToken, waiting: 
             if isinstance(event, Probed):
                 tasks[event.task.name] = event.task
                 del expected[event.task.name]
+            elif isinstance(event, SeedIgnored) and event.task in tasks:
+                tasks[event.task] = replace(tasks[event.task], initial_states=1)
             elif isinstance(event, ProbeFailed):
                 failed[event.task] = event.error.split("\n", 1)[0]
                 del expected[event.task]

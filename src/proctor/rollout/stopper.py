@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from proctor.config.models import EvalConfig
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
-from proctor.verdict.stopping import Reader, Stop, Stopping
+from proctor.verdict.stopping import Reader, Seen, Stop, Stopping
 
 Key = tuple[str, str, int]
 
@@ -21,7 +21,7 @@ class Stopper:
         self._stopping = None if cfg.stop_when is None else Stopping(cfg)
         self._reader = Reader(cfg)
         if self._stopping is not None:
-            self._stopping.add(self._reader.of_ledger(ledger))
+            self._stopping.add(self._new(self._reader.of_ledger(ledger)))
 
     def needed(self, pending: set[Key]) -> set[Key]:
         """Of these (agent, task, index), those whose agent is not settled."""
@@ -39,7 +39,14 @@ class Stopper:
         """Agents that these results have settled."""
         if self._stopping is None:
             return set()
-        return self._stopping.add(self._reader.of_results(results))
+        return self._stopping.add(self._new(self._reader.of_results(results)))
+
+    def _new(self, seen: Iterable[Seen]) -> Iterator[Seen]:
+        """Where a task has a few initial states, further trials that begin there tell the test nothing: they are passed
+        over like unscored ones."""
+        states = self._ledger.initial_states()
+        for agent, task, index, value in seen:
+            yield agent, task, index, None if index >= states.get(task, index + 1) else value
 
     def mark(self) -> None:
         """Mark the finished trials that came after a stop."""

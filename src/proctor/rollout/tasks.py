@@ -39,6 +39,8 @@ class Task:
     """Whether its environments write steps as rows of numbers."""
     skips: bool = False
     """Whether steps that nobody looks at save work."""
+    initial_states: int | None = None
+    """How many there are, where that is known."""
     layout: Layout | None = field(init=False)
     checker: ActionChecker = field(init=False)
     key: str = field(init=False)
@@ -60,7 +62,9 @@ class Task:
         common = (cfg, env.observation_space, env.action_space, env.dummy_action(), limit, own, env.action_dt_s)
         if isinstance(env, BatchEnv):
             return cls(*common, worlds=env.num_worlds)
-        task = cls(*common, rows=isinstance(env, SheetEnv), skips=env.skips_observations)
+        task = cls(
+            *common, rows=isinstance(env, SheetEnv), skips=env.skips_observations, initial_states=env.initial_states
+        )
         if isinstance(env, SheetEnv) and task.layout is not None:
             _check_sheet(env, task.layout)
         return task

@@ -32,7 +32,7 @@ def settled(rows: Sequence[Row]) -> TrialResult:
     if 2 * len(counting) < len(rows) or not counting:
         spoiled = [row.result for row in rows if not row.result.outcome.scored]
         return replace(spoiled[0], **facts)
-    won = 2 * sum(result.success for result in counting) > len(counting)
+    won = 2 * sum(bool(result.success) for result in counting) > len(counting)
     outcome = Outcome.SUCCESS if won else _commonest(counting)
     steps = facts["steps_total"] if won else None
     scores = [result.episode_reward for result in counting]

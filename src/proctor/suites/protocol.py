@@ -59,6 +59,10 @@ class Env(abc.ABC):
     max_steps: int | None = None
     """The environment's own step limit, used where the config sets none."""
 
+    initial_states: int | None = None
+    """How many initial states there are, where trials begin in them in turn, by index, whatever the seed; trials that
+    begin alike and go alike then count once. None: not known; a worker tries out whether the seed changes anything."""
+
     step_limit: int | None = None
     """Set by a worker before each reset: after so many steps it ends the trial as truncated. For an environment that
     must know its last step."""

@@ -36,6 +36,7 @@ from proctor.rollout.messages import (
     Probed,
     ProbeFailed,
     Run,
+    SeedIgnored,
     Spent,
     Start,
     Unload,
@@ -48,7 +49,8 @@ from proctor.rollout.worker.limits import RESETTING, Limits, Watch
 from proctor.rollout.worker.one_by_one import OneByOne, RowByRow
 from proctor.rollout.worker.policies import LocalPolicies
 from proctor.rollout.worker.recorder import EndedTrial, Recorder
-from proctor.suites.protocol import Env
+from proctor.rollout.worker.seeds import ignores_seed
+from proctor.suites.protocol import BatchEnv, Env
 
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
 """How long a round of steps may last, where the policy lives here and where an engine elsewhere is asked: commands are
@@ -75,6 +77,9 @@ class Host:
         self._batch: Group | None = None
         """The group whose worlds are stepped in one call, if such a task has this worker."""
         self._probes: deque[str] = deque()
+        self._untried: deque[tuple[Task, Env, bool]] = deque()
+        """Environments of which it is not known whether the seed changes anything, and whether they are kept for a
+        trial; tried before any trial begins."""
         self._turns_s = 0.0
         """What slots have waited while others were stepped, since the last trial was done."""
         self._recorder = Recorder(cfg.folder, cfg.record.level != "summary", cfg.metrics)
@@ -82,7 +87,7 @@ class Host:
     @property
     def busy(self) -> bool:
         """Whether `work` has something to do."""
-        if self.ready or self.policies.waiting or self._probes:
+        if self.ready or self.policies.waiting or self._probes or self._untried:
             return True
         return self._batch is not None and (self._batch.can_begin or self._batch.can_go)
 
@@ -164,7 +169,9 @@ class Host:
     def _one_thing(self) -> bool:
         """Do the next thing; False where there is nothing to do."""
         batch = self._batch
-        if batch is not None and batch.can_begin:
+        if self._untried:
+            self._try_seeds(*self._untried.popleft())
+        elif batch is not None and batch.can_begin:
             batch.begin(list(batch.starts))
         elif self.ready:
             self._round()
@@ -283,12 +290,26 @@ class Host:
             self.watch.end()
         self.emit(Probed(task))
         worlds = self._groups[name].worlds
+        kept = False
         if isinstance(env, Env) and isinstance(worlds, OneByOne) and 0 not in self._of_slot:
             worlds.adopt(0, env, cfg, renders)
-            self._of_slot[0] = self._groups[name]
-        else:
-            with suppress(*BREAKS):
-                env.close()
+            self._of_slot[0], kept = self._groups[name], True
+        if isinstance(env, Env) and task.initial_states is None and suites.suite_for(cfg).reusable:
+            self._untried.append((task, env, kept))
+        elif not kept:
+            self._let_go(env)
+
+    def _try_seeds(self, task: Task, env: Env, kept: bool) -> None:
+        """Say so where the seed changes nothing. An environment that breaks at this is left to its trials."""
+        ignored, problem, _ = self.watch.call(RESETTING, 0, ignores_seed, env, task)
+        if ignored and problem is None:
+            self.emit(SeedIgnored(task.name))
+        if not kept:
+            self._let_go(env)
+
+    def _let_go(self, env: Env | BatchEnv) -> None:
+        with suppress(*BREAKS):
+            env.close()
 
     def close(self) -> None:
         """Let go of every environment and policy."""

@@ -87,6 +87,7 @@ class LiberoEnv(Env):
         self._seen: Mapping[str, Any] = {}
         self._succeeded = self._closed = False
         self.initial_state = 0
+        self.initial_states = len(self._states)
         self.action_space = spaces.Box(-1.0, 1.0, (7,), np.float32)
         self.observation_space = _observation_space(options.cameras, self._side)
 
