@@ -58,7 +58,7 @@ def measure(slots: int, setup: Setup) -> str:
         meter, started = Meter(setup.device), time.perf_counter()
         results = list(run_evaluation(cfg).results())
         gpu = meter.share(min(start for start, _ in LOG.spans) - started, LOG.seconds())
-    done = sum(result.steps_total for result in results)
+    done = sum(result.steps_total or 0 for result in results)
     if done != trials * setup.steps:
         raise RuntimeError(f"{trials} episodes made {done} steps; expected {trials * setup.steps}")
     hourly = 3600 * trials / LOG.seconds()

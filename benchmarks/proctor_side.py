@@ -52,7 +52,7 @@ def measure(raw: dict[str, Any], steps: int) -> dict[str, float]:
         started = time.perf_counter()
         run = run_evaluation(cfg)
         whole_s = time.perf_counter() - started
-        done = sum(result.steps_total for result in run.results())
+        done = sum(result.steps_total or 0 for result in run.results())
         rows, rate = read_clocks(Path(clocks))
     if not done == rows == steps:
         raise RuntimeError(f"the run made {done} steps of {rows} actions; expected {steps}")

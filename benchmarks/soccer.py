@@ -112,7 +112,7 @@ def agents(trials: str) -> dict[str, Any]:
         results, report = list(run.results()), run.report()
     steps = {
         f"{agent} {NAMES[task]} steps": float(
-            np.mean([r.steps_total for r in results if (r.trial.agent, r.trial.task) == (agent, NAMES[task])])
+            np.mean([r.steps_total or 0 for r in results if (r.trial.agent, r.trial.task) == (agent, NAMES[task])])
         )
         for agent in ("zero", "stand")
         for task in OFFICIAL

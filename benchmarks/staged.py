@@ -114,7 +114,7 @@ def plans(lengths: str, slots: str) -> dict[str, float]:
     }
     with tempfile.TemporaryDirectory() as folder:
         run = run_evaluation(config_from_dict({**raw, "output_root": folder}))
-        steps = sum(result.steps_total for result in run.results())
+        steps = sum(result.steps_total or 0 for result in run.results())
         batch = run.report()["batch"]["asleep"]
     expected = STEPS * sum(episode_legs(lengths, SEED + i) for i in range(trials))
     if steps != expected:

@@ -148,7 +148,7 @@ def engine(size: Size) -> float:
     with run_folder() as folder:
         asked.clear()
         run = run_evaluation(config_from_dict({**config, "output_root": folder}))
-        done = sum(result.steps_total for result in run.results())
+        done = sum(result.steps_total or 0 for result in run.results())
     if done != size.worlds * size.steps:
         raise RuntimeError(f"the run made {done} steps; expected {size.worlds * size.steps}")
     return size.worlds * (size.steps - 1) / (asked[-1] - asked[0])

@@ -89,7 +89,7 @@ def test_a_rater_who_knew_the_agent_is_a_caution(tmp_path: Path) -> None:
 
 def test_what_is_not_said_of_blinding_is_said_to_be_missing(tmp_path: Path) -> None:
     run = brought(tmp_path, "agent,success,rater\nold,1,ann\nnew,0,ann\n")
-    (said,) = [said for said in cautions(run) if "do not say" in said]
+    (said,) = [said for said in cautions(run) if "do not say whether" in said]
     assert said.startswith(
         "2 of 2 trials do not say whether whoever judged them knew the agent (old 1 of 1, new 1 of 1)"
     )

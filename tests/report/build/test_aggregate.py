@@ -180,13 +180,18 @@ def test_equal_scores_are_said_to_be_equal(build) -> None:
     assert "resampling them says nothing about further trials: a on t and a on u." in texts(report)
 
 
-def test_copies_of_episodes_are_counted_within_each_task(build) -> None:
+def test_only_what_is_known_to_be_one_episode_counts_once(build) -> None:
+    """Equal episodes of different seeds are evidence, unless the task is known to begin in one state."""
     run = build(["a"], ["t", "u"], 4, faults=0)
     same = replaced(run, lambda i, r: dataclasses.replace(r, trace="ab" * 32))
     summary = report_of(same).agents[0].overall
-    assert (summary.n_recorded, summary.n_distinct) == (8, 2)
-    assert "Different episodes among those recorded: a on t 1 of 4 and a on u 1 of 4." in texts(report_of(same))
-    assert "copies" not in texts(report_of(run))
+    assert (summary.n, summary.n_repeats) == (8, 0)
+    known = dataclasses.replace(same, context=dataclasses.replace(same.context, initial_states={"t": 1}))
+    summary = report_of(known).agents[0].overall
+    assert (summary.n, summary.n_repeats) == (5, 3)
+    assert "count once: their task begins in a few states only, whatever the seed. a on t (3 repeats)." in texts(report_of(known))
+    differing = replaced(known, lambda i, r: dataclasses.replace(r, trace=f"{i % 2 + 1:064x}"))
+    assert report_of(differing).agents[0].overall.n_repeats == 0, "a policy that draws makes different episodes"
 
 
 def test_unscored_trials_and_a_diverging_simulator_are_listed_against_the_agent(build) -> None:
