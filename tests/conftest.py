@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 from examining import examination
+from hypothesis import settings
 from installed import plug  # noqa: F401 - a fixture
 from telling import Said, Tell
 
 from proctor import RunDir, config_from_dict, run_evaluation
 from proctor.cli import main
+
+settings.register_profile("proctor", deadline=None)
+settings.load_profile("proctor")  # machines are shared: how long an example takes says nothing
 
 SLOW = frozenset(Path(__file__).with_name("slow.txt").read_text().split())
 """Tests that take long, as `scripts/list_slow_tests.py` measured them."""

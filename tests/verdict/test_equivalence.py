@@ -20,8 +20,8 @@ from proctor.verdict.equivalence import Alike, Likeness, likenesses, rule
 
 def agent(name: str, success: Any, unscored: Any = ()) -> AgentTrials:
     won = np.array(success, bool)
-    index, prints = np.arange(len(won)), np.zeros(len(won), np.uint64)
-    return AgentTrials(name, {"t": TaskTrials(index, won, won.astype(float), prints, np.array(unscored, np.int64))})
+    own = TaskTrials(np.arange(len(won)), won, won.astype(float), np.array(unscored, np.int64))
+    return AgentTrials(name, {"t": own})
 
 
 def ruled(a: AgentTrials, b: AgentTrials, margin: float = 0.05) -> Likeness:

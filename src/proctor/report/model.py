@@ -15,8 +15,7 @@ from typing import Any, Literal
 from proctor.metrics import MetricInfo
 from proctor.report.section import Column, Shown
 from proctor.stats import Estimate, Interval, Profile
-from proctor.verdict.comparison import Comparison, Measure
-from proctor.verdict.comparison import MEASURES
+from proctor.verdict.comparison import MEASURES, Comparison, Measure
 from proctor.verdict.declared import Declared, Noted
 from proctor.verdict.methods import Methods
 from proctor.verdict.raters import Raters, Rating

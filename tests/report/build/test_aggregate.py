@@ -189,7 +189,9 @@ def test_only_what_is_known_to_be_one_episode_counts_once(build) -> None:
     known = dataclasses.replace(same, context=dataclasses.replace(same.context, initial_states={"t": 1}))
     summary = report_of(known).agents[0].overall
     assert (summary.n, summary.n_repeats) == (5, 3)
-    assert "count once: their task begins in a few states only, whatever the seed. a on t (3 repeats)." in texts(report_of(known))
+    assert "count once: their task begins in a few states only, whatever the seed. a on t (3 repeats)." in texts(
+        report_of(known)
+    )
     differing = replaced(known, lambda i, r: dataclasses.replace(r, trace=f"{i % 2 + 1:064x}"))
     assert report_of(differing).agents[0].overall.n_repeats == 0, "a policy that draws makes different episodes"
 
