@@ -40,7 +40,8 @@ def test_rates_are_of_scored_trials_only(run) -> None:
         scored = [r for r in own if r.outcome.scored]
         rate = agent.overall.success
         assert (agent.overall.n_trials, agent.overall.n, rate.n) == (len(own), len(scored), len(scored))
-        assert rate.rate == sum(r.success for r in scored) / len(scored)
+        tasks = [[r.success for r in scored if r.trial.task == task.name] for task in run.cfg.tasks]
+        assert rate.rate == pytest.approx(sum(sum(won) / len(won) for won in tasks) / len(tasks))
         assert (rate.bounds is None) == (len(own) == len(scored))
 
 
@@ -51,12 +52,16 @@ def test_faults_never_move_a_rate_or_a_score(run) -> None:
         assert with_faults.overall.success.rate == without.overall.success.rate
 
 
-def test_the_pooled_numbers_are_those_of_the_tasks_together(run) -> None:
-    for agent in report_of(run).agents:
+def test_every_task_counts_alike_or_every_trial_does(run) -> None:
+    by_trial = run.cfg.model_copy(update={"report": run.cfg.report.model_copy(update={"weights": "trials"})})
+    for agent, other in zip(
+        report_of(run).agents, report_of(dataclasses.replace(run, cfg=by_trial)).agents, strict=True
+    ):
         cells = [cell.summary for cell in agent.cells]
         assert agent.overall.success.successes == sum(c.success.successes for c in cells)
+        assert agent.overall.score.mean == pytest.approx(sum(c.score.mean for c in cells) / len(cells))
         weighted = sum(c.score.mean * c.n for c in cells) / sum(c.n for c in cells)
-        assert agent.overall.score.mean == pytest.approx(weighted)
+        assert other.overall.score.mean == pytest.approx(weighted)
 
 
 def test_agents_come_in_the_order_of_their_score(run) -> None:
@@ -303,7 +308,7 @@ def test_verdicts(build) -> None:
     near = report_of(build(["a", "b"], ["t"], 4, faults=0))
     assert near.verdict.startswith("No winner yet. b ranks first (score ")
     assert "but is not significantly better than a in 4 pairs of trials: difference " in near.verdict
-    assert re.search(r"about [\d,]+ trials each would settle it with 80 % probability: [\d,]+ more\.$", near.verdict)
+    assert re.search(r"about [\d,]+ trials each would settle it with 80 % probability: [\d,]+ more\.", near.verdict)
 
 
 def test_a_result_of_an_unknown_agent_is_refused(run) -> None:
