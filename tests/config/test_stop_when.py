@@ -44,7 +44,7 @@ def test_the_maximum_is_filled_in_with_all_planned_trials() -> None:
         ({"interval_width": 0}, "stop_when.interval_width: found 0; expected more than 0"),
         ({"interval_width": 0.1, "alpha": 1}, "stop_when.alpha: found 1; expected less than 1"),
         ({"interval_with": 0.1}, "stop_when.interval_with: unknown key; expected one of alpha, compare, futility, "
-                                 'interval_width, max_trials, on; did you mean "interval_width"?'),
+                                 'interval_width, max_trials, on, spend; did you mean "interval_width"?'),
         ({"interval_width": 0.1, "max_trials": 101}, "stop_when.max_trials: found 101, but only 100 trials of each "
          "agent are planned over all tasks; raise n_trials, or leave max_trials out"),
         ([], "stop_when: found an empty list; expected a mapping"),

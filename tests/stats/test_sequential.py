@@ -52,8 +52,17 @@ def test_the_paired_boundary_keeps_alpha_exactly_for_every_pattern_of_differing_
     for share in (0.3, 0.6, 1.0):
         differ = rng.random(n) < share
         for alpha in (0.05, 0.2):
-            alarms = np.mean(simulate_spending(signs * differ, n, alpha) != 0)
-            assert alarms <= alpha
+            for spend in ("late", "even"):
+                assert np.mean(simulate_spending(signs * differ, n, alpha, spend) != 0) <= alpha
+
+
+def test_spending_evenly_stops_sooner_where_a_difference_is_large_and_loses_little_power() -> None:
+    a, b = outcomes(5, (2000, 200), 0.9, 0.5)
+    late, even = (simulate_spending(steps(a, b), 200, 0.05, spend) for spend in ("late", "even"))
+    assert np.mean(even) < 0.7 * np.mean(late)
+    a, b = outcomes(6, (4000, 200), 0.6, 0.5)
+    late, even = (np.mean(simulate_spending(steps(a, b), 200, 0.05, spend) != 0) for spend in ("late", "even"))
+    assert late - 0.1 < even < late
 
 
 @pytest.mark.parametrize("difference", [(0.6, 0.4), (0.9, 0.6), (0.95, 0.85), (0.5, 0.45)])

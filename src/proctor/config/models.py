@@ -152,6 +152,8 @@ class StopCfg(Frozen):
     """Two agents or more: stop an agent as soon as it is settled, for each of its pairs, which one is better."""
     on: Literal["success", "score"] = "success"
     """What is compared: how often agents succeed, or their scores."""
+    spend: Literal["late", "even"] = "late"
+    """How alpha is spent over the looks of a comparison of success: `even` stops sooner where a difference is large."""
     futility: float | None = Field(default=None, gt=0, lt=1)
     """Stop a comparison also where the chance to settle it by the maximum, as things stand, is below this."""
     interval_width: float | None = Field(default=None, gt=0, lt=1)

@@ -10,14 +10,14 @@ import math
 
 import numpy as np
 
-from proctor.stats.spending import simulate_spending
+from proctor.stats.spending import Spend, simulate_spending
 
 STREAMS = 500
 TENTHS = range(3, 10)
 """After so many tenths of the maximum the chance is looked at: earlier, what was seen says too little."""
 
 
-def conditional_power(steps: np.ndarray, max_trials: int, alpha: float = 0.05, seed: int = 0) -> float:
+def conditional_power(steps: np.ndarray, max_trials: int, alpha: float = 0.05, spend: Spend = "late") -> float:
     """The chance that `SpendingTest` settles a difference by its maximum, given what it has read: `steps` hold outcome
     a minus outcome b of every pair so far. Further pairs are drawn as they were seen, with half a pair added to those
     that a won, those that b won and the others, so that nothing is impossible. Of 500 seeded streams: its standard
@@ -26,10 +26,10 @@ def conditional_power(steps: np.ndarray, max_trials: int, alpha: float = 0.05, s
     if seen.ndim != 1 or len(seen) > max_trials:
         raise ValueError(f"steps of shape {seen.shape}; expected one row of at most {max_trials}")
     counts = np.array([np.count_nonzero(seen == step) for step in (-1, 0, 1)]) + 0.5
-    rng = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(0))
     later = rng.choice([-1, 0, 1], (STREAMS, max_trials - len(seen)), p=counts / counts.sum())
     streams = np.concatenate([np.broadcast_to(seen, (STREAMS, len(seen))), later], axis=1)
-    return float(np.mean(simulate_spending(streams, max_trials, alpha) != 0))
+    return float(np.mean(simulate_spending(streams, max_trials, alpha, spend) != 0))
 
 
 def futility_looks(max_trials: int) -> frozenset[int]:

@@ -7,7 +7,8 @@ look i of N, the outermost values of |S| whose probability fits into what may be
 probability of ever crossing it is at most alpha, for every rate and every pattern of differing pairs.
 
 This holds for pairs of the same seed, and as well for independent trials that are paired in the order of the plan.
-What may be spent by i is O'Brien and Fleming's: 2 - 2 Phi(z / sqrt(i / N)), little early, nearly all for the end.
+What may be spent by i, "late", is O'Brien and Fleming's: 2 - 2 Phi(z / sqrt(i / N)), little early, nearly all for the
+end; "even" is alpha i / N, which stops large differences much sooner and loses some power for small ones.
 """
 
 from __future__ import annotations
@@ -50,11 +51,16 @@ class Decision:
         return self.verdict is not Verdict.GO_ON
 
 
-def spending(max_trials: int, alpha: float) -> np.ndarray:
+Spend = Literal["late", "even"]
+
+
+def spending(max_trials: int, alpha: float, spend: Spend = "late") -> np.ndarray:
     """What may be spent of alpha by each of the looks, ascending to alpha, `(max_trials,)`."""
     if max_trials < 1:
         raise ValueError(f"a maximum of {max_trials} trials; at least one is needed")
     check_alpha(alpha)
+    if spend == "even":
+        return alpha * np.arange(1, max_trials + 1) / max_trials
     z = NORMAL.inv_cdf(1 - alpha / 2)
     spent = [2 * NORMAL.cdf(-z / math.sqrt(i / max_trials)) for i in range(1, max_trials)]
     return np.array([*spent, alpha])
@@ -64,9 +70,9 @@ class SpendingTest:
     """Give it the outcomes of a and b, pair by pair in plan order; stop as soon as it says so. The chance of a false
     "different" is at most `alpha`. What comes after the stop is ignored."""
 
-    def __init__(self, max_trials: int, alpha: float = 0.05):
+    def __init__(self, max_trials: int, alpha: float = 0.05, spend: Spend = "late"):
         self.alpha, self.max_trials = alpha, max_trials
-        self._budgets = spending(max_trials, alpha)
+        self._budgets = spending(max_trials, alpha, spend)
         self._alive = np.zeros(max_trials + 2)
         self._alive[0] = 1.0
         self._spent, self._sum, self._top = 0.0, 0, 0
@@ -137,7 +143,7 @@ def _boundary_level(differing: int, boundary: int) -> float:
     return min(1.0, 2 * float(bdtr((differing - boundary) // 2, differing, 0.5)))
 
 
-def simulate_spending(steps: np.ndarray, max_trials: int, alpha: float = 0.05) -> np.ndarray:
+def simulate_spending(steps: np.ndarray, max_trials: int, alpha: float = 0.05, spend: Spend = "late") -> np.ndarray:
     """`SpendingTest` on many streams at once: `steps` `(streams, max_trials)` hold outcome a minus outcome b. For each
     stream the number of pairs at the stop, negative where b was found better; 0 where nothing was found."""
     from proctor.stats import kernels
@@ -146,5 +152,5 @@ def simulate_spending(steps: np.ndarray, max_trials: int, alpha: float = 0.05) -
     if steps.ndim != 2 or steps.shape[1] != max_trials:
         raise ValueError(f"steps of shape {steps.shape}; expected (streams, {max_trials})")
     stops = np.zeros(len(steps), dtype=np.int64)
-    kernels.spending_streams(stops, steps, spending(max_trials, alpha))
+    kernels.spending_streams(stops, steps, spending(max_trials, alpha, spend))
     return stops

@@ -115,6 +115,18 @@ def test_a_comparison_without_hope_ends_at_the_first_look_below_the_limit() -> N
     assert (without.verdict, without.n, without.chance) == (Verdict.MAXIMUM, 100, None)
 
 
+def test_alpha_may_be_spent_evenly() -> None:
+    rng = np.random.default_rng(9)
+    values = {name: (rng.random(200) < rate).astype(float) for name, rate in (("a", 0.9), ("b", 0.4))}
+    late, even = (followed(config(200, compare=("a", "b"), spend=how), values).stops()[0] for how in ("late", "even"))
+    test = SpendingTest(200, 0.05, "even")
+    for i, j in zip(values["a"], values["b"], strict=True):
+        test.update(bool(i), bool(j))
+    assert (even.n, even.better, even.interval) == (test.decision.n, "a", test.interval())
+    assert even.n < late.n
+    assert even.method == "exact alpha spending on pairs of one seed, even"
+
+
 def test_futility_never_stops_what_would_have_been_settled_before_its_look() -> None:
     values = {"a": np.ones(100), "b": np.zeros(100)}
     rules: list[dict[str, Any]] = [{}, {"futility": 0.9}]

@@ -18,7 +18,7 @@ class Rates(Watch):
 
     def __init__(self, agents: tuple[str, ...], rule: StopCfg, places: int, family: int = 1):
         super().__init__(agents, rule, places, family)
-        self._test = SpendingTest(self.max_trials, self.alpha)
+        self._test = SpendingTest(self.max_trials, self.alpha, rule.spend)
         self._looks = futility_looks(self.max_trials) if rule.futility is not None else frozenset[int]()
         self._steps: list[int] = []
         self._chance: float | None = None
@@ -35,7 +35,7 @@ class Rates(Watch):
         self.verdict = self._test.update(a, b).verdict
         self._steps.append(int(a) - int(b))
         if not self.stopped and self._test.decision.n in self._looks:
-            self._chance = conditional_power(np.array(self._steps), self.max_trials, self.alpha)
+            self._chance = conditional_power(np.array(self._steps), self.max_trials, self.alpha, self.rule.spend)
             if self._chance < (self.rule.futility or 0):
                 self.verdict = Verdict.FUTILE
         return self.verdict
@@ -45,7 +45,7 @@ class Rates(Watch):
         return {
             "estimate": (pairs.only_a - pairs.only_b) / self.n if self.n else None,
             "interval": self._test.interval(),
-            "method": "exact alpha spending on pairs of one seed",
+            "method": f"exact alpha spending on pairs of one seed, {self.rule.spend}",
             "better": None if better is None else self.agents["ab".index(better)],
             "pairs": pairs,
             "futility": self.rule.futility,
