@@ -19,6 +19,8 @@ def test_the_maximum_is_filled_in_with_all_planned_trials() -> None:
     assert stop({"compare": ["ppo", "zero"]}).max_trials == 100
     assert stop({"interval_width": 0.1, "max_trials": 20}).max_trials == 20
     assert stop(None) is None
+    narrow = stop({"interval_width": 0.1})
+    assert stop(narrow.model_dump(mode="json")) == narrow, "a run folder has every key, with its default"
 
 
 @pytest.mark.parametrize(
@@ -35,9 +37,10 @@ def test_the_maximum_is_filled_in_with_all_planned_trials() -> None:
          "stop_when.compare: found a list of 11; expected at most 10 entries"),
         ({"compare": ["ppo", "zero"], "on": "reward"}, 'stop_when.on: found "reward"; expected one of success, score'),
         ({"interval_width": 0.1, "on": "score"},
-         "on and futility go with compare: [a, b]; found them with interval_width"),
+         "stop_when: found on with interval_width; it goes with compare: [a, b]"),
         ({"compare": ["ppo", "zero"], "on": "score", "futility": 0.1},
-         "stop_when: futility is for comparisons of success; leave it out, or leave on: score out"),
+         "stop_when: spend and futility are for comparisons of success; leave them out with on: score"),
+        ({"compare": ["ppo", "zero"], "on": "score", "spend": "even"}, "spend and futility are for comparisons of"),
         ({"compare": ["ppo", "zero"], "futility": 0}, "stop_when.futility: found 0; expected more than 0"),
         ({"compare": "ppo"}, 'stop_when.compare: found "ppo"; expected a list'),
         ({"interval_width": 1}, "stop_when.interval_width: found 1; expected less than 1"),

@@ -171,10 +171,12 @@ class StopCfg(Frozen):
                 f"found {found} of compare and interval_width; expected one: compare: [a, b] to settle a "
                 "difference, or interval_width: 0.1 to measure each agent's rate"
             )
-        if self.compare is None and (self.on != "success" or self.futility is not None):
-            raise ValueError("on and futility go with compare: [a, b]; found them with interval_width")
-        if self.futility is not None and self.on == "score":
-            raise ValueError("futility is for comparisons of success; leave it out, or leave on: score out")
+        defaults = {"on": "success", "spend": "late", "futility": None}
+        chosen = [name for name, default in defaults.items() if getattr(self, name) != default]
+        if self.compare is None and chosen:
+            raise ValueError(f"found {chosen[0]} with interval_width; it goes with compare: [a, b]")
+        if self.on == "score" and (self.futility is not None or self.spend != "late"):
+            raise ValueError("spend and futility are for comparisons of success; leave them out with on: score")
         return self
 
 

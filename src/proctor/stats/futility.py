@@ -1,7 +1,8 @@
 """Whether it is worth going on: the chance that a sequential test will settle a difference by its maximum.
 
 To stop for futility never adds a false difference, since it only keeps the test from finding one; it may be looked at
-whenever one likes. What it costs is power, little where the limit is low (Lan, Simon and Halperin 1982).
+whenever one likes. What it costs is power, some points for a difference that would just be found (Lan, Simon and
+Halperin 1982).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from proctor.stats.spending import Spend, simulate_spending
 
 STREAMS = 500
-TENTHS = range(3, 10)
+TENTHS = range(5, 10)
 """After so many tenths of the maximum the chance is looked at: earlier, what was seen says too little."""
 
 

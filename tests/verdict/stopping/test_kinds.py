@@ -107,8 +107,8 @@ def test_false_differences_among_three_equal_agents_are_rarer_than_alpha() -> No
 def test_a_comparison_without_hope_ends_at_the_first_look_below_the_limit() -> None:
     values = {"a": np.tile([1.0, 0.0], 50), "b": np.tile([0.0, 1.0], 50)}
     (stop,) = followed(config(100, compare=("a", "b"), futility=0.1), values).stops()
-    steps = (values["a"] - values["b"])[:30]
-    assert (stop.verdict, stop.n, stop.better, stop.settled) == (Verdict.FUTILE, 30, None, True)
+    steps = (values["a"] - values["b"])[:50]
+    assert (stop.verdict, stop.n, stop.better, stop.settled) == (Verdict.FUTILE, 50, None, True)
     assert stop.chance == conditional_power(steps, 100)
     assert (stop.chance, stop.futility) < (0.1, 0.11)
     (without,) = followed(config(100, compare=("a", "b")), values).stops()
@@ -132,4 +132,4 @@ def test_futility_never_stops_what_would_have_been_settled_before_its_look() -> 
     rules: list[dict[str, Any]] = [{}, {"futility": 0.9}]
     with_and_without = [followed(config(100, compare=("a", "b"), **rule), values).stops()[0] for rule in rules]
     assert [stop.better for stop in with_and_without] == ["a", "a"]
-    assert with_and_without[0].n == with_and_without[1].n < 30
+    assert with_and_without[0].n == with_and_without[1].n < 50
