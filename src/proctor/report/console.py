@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from proctor.report import text
 from proctor.report.build.judgement import difference_words, p_value
-from proctor.report.leaderboard.words import episodes_words
+from proctor.report.leaderboard.words import episodes_words, score_words
 from proctor.report.model import Report
-from proctor.report.sections.differences import shown_measures
-from proctor.report.sections.ranking import letters_of, words_of
-from proctor.report.text import span_words, value_words
+from proctor.report.sections.differences import shown_measures, standing_words
+from proctor.report.sections.ranking import letters_of, ranking_words
+from proctor.report.text import fixed, span
 from proctor.verdict.comparison import Comparison, Measure, Pair
 from proctor.verdict.leaderboard import Leaderboard
 
@@ -29,13 +29,13 @@ def ranked_table(report: Report) -> Table:
     unscored trials. Letters are beside the last measure."""
     from rich.text import Text
 
-    groups = letters_of(report)
+    groups, measured = letters_of(report), ranking_words(report)
     width = max(map(len, groups.values()), default=-1) + 1
     rows = []
     for agent in report.agents:
         summary = agent.overall
         letters = f" {groups.get(agent.agent, '')}".ljust(width) if groups else ""
-        spreads = [_spread(*words_of(summary, measure)) for measure in report.measures]
+        spreads = [_spread(*measured[agent.agent][measure]) for measure in report.measures]
         rows.append(
             [
                 text.rank(agent.rank),
@@ -65,11 +65,11 @@ def below_ranking(report: Report) -> Iterator[Table | Text]:
 
 def standings_table(found: Comparison) -> Table:
     """The agents of a comparison: rank, agent, n, and of success and score what is shown, each with letters."""
-    shown = shown_measures(found)
+    shown, words = shown_measures(found), standing_words(found)
     rows = []
     for agent in found.agents:
-        success = _spread(text.percent(agent.rate), text.percent_range(agent.rate_interval))
-        own = {"success": success, "score": text.number(agent.score)}
+        rate, score = words[agent.agent]
+        own = {"success": _spread(rate, text.percent_range(agent.rate_interval)), "score": score}
         values = [cell for measure in shown for cell in (own[measure], agent.letters.get(measure) or "")]
         rows.append([text.rank(agent.rank), agent.agent, f"{agent.n:,}", *values, f"{agent.n_unscored:,}"])
     told = "letters: agents that share one are not significantly different"
@@ -107,12 +107,12 @@ def board_table(board: Leaderboard) -> Table:
         [
             text.rank(entry.rank),
             entry.agent,
-            _spread(value_words(entry.score, entry.interval), span_words(entry.interval)),
+            _spread(score, span(entry.interval)),
             entry.letters or "",
-            *(value_words(task.score, task.interval) for task in entry.tasks[:MOST_TASKS]),
+            *(fixed(task.score, task.interval) for task in entry.tasks[:MOST_TASKS]),
             episodes_words(entry.n, entry.n_repeats),
         ]
-        for entry in board.entries
+        for entry, score in zip(board.entries, score_words(board), strict=True)
     ]
     folded = ("agent", *board.tasks[:MOST_TASKS], "episodes")
     header = ("rank", "agent", "score", "", *folded[1:])

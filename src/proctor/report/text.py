@@ -1,41 +1,53 @@
-"""Numbers and intervals as text, the same in every file a person reads."""
+"""Numbers and intervals as text, the same in every file a person reads.
+
+A value has as many digits as its interval justifies, and in a ranking as many as tell it from its neighbours. Negative
+numbers have a minus sign (U+2212); files for programs are written without this module.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from proctor.report.model import MeanEstimate, RateEstimate
 from proctor.stats import Interval
 
-NONE = "–"
+NONE, MINUS = "–", "−"
+NOISE = 1e-12
+"""What is nearer to 0 than this is a rounding error of sums."""
+MOST_DIGITS, CLOSE = 15, {"rel_tol": 1e-12, "abs_tol": NOISE}
 
 
 def number(value: float | None, digits: int = 3) -> str:
     """`digits` significant digits, more before the point; without an exponent between 0.001 and a million."""
     if value is None or not math.isfinite(value):
         return NONE
-    if value == 0:
-        return "0"
     size = abs(value)
+    if size < NOISE:
+        return "0"
     if not 1e-3 <= size < 1e6:
-        return f"{value:.{digits - 1}e}"
-    return f"{value:,.{max(0, digits - 1 - math.floor(math.log10(size)))}f}"
+        return _with_minus(f"{value:.{digits - 1}e}")
+    return _with_minus(f"{value:,.{max(0, digits - 1 - math.floor(math.log10(size)))}f}")
+
+
+def _with_minus(words: str) -> str:
+    """With a minus sign, unless all digits were rounded to 0."""
+    return words.replace("-", MINUS) if words.strip("-0.,") else words.removeprefix("-")
 
 
 def rank(place: int | None) -> str:
     return NONE if place is None else str(place)
 
 
-def percent(value: float | None) -> str:
-    """`70 %`; one decimal where whole percents would hide that it is neither 0 nor 100."""
+def percent(value: float | None, more: int = 0) -> str:
+    """`70 %`; one decimal where whole percents would hide that it is neither 0 nor 100, and `more` decimals."""
     if value is None:
         return NONE
-    whole = f"{100 * value:.0f}"
-    if (whole == "0" and value > 0) or (whole == "100" and value < 1):
-        return f"{100 * value:.1f} %"
-    return f"{whole} %"
+    whole = f"{100 * abs(value):.0f}"
+    hides = (whole == "0" and abs(value) > NOISE) or (whole == "100" and abs(value) < 1)
+    return f"{_with_minus(f'{100 * value:.{hides + more}f}')} %"
 
 
 def percent_range(interval: Interval | None) -> str:
@@ -43,22 +55,78 @@ def percent_range(interval: Interval | None) -> str:
 
 
 def _decimals(interval: Interval) -> int:
-    """Two digits of the interval's width, from 0 to 4."""
-    return min(4, max(0, 1 - math.floor(math.log10(interval.high - interval.low))))
+    """Two digits of the interval's width, from 0 to 6."""
+    return min(6, max(0, 1 - math.floor(math.log10(interval.high - interval.low))))
 
 
-def fixed(value: float | None, interval: Interval | None) -> str:
-    """A value with the decimals its interval justifies; three digits where there is none."""
-    if value is None:
+def is_known(interval: Interval | None) -> bool:
+    """Whether an interval says something: one without width comes of values that are all equal, and says nothing of
+    others."""
+    return interval is not None and interval.high - interval.low > NOISE * max(1.0, abs(interval.high))
+
+
+def fixed(value: float | None, interval: Interval | None = None, more: int = 0) -> str:
+    """A value with the decimals its interval justifies, and `more`; three digits where there is none. A value that is 0
+    to that precision has no sign."""
+    if value is None or not math.isfinite(value):
         return NONE
-    if abs(value) >= 1e6 or interval is None or interval.low == interval.high:
-        return number(value)
-    return f"{value:,.{_decimals(interval)}f}"
+    if abs(value) >= 1e6 or interval is None or not is_known(interval):
+        return number(value, 3 + more)
+    return _with_minus(f"{value:,.{_decimals(interval) + more}f}")
 
 
 def span(interval: Interval | None) -> str:
-    """The ends of an interval, with the decimals that it justifies itself."""
-    return NONE if interval is None else " to ".join(fixed(end, interval) for end in interval)
+    """The ends of an interval, with the decimals that it justifies itself; a dash without one, or without width."""
+    if interval is None or not is_known(interval):
+        return NONE
+    return " to ".join(fixed(end, interval) for end in interval)
+
+
+def ranked_means(values: Sequence[float | None], intervals: Sequence[Interval | None]) -> list[str]:
+    """Mean scores of a ranking, see `ranked`."""
+    return ranked(values, lambda i, more: fixed(values[i], intervals[i], more))
+
+
+def ranked_rates(rates: Sequence[float | None]) -> list[str]:
+    """Success rates of a ranking, see `ranked`."""
+    return ranked(rates, lambda i, more: percent(rates[i], more))
+
+
+def ranked(values: Sequence[float | None], write: Callable[[int, int], str]) -> list[str]:
+    """The values of a ranking as text. `write(i, more)` writes the i-th one with so many more digits than it needs by
+    itself; it gets as many as show the order: different neighbours never look equal or the other way round, and equal
+    ones look equal."""
+    known = {i: value for i, value in enumerate(values) if value is not None and math.isfinite(value)}
+    neighbours = list(pairwise(sorted(known, key=lambda i: known[i])))
+    equal = {(a, b): math.isclose(known[a], known[b], **CLOSE) for a, b in neighbours}
+    more = [0] * len(values)
+    written = [write(i, 0) for i in range(len(values))]
+    changed = True
+    while changed:
+        changed = False
+        for a, b in neighbours:
+            low, high = _read(written[a]), _read(written[b])
+            places = {i: _places(written[i]) for i in (a, b)}
+            short = [i for i, own in places.items() if own == min(places.values())]
+            fine = low == high if equal[a, b] else low < high
+            stuck = all(write(i, more[i] + 1) == written[i] for i in short)
+            longer = [i for i in ((a, b) if stuck else short) if more[i] < MOST_DIGITS]
+            if fine or not longer:
+                continue
+            for i in longer:
+                more[i] += 1
+                written[i] = write(i, more[i])
+            changed = True
+    return written
+
+
+def _read(words: str) -> float:
+    return float(words.removesuffix(" %").replace(",", "").replace(MINUS, "-"))
+
+
+def _places(words: str) -> int:
+    """Digits after the point."""
+    return len(words.removesuffix(" %").partition("e")[0].partition(".")[2])
 
 
 def mean(estimate: MeanEstimate) -> str:
@@ -102,24 +170,12 @@ def trials_each(config: Mapping[str, Any]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def value_words(value: float | None, interval: Interval | None = None) -> str:
-    """A value with the decimals that its interval justifies."""
-    words = fixed(value, interval)
-    rounded_away = words.startswith("-") and not words.strip("-0.,")
-    return words.removeprefix("-") if rounded_away else words.replace("-", "−")
-
-
 def tick_words(value: float) -> str:
-    return f"{value:g}".replace("-", "−")
-
-
-def span_words(interval: Interval | None) -> str:
-    """The ends of an interval; a dash without one."""
-    return NONE if interval is None else " to ".join(value_words(end, interval) for end in interval)
+    return _with_minus(f"{value:g}")
 
 
 def signed(value: float) -> str:
     """A contribution with its sign: two decimals, or two digits where these would hide it."""
     size = abs(value)
     words = f"{size:.2f}" if size == 0 or 0.005 <= size < 100 else number(size, 2)
-    return words if size == 0 else f"{'+' if value > 0 else '−'}{words}"
+    return words if size == 0 else f"{'+' if value > 0 else MINUS}{words}"

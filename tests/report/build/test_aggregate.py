@@ -1,10 +1,12 @@
 import dataclasses
+import io
 import random
 import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
@@ -12,8 +14,10 @@ from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
 from proctor.report import ReportContext, build_report, text
 from proctor.report.build.findings import broken_agents
+from proctor.report.console import ranked_table
 from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
+from proctor.report.formats.markdown import to_markdown
 from proctor.report.model import Report
 
 
@@ -128,6 +132,23 @@ def test_steps_to_success_of_tasks_of_different_length_are_given_by_task(build) 
     title = "Steps to success, of successes only"
     assert (title in to_html(pooled), title in to_html(apart)) == (False, True)
     assert f"{text.number(own[0].mean)}" in to_html(apart)
+
+
+def test_a_ranking_has_the_same_digits_on_every_page(build, tmp_path) -> None:
+    """Scores that differ in the fourth decimal, with intervals that would justify one or two."""
+    run = build(["a", "b"], ["t"], 20, faults=0, mode="return")
+    nudge = {"a": 0.0, "b": -0.0004}
+    near = replaced(
+        run, lambda _, r: dataclasses.replace(r, episode_reward=-3.0 - (r.trial.index % 5) + nudge[r.trial.agent])
+    )
+    report = report_of(near)
+    assert report.agents[0].overall.score.interval.high - report.agents[0].overall.score.interval.low > 0.5
+    table = io.StringIO()
+    Console(file=table, width=160).print(ranked_table(report))
+    for page in (table.getvalue(), to_markdown(report), to_html(report)):
+        assert "−5.0000" in page
+        assert "−5.0004" in page
+        assert not re.search(r"[ >]-\d", page.split("Resolved config")[0].split("</style>")[-1])
 
 
 def _mode(name: str):

@@ -45,7 +45,9 @@ def _settled(found: Comparison, own: list[Pair]) -> str:
 
 def _values(found: Comparison, pair: Pair) -> str:
     own = pair.of(found.by)
-    return f"{_name(found.by)} {_value(found.by, own.value_a)} against {_value(found.by, own.value_b)}"
+    both = [own.value_a, own.value_b]
+    words = text.ranked_means(both, [own.interval] * 2) if found.by == "score" else text.ranked_rates(both)
+    return f"{_name(found.by)} {' against '.join(words)}"
 
 
 def _disagreeing(found: Comparison, pair: Pair) -> str:
@@ -178,8 +180,7 @@ def _signed(measure: Measure, value: float | None, interval: Interval | None) ->
         return text.NONE
     if measure == "success":
         return _points(value)
-    words = text.fixed(value, interval)
-    return (words.removeprefix("-") if not float(words.replace(",", "")) else words).replace("-", "−")
+    return text.fixed(value, interval)
 
 
 def _points(value: float) -> str:
@@ -192,4 +193,4 @@ def _range(measure: Measure, interval: Interval) -> str:
     if measure == "success":
         low, high = (_points(end).removesuffix(" points") for end in interval)
         return f"{low} to {high}"
-    return f"{text.fixed(interval.low, interval)} to {text.fixed(interval.high, interval)}".replace("-", "−")
+    return " to ".join(text.fixed(end, interval) for end in interval)

@@ -11,7 +11,7 @@ def likeness_sentence(found: Likeness) -> str:
     who = f"{found.a} and {found.b}"
     if found.interval is None:
         return f"{who}: not settled, there is no interval ({found.reason})."
-    unit = _points if found.measure == "success" else text.value_words
+    unit = _points if found.measure == "success" else text.fixed
     name = "success" if found.measure == "success" else "score"
     low, high = (unit(end) for end in found.interval)
     level = text.percent(found.level)

@@ -89,7 +89,7 @@ def _difference(stop: Stop) -> str:
     if stop.estimate is None:
         return "Nothing was read yet"
     if stop.measure == "success":
-        return f"Success of {a} minus {b}: {_signed(stop.estimate)}, {_valid(stop)}"
+        return f"Success of {a} minus {b}: {text.percent(stop.estimate)}, {_valid(stop)}"
     return f"Score of {a} minus {b}: {text.number(stop.estimate)}, {_valid(stop)}"
 
 
@@ -115,11 +115,7 @@ def _valid(stop: Stop) -> str:
 def _end(stop: Stop, value: float) -> str:
     if stop.measure == "score":
         return text.number(value)
-    return _signed(value) if len(stop.agents) == 2 else text.percent(value)
-
-
-def _signed(value: float) -> str:
-    return text.percent(value) if value >= 0 else f"-{text.percent(-value)}"
+    return text.percent(value)
 
 
 def stop_keys(report: Report) -> dict[str, Any]:

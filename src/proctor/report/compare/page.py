@@ -17,7 +17,7 @@ from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.draw.svg import esc
 from proctor.report.formats.files import plain, write_json, write_text
 from proctor.report.model import Finding
-from proctor.report.sections.differences import differences, differences_markdown, shown_measures
+from proctor.report.sections.differences import differences, differences_markdown, shown_measures, standing_words
 from proctor.report.sections.ranking import SHARED
 from proctor.verdict.comparison import MEASURES, Comparison, Difference, Measure, Pair, Standing, needed_trials
 from proctor.verdict.equivalence import Alike, Likeness
@@ -182,13 +182,14 @@ def _ranking(found: Comparison) -> str:
     shown = shown_measures(found)
     named = [name for measure in shown for name in (measure.capitalize(), "Letters")]
     header = ["Agent", "n", *named, "Unscored"]
-    rows = [_row(agent, shown) for agent in found.agents]
+    words_of = standing_words(found)
+    rows = [_row(agent, shown, words_of[agent.agent]) for agent in found.agents]
     return lead(words) + table("Agents in rank order", header, rows, "ranking")
 
 
-def _row(agent: Standing, shown: Sequence[Measure]) -> list[str]:
-    rate = spread(text.percent(agent.rate), text.percent_range(agent.rate_interval))
-    own = {"success": rate, "score": esc(text.number(agent.score))}
+def _row(agent: Standing, shown: Sequence[Measure], words: tuple[str, str]) -> list[str]:
+    rate, score = words
+    own = {"success": spread(rate, text.percent_range(agent.rate_interval)), "score": esc(score)}
     return [
         f'<span class="rank">{text.rank(agent.rank)}</span>{esc(agent.agent)}',
         f"{agent.n:,}",
@@ -221,12 +222,10 @@ def ranking_markdown(found: Comparison) -> str:
     shown = shown_measures(found)
     named = {"success": ("success", f"{text.percent(found.level)} interval", ""), "score": ("score", "")}
     header = ["rank", "agent", "n", *(name for measure in shown for name in named[measure]), "unscored"]
-    rows = []
+    rows, words_of = [], standing_words(found)
     for agent in found.agents[:MAX_AGENTS]:
-        own = {
-            "success": (text.percent(agent.rate), text.percent_range(agent.rate_interval)),
-            "score": (text.number(agent.score),),
-        }
+        rate, score = words_of[agent.agent]
+        own = {"success": (rate, text.percent_range(agent.rate_interval)), "score": (score,)}
         cells = [cell for measure in shown for cell in (*own[measure], agent.letters.get(measure) or "")]
         first = [text.rank(agent.rank), escape(agent.agent), f"{agent.n:,}"]
         rows.append([*first, *cells, f"{agent.n_unscored:,}"])

@@ -105,7 +105,11 @@ def upright(kind: str, x: str, top: float | str = 0, bottom: float | str = "100%
     return f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>'
 
 
-def axis_row(axis: Axis, words: Callable[[float], str] = "{:g}".format) -> str:
+def tick_words(value: float) -> str:
+    return f"{value:g}".replace("-", "−")
+
+
+def axis_row(axis: Axis, words: Callable[[float], str] = tick_words) -> str:
     """The ticks of an axis with their labels, as a row of their own."""
     ticks = "".join(
         upright("grid", axis.x(t), 0, 5)

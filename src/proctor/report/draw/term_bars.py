@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from proctor.report.draw.markup import figure_row, rows_figure
 from proctor.report.draw.svg import Axis, axis_row, esc, round_axis, track, upright
-from proctor.report.text import signed, tick_words, value_words
+from proctor.report.text import fixed, signed, tick_words
 
 COLOURS = 8
 
@@ -19,8 +19,7 @@ def term_bars(rows: Mapping[str, Mapping[str, float]], title: str) -> str:
         return ""
     axis = _axis(list(rows.values()))
     drawn = [
-        figure_row(esc(name), _track(parts, terms, axis), value_words(sum(parts.values())))
-        for name, parts in rows.items()
+        figure_row(esc(name), _track(parts, terms, axis), fixed(sum(parts.values()))) for name, parts in rows.items()
     ]
     spoken = "; ".join(
         f"{name} {', '.join(f'{term} {signed(value)}' for term, value in parts.items())}"

@@ -12,8 +12,8 @@ from proctor.report.draw.pipes import escape, findings, more
 from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.formats.files import plain, write_csv, write_json, write_text
 from proctor.report.leaderboard.page import said_of, to_html, weights_words
-from proctor.report.leaderboard.words import advice_words, episodes_words, verdict
-from proctor.report.text import signed, span_words, value_words
+from proctor.report.leaderboard.words import advice_words, episodes_words, score_words, verdict
+from proctor.report.text import signed
 from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
 
 MAX_AGENTS = 20
@@ -118,13 +118,13 @@ def _ranking(board: Leaderboard) -> str:
         [
             text.rank(entry.rank),
             escape(entry.agent),
-            value_words(entry.score, entry.interval),
-            span_words(entry.interval),
+            score,
+            text.span(entry.interval),
             entry.letters or "",
-            *(value_words(task.score, task.interval) for task in entry.tasks),
+            *(text.fixed(task.score, task.interval) for task in entry.tasks),
             episodes_words(entry.n, entry.n_repeats),
         ]
-        for entry in board.entries[:MAX_AGENTS]
+        for entry, score in zip(board.entries[:MAX_AGENTS], score_words(board), strict=False)
     ]
     words = f"{escape(weights_words(board))} Agents that share a letter are not significantly different."
     hidden = more(len(board.entries) - MAX_AGENTS, "agent", "the HTML file")

@@ -8,10 +8,10 @@ from proctor.report.draw.markup import NONE, definitions, finding_list, forest, 
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import axis_for, esc, interval_row
 from proctor.report.draw.term_bars import term_bars, term_legend
-from proctor.report.leaderboard.words import advice_words, episodes_words, verdict
+from proctor.report.leaderboard.words import advice_words, episodes_words, score_words, verdict
 from proctor.report.model import Finding
 from proctor.report.sections.differences import differences
-from proctor.report.text import signed, span_words, tick_words, value_words
+from proctor.report.text import signed, tick_words
 from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
 
 
@@ -45,7 +45,7 @@ def _ranking(board: Leaderboard) -> str:
     )
     header = ["Agent", "Score", "Letters", *(esc(task) for task in board.tasks), "Episodes", "Unscored"]
     return lead(words) + table(
-        "Agents in the order of their scores", header, map(_ranking_row, board.entries), "ranking"
+        "Agents in the order of their scores", header, map(_ranking_row, board.entries, score_words(board)), "ranking"
     )
 
 
@@ -60,11 +60,11 @@ def weights_words(board: Leaderboard) -> str:
     )
 
 
-def _ranking_row(entry: Entry) -> list[str]:
+def _ranking_row(entry: Entry, score: str) -> list[str]:
     repeats = f" {small(text.count(entry.n_repeats, 'repeat'))}" if entry.n_repeats else ""
     return [
         f'<span class="rank">{text.rank(entry.rank)}</span>{esc(entry.agent)}',
-        spread(value_words(entry.score, entry.interval), span_words(entry.interval)),
+        spread(score, text.span(entry.interval)),
         esc(entry.letters or text.NONE),
         *map(_task_cell, entry.tasks),
         f"{entry.n:,}{repeats}",
@@ -85,7 +85,8 @@ def _intervals(board: Leaderboard) -> str:
         return ""
     ends = [end for entry in known for end in (entry.interval or ())] + [entry.score or 0.0 for entry in known]
     axis = axis_for(ends)
-    rows = [(e.agent, interval_row(axis, e.score, e.interval), value_words(e.score, e.interval)) for e in known]
+    words = dict(zip([entry.agent for entry in board.entries], score_words(board), strict=True))
+    rows = [(e.agent, interval_row(axis, e.score, e.interval), words[e.agent]) for e in known]
     reasons = dict.fromkeys(e.reason for e in known if e.interval is None and e.reason)
     note = lead(f"An open dot has no interval: {'; '.join(reasons)}.") if reasons else ""
     return note + forest(f"Score, with its {text.percent(board.level)} interval", rows, svg.axis_row(axis, tick_words))
@@ -110,7 +111,7 @@ def _terms(board: Leaderboard) -> str:
         "upright line is the score, their sum."
     )
     rows = [[esc(term), *(esc(signed(parts[term])) for parts in whole.values())] for term in terms]
-    rows.append(["score", *(esc(value_words(entry.score, entry.interval)) for entry in known)])
+    rows.append(["score", *(esc(text.fixed(entry.score, entry.interval)) for entry in known)])
     numbers = table("What each term contributed to the score", ["Term", *map(esc, whole)], rows, "boards")
     return lead(words) + term_legend(terms) + "".join(figures) + numbers
 
@@ -132,6 +133,6 @@ def _advice(board: Leaderboard) -> str:
 def _task_cell(result: TaskResult) -> str:
     if result.score is None:
         return NONE
-    span = "" if result.interval is None else small(span_words(result.interval))
+    span = "" if result.interval is None else small(text.span(result.interval))
     episodes = f"n {episodes_words(result.n, result.n_repeats)}"
-    return f"{esc(value_words(result.score, result.interval))} {span}{small(episodes)}"
+    return f"{esc(text.fixed(result.score, result.interval))} {span}{small(episodes)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proctor.report import text
 from proctor.report.build import judgement
-from proctor.report.text import signed, span_words, value_words
+from proctor.report.text import signed
 from proctor.verdict.leaderboard import Advice, Leaderboard
 
 
@@ -16,9 +16,14 @@ def verdict(board: Leaderboard) -> str:
     if len(ranked) > 1:
         return judgement.verdict(board.comparison)
     first = ranked[0]
-    span = f" ({text.percent(board.level)} interval {span_words(first.interval)})" if first.interval else ""
-    opening = f"{first.agent} has the score {value_words(first.score, first.interval)}{span}"
+    span = f" ({text.percent(board.level)} interval {text.span(first.interval)})" if first.interval else ""
+    opening = f"{first.agent} has the score {text.fixed(first.score, first.interval)}{span}"
     return f"{opening}. No other agent has a score on every task." if len(board.entries) > 1 else f"{opening}."
+
+
+def score_words(board: Leaderboard) -> list[str]:
+    """The score of every agent, with the digits that show the ranking."""
+    return text.ranked_means([entry.score for entry in board.entries], [entry.interval for entry in board.entries])
 
 
 def advice_words(advice: Advice) -> str:

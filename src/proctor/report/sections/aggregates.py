@@ -94,16 +94,16 @@ def _cell(found: AgentAggregate) -> str:
     if made.value is None:
         return f"{NONE} {small(str(made.reason))}"
     if made.interval is None:
-        return f"{text.value_words(made.value)} {small(f'no interval: {made.reason}')}"
-    return spread(text.value_words(made.value, made.interval), f"{text.span_words(made.interval)}, n {made.n:,}")
+        return f"{text.fixed(made.value)} {small(f'no interval: {made.reason}')}"
+    return spread(text.fixed(made.value, made.interval), f"{text.span(made.interval)}, n {made.n:,}")
 
 
 def _plain(found: AgentAggregate) -> str:
     made = found.estimate
     if made.value is None:
         return text.NONE
-    span = "no interval" if made.interval is None else text.span_words(made.interval)
-    return f"{text.value_words(made.value, made.interval)} [{span}]"
+    span = "no interval" if made.interval is None else text.span(made.interval)
+    return f"{text.fixed(made.value, made.interval)} [{span}]"
 
 
 def _key(found: AgentAggregate) -> dict[str, Any]:

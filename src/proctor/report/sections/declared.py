@@ -128,7 +128,7 @@ def _values(agent: AgentReport, primary: str) -> tuple[str, str, str]:
     metric = own.metrics.get(primary)
     if metric is None:
         return text.NONE, text.NONE, "0"
-    return text.value_words(metric.value, metric.interval), text.span_words(metric.interval), f"{metric.n:,}"
+    return text.fixed(metric.value, metric.interval), text.span(metric.interval), f"{metric.n:,}"
 
 
 def _pairs(report: Report) -> list[tuple[str, str, str, str, str]]:
@@ -140,7 +140,7 @@ def _pair(found: Comparison, pair: Pair) -> tuple[str, str, str, str, str]:
     own = pair.score
     n = f"{pair.n_a:,}" if pair.paired else f"{pair.n_a:,}, {pair.n_b:,}"
     star = " *" if found.different(pair) else ""
-    value, span = text.value_words(own.value, own.interval), text.span_words(own.interval)
+    value, span = text.fixed(own.value, own.interval), text.span(own.interval)
     return f"{pair.a} − {pair.b}", n, value, span, p_value(own.p_adjusted) + star
 
 

@@ -99,11 +99,11 @@ def _measure(found: Methods) -> str:
 def _value(found: Methods, value: float | None, interval: Interval | None = None) -> str:
     if value is None:
         return text.NONE
-    return text.percent(value) if found.by == "success" else text.value_words(value, interval)
+    return text.percent(value) if found.by == "success" else text.fixed(value, interval)
 
 
 def _span(found: Methods, interval: Interval | None) -> str:
-    return text.percent_range(interval) if found.by == "success" else text.span_words(interval)
+    return text.percent_range(interval) if found.by == "success" else text.span(interval)
 
 
 def _rows(found: Methods) -> Iterable[list[str]]:
@@ -134,9 +134,9 @@ def _pair_rows(found: Methods) -> Iterable[list[str]]:
 def _difference(found: Methods, pair: MethodPair) -> tuple[str, str]:
     """In percent points for success."""
     if found.by == "score":
-        return text.value_words(pair.difference, pair.interval), text.span_words(pair.interval)
+        return text.fixed(pair.difference, pair.interval), text.span(pair.interval)
     scaled = None if pair.interval is None else Interval(*(100 * end for end in pair.interval))
-    return f"{text.value_words(100 * pair.difference, scaled)} points", text.span_words(scaled)
+    return f"{text.fixed(100 * pair.difference, scaled)} points", text.span(scaled)
 
 
 def _verdict(found: Methods) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from proctor.report import text
 from proctor.report.draw import pipes
 from proctor.report.draw.markup import NONE, estimate, finding_list, lead, number, spread, table
 from proctor.report.draw.svg import esc
-from proctor.report.model import AgentReport, Report, Summary
+from proctor.report.model import AgentReport, Report
 from proctor.report.section import Section
 from proctor.verdict.comparison import Measure
 
@@ -34,7 +35,12 @@ class Ranking(Section):
             )
         groups = letters_of(report)
         words += f" {SHARED}" if groups else ""
-        rows = [_row(report, agent, groups.get(agent.agent, "")) for agent in report.agents]
+        words_of = ranking_words(report)
+        measured = [[words_of[agent.agent][measure] for measure in report.measures] for agent in report.agents]
+        rows = [
+            _row(agent, groups.get(agent.agent, ""), own, bool(to_success))
+            for agent, own in zip(report.agents, measured, strict=True)
+        ]
         return lead(words) + table("Agents in rank order", header, rows, "ranking")
 
     def markdown(self, report: Report, data: Any) -> str:
@@ -42,7 +48,11 @@ class Ranking(Section):
         named = [name for measure in report.measures for name in (measure, span)]
         header = ["rank", "agent", "n", *named, "steps", "unscored"]
         groups = letters_of(report)
-        rows = [_cells(report, agent, groups.get(agent.agent)) for agent in report.agents[:MAX_AGENTS]]
+        words_of = ranking_words(report)
+        rows = [
+            _cells(agent, groups.get(agent.agent), [words_of[agent.agent][measure] for measure in report.measures])
+            for agent in report.agents[:MAX_AGENTS]
+        ]
         told = f"{SHARED}\n\n" if groups else ""
         more = pipes.more(len(report.agents) - MAX_AGENTS, "agent")
         return f"## Ranking\n\n{told}" + pipes.table(header, rows, left=2) + more
@@ -63,36 +73,43 @@ def letters_of(report: Report) -> dict[str, str]:
     return {standing.agent: found for standing in standings if (found := standing.letters.get("score"))}
 
 
-def words_of(summary: Summary, measure: Measure) -> tuple[str, str]:
-    """The success rate or the mean score, and its interval."""
-    if measure == "success":
-        return text.percent(summary.success.rate), text.percent_range(summary.success.interval)
-    return text.mean(summary.score), text.span(summary.score.interval)
+def ranking_words(report: Report) -> dict[str, dict[Measure, tuple[str, str]]]:
+    """By agent and measure: the value and its interval, with the digits that show the ranking. The same on every page
+    of a run."""
+    own = [agent.overall for agent in report.agents]
+    rates = text.ranked_rates([summary.success.rate for summary in own])
+    scores = text.ranked_means([s.score.mean for s in own], [s.score.interval for s in own])
+    return {
+        agent.agent: {
+            "success": (rate, text.percent_range(agent.overall.success.interval)),
+            "score": (score, text.span(agent.overall.score.interval)),
+        }
+        for agent, rate, score in zip(report.agents, rates, scores, strict=True)
+    }
 
 
-def _row(report: Report, agent: AgentReport, letters: str) -> list[str]:
+def _row(agent: AgentReport, letters: str, measured: Sequence[tuple[str, str]], to_success: bool) -> list[str]:
     s = agent.overall
     reached = s.steps_to_success
-    to_success = [estimate(reached.mean, reached.interval, reached.n)] if report.defines_success else []
     group = f' <span class="letters">{letters}</span>' if letters else ""
     return [
         f'<span class="rank">{text.rank(agent.rank)}</span>{esc(agent.agent)}{group}',
         f"{s.n:,}",
-        *(spread(*words_of(s, measure)) for measure in report.measures),
+        *(spread(*own) for own in measured),
         spread(text.mean(s.steps_total), text.span(s.steps_total.interval)),
-        *to_success,
+        *([estimate(reached.mean, reached.interval, reached.n)] if to_success else []),
         NONE if s.wall_time_s.mean is None else f"{text.number(s.wall_time_s.mean, 2)} s",
         number(s.n_unscored),
     ]
 
 
-def _cells(report: Report, agent: AgentReport, letters: str | None) -> list[str]:
+def _cells(agent: AgentReport, letters: str | None, measured: Sequence[tuple[str, str]]) -> list[str]:
     summary = agent.overall
     return [
         text.rank(agent.rank),
         pipes.escape(agent.agent) + (f" ({letters})" if letters else ""),
         str(summary.n),
-        *(words for measure in report.measures for words in words_of(summary, measure)),
+        *(words for own in measured for words in own),
         text.number(summary.steps_total.mean),
         str(summary.n_unscored),
     ]

@@ -11,6 +11,7 @@ from proctor.report.draw.markup import NONE, estimate, forest, heat_cell, lead, 
 from proctor.report.draw.svg import esc
 from proctor.report.model import MeanEstimate, Report, Summary
 from proctor.report.section import Section
+from proctor.report.sections.ranking import ranking_words
 
 MAX_AGENTS, MAX_TASKS = 20, 12
 BETTER = {"up": "higher is better", "down": "lower is better", "none": ""}
@@ -119,14 +120,16 @@ class Intervals(Section):
 
 def _success_plot(report: Report) -> str:
     axis, rates = svg.unit_axis(), [(agent.agent, agent.overall.success) for agent in report.agents]
-    rows = [(name, svg.interval_row(axis, r.rate, r.interval, r.bounds), text.percent(r.rate)) for name, r in rates]
+    words = {name: own["success"][0] for name, own in ranking_words(report).items()}
+    rows = [(name, svg.interval_row(axis, r.rate, r.interval, r.bounds), words[name]) for name, r in rates]
     return forest("Success rate", rows, svg.axis_row(axis, text.percent))
 
 
 def _score_plot(report: Report) -> str:
     scores = [(agent.agent, agent.overall.score) for agent in report.agents]
     axis = svg.axis_for([point for _, s in scores if s.mean is not None for point in (s.mean, *(s.interval or ()))])
-    rows = [(name, svg.interval_row(axis, s.mean, s.interval), text.mean(s)) for name, s in scores]
+    words = {name: own["score"][0] for name, own in ranking_words(report).items()}
+    rows = [(name, svg.interval_row(axis, s.mean, s.interval), words[name]) for name, s in scores]
     unit = "" if report.scoring.unit == "1" else f" ({report.scoring.unit})"
     return forest(f"Score{unit}", rows, svg.axis_row(axis))
 
