@@ -63,6 +63,12 @@ def test_steps_and_times_that_a_file_does_not_have_are_shown_nowhere(tmp_path: P
     assert "| – | 0 |" in (run.path / "report.md").read_text(), "steps, and no unscored trials"
 
 
+def test_outcomes_that_are_done_have_no_success_rate(tmp_path: Path) -> None:
+    run = brought(tmp_path, "agent,outcome,score\nold,done,3\nold,done,4\nnew,done,5\nnew,done,7\n")
+    assert {r.success for r in run.results()} == {None}
+    assert [(a["success_rate"], a["score_mean"]) for a in run.report()["agents"]] == [(None, 6.0), (None, 3.5)]
+
+
 def test_without_seeds_trials_are_independent(tmp_path: Path) -> None:
     run = brought(tmp_path, "agent;success\nold;1\nold;0\nnew;1\nnew;1\nnew;0\n")
     assert run.config().scoring.mode == "success"

@@ -120,7 +120,7 @@ def _row(path: Path, line: int, raw: dict[str, Any], task: str) -> Row:
     result = TrialResult(
         trial=Trial(agent, cells.text("task") or task, 0, seed or 0),
         outcome=outcome,
-        success=won,
+        success=None if outcome is Outcome.DONE else won,
         steps_total=steps,
         steps_to_success=steps if won else None,
         first_success=steps if won else None,

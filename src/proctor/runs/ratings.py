@@ -40,7 +40,7 @@ def settled(rows: Sequence[Row]) -> TrialResult:
         first,
         **facts,
         outcome=outcome,
-        success=won,
+        success=None if outcome is Outcome.DONE else won,
         steps_to_success=steps,
         first_success=steps,
         episode_reward=None if None in scores else _mean(scores),
