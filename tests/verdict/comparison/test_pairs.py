@@ -182,3 +182,13 @@ def test_more_trials_settle_what_is_open() -> None:
     assert needed.n > 40
     same = judge([agent("a", [1, 0]), agent("b", [1, 0])], QUICK)
     assert needed_trials(same, same.pairs[0]) is None
+
+
+def test_intervals_that_hold_all_at_once_are_wider_and_only_of_several_pairs() -> None:
+    rng = np.random.default_rng(7)
+    agents = [agent(name, [1] * 40, rng.normal(i, 1, 40)) for i, name in enumerate("abc")]
+    for pair in judge(agents, QUICK).pairs:
+        assert pair.score.simultaneous is not None
+        assert pair.score.simultaneous.width > pair.score.interval.width
+    (alone,) = judge(agents[:2], QUICK).pairs
+    assert alone.score.simultaneous is None

@@ -131,6 +131,7 @@ def _difference(found: Comparison, pair: Pair, own: Difference) -> dict[str, Any
         "interval": own.interval,
         "interval_method": own.method,
         "no_interval_because": own.reason,
+        "simultaneous_interval": own.simultaneous,
         "units": own.units,
         "with_trials_alike": own.pooled,
         "bounds": own.bounds,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from proctor.stats import Units, holm, letters, rate_interval
+from proctor.stats import Resampling, Units, holm, letters, rate_interval, simultaneous_intervals
 from proctor.verdict.comparison.model import Comparison, Pair, Standing
 from proctor.verdict.comparison.pairs import compare_pair
 from proctor.verdict.comparison.undefined import without_success
@@ -18,6 +18,8 @@ from proctor.verdict.trials import AgentTrials
 Means = Mapping[Measure, Mapping[str, float | None]]
 Groups = Mapping[Measure, dict[str, str] | None]
 """By measure, then by agent."""
+MOST_TOGETHER = 300
+"""Pairs up to which intervals are given that hold all at once."""
 MOST_AGENTS = 200
 """Agents up to which all pairs are tested; the time grows with the square of their number."""
 
@@ -38,7 +40,8 @@ def judge(agents: Sequence[AgentTrials], judging: JudgeCfg = JudgeCfg()) -> Comp
     by: Measure = "score" if any(mean is not None for mean in means["score"].values()) else "success"
     ranked = sorted(shared, key=lambda agent: (not whole[agent.name], *_order(agent, means, by)))
     present = [agent for agent in ranked if agent.n]
-    pairs = _adjusted([compare_pair(a, b, judging) for i, a in enumerate(present) for b in present[i + 1 :]])
+    found = [compare_pair(a, b, judging) for i, a in enumerate(present) for b in present[i + 1 :]]
+    pairs = _together(_adjusted(found), judging)
     draft = Comparison((), tuple(pairs), tuple(tasks), by, judging.level, judging.looked)
     groups: Groups = {measure: _letters(draft, present, measure, means[measure]) for measure in MEASURES}
     standings = [_standing(agent, means, groups, judging) for agent in ranked]
@@ -75,6 +78,20 @@ def _adjusted(pairs: Sequence[Pair]) -> list[Pair]:
         tests = [(i, test.p_value) for i, pair in enumerate(found) if (test := pair.of(measure).test) is not None]
         for (i, _), p in zip(tests, holm([p for _, p in tests]), strict=True):
             changed = {**found[i].differences, measure: replace(found[i].of(measure), p_adjusted=p)}
+            found[i] = replace(found[i], differences=changed)
+    return found
+
+
+def _together(pairs: Sequence[Pair], judging: JudgeCfg) -> list[Pair]:
+    """Pairs with intervals that hold all at once, where there are several and they have units of their own."""
+    found = list(pairs)
+    if not 1 < len(pairs) <= MOST_TOGETHER:
+        return found
+    for measure in MEASURES:
+        samples = [(i, own) for i, pair in enumerate(found) if (own := pair.of(measure).sample) is not None]
+        made = simultaneous_intervals([own for _, own in samples], judging.level, Resampling(seed=judging.seed))
+        for (i, _), interval in zip(samples, made.intervals, strict=True):
+            changed = {**found[i].differences, measure: replace(found[i].of(measure), simultaneous=interval)}
             found[i] = replace(found[i], differences=changed)
     return found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from proctor.stats import Discordance, Estimate, Interval, TestResult
 from proctor.verdict.estimand import Measure
 
@@ -31,6 +33,10 @@ class Difference:
     pooled: float | None = None
     units: int = 0
     skewness: float = 0.0
+    sample: np.ndarray | None = field(default=None, compare=False, repr=False)
+    """Of pairs, a value for each unit, of which the difference is the mean."""
+    simultaneous: Interval | None = None
+    """An interval that holds together with those of all other pairs; None where there is one pair, or far too many."""
 
     @property
     def reversed_by_pooling(self) -> bool:

@@ -68,7 +68,7 @@ def paired(measure: Measure, values: Both, seeds: Both, shares: Sequence[float],
         effects["paired_d"] = d
     return Difference(
         measure, mean_a, mean_b, units.mean, interval, method, reason, test, untested, None, effects,
-        pooled=units.pooled, units=units.count, skewness=units.skewness(),
+        pooled=units.pooled, units=units.count, skewness=units.skewness(), sample=units.sample,
     )  # fmt: skip
 
 
