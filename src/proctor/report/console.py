@@ -69,7 +69,8 @@ def standings_table(found: Comparison) -> Table:
     rows = []
     for agent in found.agents:
         rate, score = words[agent.agent]
-        own = {"success": _spread(rate, text.percent_range(agent.rate_interval)), "score": score}
+        scored = _spread(score, text.span(agent.score_interval))
+        own = {"success": _spread(rate, text.percent_range(agent.rate_interval)), "score": scored}
         values = [cell for measure in shown for cell in (own[measure], agent.letters.get(measure) or "")]
         rows.append([text.rank(agent.rank), agent.agent, f"{agent.n:,}", *values, f"{agent.n_unscored:,}"])
     told = "letters: agents that share one are not significantly different"

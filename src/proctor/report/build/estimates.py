@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,14 +31,13 @@ from proctor.verdict.comparison.cautions import skewed
 from proctor.verdict.estimand import shares_of
 from proctor.verdict.judging import limits_of_scores
 
-BOOTSTRAP_STREAM = 2
 METHODS: dict[str, Literal["bca_expansion", "wilson"]] = {EXPANSION: "bca_expansion", WILSON: "wilson"}
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """What turns columns into estimates. The bootstrap's generator depends on seed and tasks only, so equal
-    agents get equal intervals, and an agent's interval does not change when another one joins the run."""
+    """What turns columns into estimates. Resamples depend on the run's seed only, so equal agents get equal intervals,
+    an agent's interval does not change when another one joins the run, and comparisons have the same ones."""
 
     cfg: EvalConfig
     context: model.ReportContext
@@ -120,8 +117,7 @@ class Estimator:
         units = None if missing else self._units(own, own.trials["score"])
         if units is None:
             return model.MeanEstimate(None, len(scores) - missing, n_missing=missing)
-        seed = int(self._rng([task for _, task in own.pairs]).integers(1 << 62))
-        resampling = Resampling(self.context.n_resamples, seed)
+        resampling = Resampling(self.context.n_resamples, self.cfg.base_seed)
         found = mean_estimate(units, self.context.level, resampling, limits_of_scores(self.scoring))
         return model.MeanEstimate(
             mean=found.value,
@@ -132,11 +128,6 @@ class Estimator:
             doubtful=found.method != WILSON and skewed(units.skewness(), units.count),
             method=METHODS.get(found.method, "bootstrap"),
         )
-
-    def _rng(self, tasks: Sequence[str]) -> np.random.Generator:
-        words = hashlib.blake2b("\0".join(tasks).encode(), digest_size=8).digest()
-        key = (BOOTSTRAP_STREAM, int.from_bytes(words[:4], "big"), int.from_bytes(words[4:], "big"))
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.cfg.base_seed, spawn_key=key)))
 
     def _mean(self, values: np.ndarray, lowest: float = -math.inf) -> model.MeanEstimate:
         """Mean of the values there are, with Student's interval; with Wilson's where all are 0 or 1. No value is below

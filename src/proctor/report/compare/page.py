@@ -190,7 +190,8 @@ def _ranking(found: Comparison) -> str:
 
 def _row(agent: Standing, shown: Sequence[Measure], words: tuple[str, str]) -> list[str]:
     rate, score = words
-    own = {"success": spread(rate, text.percent_range(agent.rate_interval)), "score": esc(score)}
+    scored = spread(score, text.span(agent.score_interval))
+    own = {"success": spread(rate, text.percent_range(agent.rate_interval)), "score": scored}
     return [
         f'<span class="rank">{text.rank(agent.rank)}</span>{esc(agent.agent)}',
         f"{agent.n:,}",
@@ -221,12 +222,16 @@ def to_markdown(report: CompareReport) -> str:
 
 def ranking_markdown(found: Comparison) -> str:
     shown = shown_measures(found)
-    named = {"success": ("success", f"{text.percent(found.level)} interval", ""), "score": ("score", "")}
+    interval = f"{text.percent(found.level)} interval"
+    named = {"success": ("success", interval, ""), "score": ("score", interval, "")}
     header = ["rank", "agent", "n", *(name for measure in shown for name in named[measure]), "unscored"]
     rows, words_of = [], standing_words(found)
     for agent in found.agents[:MAX_AGENTS]:
         rate, score = words_of[agent.agent]
-        own = {"success": (rate, text.percent_range(agent.rate_interval)), "score": (score,)}
+        own = {
+            "success": (rate, text.percent_range(agent.rate_interval)),
+            "score": (score, text.span(agent.score_interval)),
+        }
         cells = [cell for measure in shown for cell in (*own[measure], agent.letters.get(measure) or "")]
         first = [text.rank(agent.rank), escape(agent.agent), f"{agent.n:,}"]
         rows.append([*first, *cells, f"{agent.n_unscored:,}"])

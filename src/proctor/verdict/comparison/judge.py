@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from proctor.stats import Resampling, Units, holm, letters, rate_interval, simultaneous_intervals
+from proctor.stats import (
+    Estimate,
+    Resampling,
+    Units,
+    holm,
+    letters,
+    mean_estimate,
+    rate_interval,
+    simultaneous_intervals,
+)
 from proctor.verdict.comparison.model import Comparison, Pair, Standing
 from proctor.verdict.comparison.pairs import compare_pair
 from proctor.verdict.comparison.undefined import without_success
@@ -59,6 +68,11 @@ def units_of(agent: AgentTrials, measure: Measure, judging: JudgeCfg) -> Units |
     if not values or any(np.isnan(some).any() for some in values):
         return None
     return Units.of(values, [trials.seeds for trials, _ in counting], [share for _, share in counting])
+
+
+def estimate_of(units: Units, judging: JudgeCfg) -> Estimate:
+    """An agent's mean score, with its interval."""
+    return mean_estimate(units, judging.level, Resampling(judging.n_resamples, judging.seed), judging.limits)
 
 
 def _mean(agent: AgentTrials, measure: Measure, judging: JudgeCfg) -> float | None:
@@ -113,7 +127,7 @@ def _standing(
     groups: Groups,
     judging: JudgeCfg,
 ) -> Standing:
-    units = units_of(agent, "success", judging)
+    units, scores = (units_of(agent, measure, judging) for measure in MEASURES)
     return Standing(
         agent=agent.name,
         rank=None,
@@ -124,6 +138,7 @@ def _standing(
         rate=means["success"][agent.name],
         rate_interval=None if units is None else rate_interval(units, judging.level),
         score=means["score"][agent.name],
+        score_interval=None if scores is None else estimate_of(scores, judging).interval,
         letters={measure: None if found is None else found.get(agent.name) for measure, found in groups.items()},
     )
 

@@ -117,6 +117,7 @@ class Standing:
     rate: float | None
     rate_interval: Interval | None
     score: float | None
+    score_interval: Interval | None
     letters: Mapping[Measure, str | None]
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
 from proctor.scoring import Scoring
-from proctor.stats import Estimate, NoInterval, Resampling, Units, mean_estimate
+from proctor.stats import Estimate, NoInterval, Units
 from proctor.verdict.comparison import AgentTrials, JudgeCfg, Standing, TaskTrials, judge
 from proctor.verdict.comparison.cautions import cautions_of
-from proctor.verdict.comparison.judge import units_of
+from proctor.verdict.comparison.judge import estimate_of, units_of
 from proctor.verdict.leaderboard.advice import Rivals, advise
 from proctor.verdict.leaderboard.model import BROKEN, Entry, Leaderboard, TaskResult
 
@@ -71,7 +71,7 @@ def _entry(standing: Standing, trials: AgentTrials, rivals: Rivals, judging: Jud
     results = tuple(_task_result(task, trials.tasks[task], judging) for task in rivals.shares)
     units = units_of(trials, "score", judging)
     whole = standing.rank is not None and units is not None
-    found = mean_estimate(units, judging.level, _resampling(judging), judging.limits) if units and whole else None
+    found = estimate_of(units, judging) if units and whole else None
     return Entry(
         agent=standing.agent,
         rank=None if found is None else standing.rank,
@@ -91,14 +91,10 @@ def _reason(found: Estimate | None, results: Sequence[TaskResult]) -> str | None
     return f"no score on {', '.join(r.task for r in results if r.score is None) or 'a task'}"
 
 
-def _resampling(judging: JudgeCfg) -> Resampling:
-    return Resampling(judging.n_resamples, judging.seed)
-
-
 def _task_result(task: str, cell: TaskTrials, judging: JudgeCfg) -> TaskResult:
     whole = cell.n > 0 and not np.isnan(cell.score).any()
     units = Units.of([cell.score], [cell.seeds], [1.0]) if whole else None
-    found = mean_estimate(units, judging.level, _resampling(judging), judging.limits) if units else None
+    found = estimate_of(units, judging) if units else None
     reason = NoInterval.MISSING.value if cell.n else NoInterval.NO_VALUES.value
     if found is not None:
         reason = None if found.reason is None else found.reason.value
