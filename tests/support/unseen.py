@@ -51,6 +51,7 @@ class Pairs(Suite):
     """Counters."""
 
     name: ClassVar[str] = "pairs"
+    seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = Options
 
     def task_name(self, options: Options) -> str:

@@ -224,6 +224,8 @@ class Suite(abc.ABC):
     Options: ClassVar[type[SuiteOptions]]
     reusable: ClassVar[bool] = True
     """False: an environment carries something over a reset, so each trial gets a fresh one."""
+    seeds_matter: ClassVar[bool] = False
+    """True: the suite knows that seeds change its trials. Otherwise a worker tries that out before the first one."""
     kernels: ClassVar[tuple[str, ...]] = ()
     """Functions, by import string, that compile what a trial needs, also for its metrics: called once on a machine,
     before the first trial."""

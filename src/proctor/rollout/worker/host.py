@@ -294,7 +294,9 @@ class Host:
         if isinstance(env, Env) and isinstance(worlds, OneByOne) and 0 not in self._of_slot:
             worlds.adopt(0, env, cfg, renders)
             self._of_slot[0], kept = self._groups[name], True
-        if isinstance(env, Env) and task.initial_states is None and suites.suite_for(cfg).reusable:
+        suite = suites.suite_for(cfg)
+        untold = task.initial_states is None and not suite.seeds_matter
+        if isinstance(env, Env) and untold and suite.reusable:
             self._untried.append((task, env, kept))
         elif not kept:
             self._let_go(env)

@@ -12,6 +12,7 @@ class CrafterSuite(Suite):
     """An instruction to follow in Crafter's open world."""
 
     name: ClassVar[str] = "crafter"
+    seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = CrafterOptions
 
     def task_name(self, options: CrafterOptions) -> str:

@@ -25,6 +25,7 @@ class MetaworldSuite(Suite):
     """A robot arm at a table: the fifty tasks of Meta-World."""
 
     name: ClassVar[str] = "metaworld"
+    seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = MetaworldOptions
 
     def task_name(self, options: MetaworldOptions) -> str:
