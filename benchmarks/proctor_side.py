@@ -54,7 +54,7 @@ def measure(raw: dict[str, Any], steps: int) -> dict[str, float]:
         whole_s = time.perf_counter() - started
         done = sum(result.steps_total or 0 for result in run.results())
         rows, rate = read_clocks(Path(clocks))
-    if not done == rows == steps:
+    if done != steps or rows < steps:  # some forwards are asked again, to see whether rows depend on each other
         raise RuntimeError(f"the run made {done} steps of {rows} actions; expected {steps}")
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     return {"whole": steps / whole_s, "steady": rate, "peak_mb": peak_mb}
