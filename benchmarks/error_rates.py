@@ -18,6 +18,8 @@ from proctor.stats import (
     Interval,
     Resampling,
     SpendingTest,
+    TestResult,
+    Units,
     bootstrap_mean,
     centre_sequence,
     compare_rates,
@@ -26,14 +28,19 @@ from proctor.stats import (
     equivalent_paired_rates,
     equivalent_rates,
     mcnemar,
+    mean_estimate,
     mean_sequence,
     newcombe,
+    paired_test,
     posterior,
+    rate_interval,
     rate_sequence,
     sign_flip,
     simultaneous_intervals,
     student_t,
+    studentised_interval,
     tango,
+    unpaired_test,
     wilson,
 )
 from proctor.stats.betting import log_wealth, log_wealth_rates
@@ -106,6 +113,29 @@ def _after_stopping(rng: np.random.Generator, n: int) -> bool:
     return holds(test.interval(), 0.25)
 
 
+def one_task(values: np.ndarray) -> Units:
+    return Units.of([values], [np.arange(len(values))], [1.0])
+
+
+def _rare_disasters(rng: np.random.Generator, n: int) -> bool:
+    """Scores near 1, one in twenty near 0."""
+    values = np.where(rng.random(n) < 0.05, rng.beta(1, 20, n), rng.beta(30, 1, n))
+    found = mean_estimate(one_task(values), 0.95, QUICK, Interval(0.0, 1.0))
+    return holds(found.interval, 0.95 * 30 / 31 + 0.05 / 21)
+
+
+def alike_tasks(rng: np.random.Generator, n: int) -> Units:
+    """Ten tasks on the same n seeds, with a correlation of 0.3 between the tasks of a seed."""
+    values = math.sqrt(0.3) * rng.normal(size=(n, 1)) + math.sqrt(0.7) * rng.normal(size=(n, 10))
+    return Units.of(list(values.T), [np.arange(n)] * 10, [0.1] * 10)
+
+
+def _shared_seeds(rng: np.random.Generator, n: int) -> bool:
+    units = alike_tasks(rng, n)
+    won = Units.of([values > 0 for values in units.values], list(units.seeds), list(units.shares))
+    return holds(rate_interval(won, 0.95), 0.5)
+
+
 COVERAGE = (
     Case("Wilson", "success rate 0.8", lambda rng, n: holds(wilson(int(won(rng, n).sum()), n), RATE)),
     Case(
@@ -125,6 +155,13 @@ COVERAGE = (
         "bootstrap",
         "mean of beta(2, 1) scores",
         lambda rng, n: holds(bootstrap_mean([scores(rng, n)], resampling=QUICK).interval, 2 / 3),
+    ),
+    Case("bootstrap, opened", "scores of 0 to 1, one in twenty a disaster", _rare_disasters),
+    Case("Wilson, combined by seed", "10 tasks alike on n seeds, rate 0.5", _shared_seeds),
+    Case(
+        "studentised bootstrap",
+        "mean of exponential differences",
+        lambda rng, n: holds(studentised_interval(rng.exponential(size=n), 0.95, QUICK), 1.0),
     ),
     Case("simultaneous", "10 differences of 5 agents, all at once", _all_pairs, costly=True),
     Case("rate sequence", "success rate 0.8, at every look", _rate_at_every_look),
@@ -171,6 +208,10 @@ def _alike_rates(rng: np.random.Generator, n: int) -> bool:
     return equivalent_rates(int(a.sum()), n, int(b.sum()), n, MARGIN).equivalent
 
 
+def rejects(found: TestResult | None) -> bool:
+    return found is not None and found.p_value <= 0.05
+
+
 FALSE_ALARMS = (
     Case(
         "McNemar, once", "success, paired", lambda rng, n: mcnemar(*discordance(*paired(rng, n))[1:3]).p_value <= 0.05
@@ -185,6 +226,23 @@ FALSE_ALARMS = (
         "sign flips, once",
         "normal differences",
         lambda rng, n: sign_flip(rng.normal(size=n), Resampling(499)).p_value <= 0.05,
+    ),
+    Case(
+        "sign flips and studentised bootstrap",
+        "exponential differences",
+        lambda rng, n: rejects(paired_test(one_task(rng.exponential(size=n) - 1), Resampling(499))),
+    ),
+    Case(
+        "the same, by seed",
+        "10 tasks alike on n seeds",
+        lambda rng, n: rejects(paired_test(alike_tasks(rng, n), Resampling(499))),
+    ),
+    Case(
+        "studentised permutation",
+        "normal scores, n and 2 n, spread 3 : 1",
+        lambda rng, n: rejects(
+            unpaired_test(one_task(rng.normal(0, 3, n)), one_task(rng.normal(size=2 * n)), Resampling(499))
+        ),
     ),
     Case("equivalence, once", "success, paired, 10 points apart", _alike_pairs),
     Case("equivalence, once", "success, independent, 10 points apart", _alike_rates),

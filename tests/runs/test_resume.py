@@ -45,6 +45,21 @@ def test_resuming_a_finished_run_does_nothing(examine: Examine) -> None:
     assert {p: p.stat().st_mtime_ns for p in (run.path / "trials").iterdir()} == stamps
 
 
+def test_more_trials_after_a_look_are_tested_as_such(examine: Examine) -> None:
+    run = examine(agents=[policy("Noisy"), policy("Linear")], n_trials=3)
+    assert not run.report()["comparison"]["looked_again"]
+    resume(run.path)
+    assert not run.report()["comparison"]["looked_again"], "nothing was added"
+    resume(run.path, ["n_trials=6"])
+    found = run.report()
+    assert found["comparison"]["looked_again"]
+    tests = {pair["score"]["test"] for pair in found["comparison"]["pairs"]}
+    assert tests <= {None, "always-valid bets on signs"}
+    assert any("hold at every look" in finding["text"] for finding in found["findings"])
+    with run.ledger() as ledger:
+        assert ledger.looks() == [3]
+
+
 def test_an_extended_run_equals_one_that_was_that_long_from_the_start(examine: Examine) -> None:
     keys = {"agents": [policy("Noisy"), policy("TwoStages")], "tasks": [task(), odd_small()]}
     short = examine(**keys, n_trials=3)

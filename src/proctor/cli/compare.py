@@ -52,6 +52,13 @@ def compare_command(
         ),
     ] = None,
     level: Level = 0.95,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="tasks|trials",
+            help="Whether every task counts alike or every trial does; default: as the first run's config has it.",
+        ),
+    ] = None,
     across_protocols: Annotated[
         bool, typer.Option("--across-protocols", help="Compare runs with different protocols, without pairs.")
     ] = False,
@@ -79,7 +86,9 @@ def compare_command(
         raise InputError(f'--on {on}: expected "success" or "score"')
     if fail_if_worse is None and (require_proof or (baseline is not None and equivalent is None)):
         raise InputError("--require-proof and --baseline go with --fail-if-worse MARGIN")
-    found = compare(runs, level, across=across_protocols)
+    if weights not in (None, "tasks", "trials"):
+        raise InputError(f'--weights {weights}: expected "tasks" or "trials"')
+    found = compare(runs, level, across=across_protocols, weights=weights)
     rulings = [] if fail_if_worse is None else gates(found, on, fail_if_worse, baseline)
     failed = None if fail_if_worse is None else any(gate.failed(require_proof) for gate in rulings)
     for margin, what in ((fail_if_worse, "gate"), (equivalent, "proof of equivalence")):

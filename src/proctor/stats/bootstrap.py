@@ -68,7 +68,18 @@ def bootstrap(
         return Estimate(value, n, None, reason, missing)
     samples = replicates(kept, aggregate, resampling)
     interval = bca_interval(samples, value, level, _skew([(kept, aggregate)], resampling), stretch(kept, resampling))
+    if interval is not None and aggregate.kind == "task_median":
+        interval = _with_error(interval, samples, value, level, stretch(kept, resampling))
     return Estimate(value, n, interval, None if interval else NoInterval.CONSTANT)
+
+
+def _with_error(
+    interval: Interval, samples: np.ndarray, value: float, level: float, further: tuple[float, float]
+) -> Interval:
+    """At least Student's interval with the standard error of the resamples. A median jumps from task to task, which
+    quantiles of resamples alone do not make up for: they held it in 85 to 92 % of samples."""
+    half = further[0] * t_quantile(further[1], 0.5 + level / 2) * float(samples.std(ddof=1))
+    return Interval(min(interval.low, value - half), max(interval.high, value + half))
 
 
 def bootstrap_difference(

@@ -165,3 +165,21 @@ def test_bad_options_are_code_2(tmp_path: Path, tell, arguments: tuple[str, ...]
     said = tell("compare", run_of(tmp_path, "a", below(9), ("x", "y")), *arguments)
     assert said.code == 2
     assert message in said.err
+
+
+def test_tasks_or_trials_count_alike(tmp_path: Path, tell) -> None:
+    def wins(trial):
+        if trial.task == "u" and trial.index >= 5:
+            return None
+        return (trial.task == "t") == (trial.agent == "a")
+
+    path = run_of(tmp_path, "one", wins, ("a", "b"), tasks=("t", "u"))
+    shares = {}
+    for weights in ("tasks", "trials"):
+        assert tell("compare", path, "--weights", weights, "--quiet").code == 0
+        shares[weights] = {
+            a["agent"]: a["success_rate"] for a in json.loads((path / "compare.json").read_text())["agents"]
+        }
+    assert shares == {"tasks": {"a": 0.5, "b": 0.5}, "trials": {"a": 0.8, "b": 0.2}}
+    said = tell("compare", path, "--weights", "seeds")
+    assert (said.code, "--weights seeds: expected" in said.err) == (2, True)
