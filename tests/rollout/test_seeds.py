@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from examining import examination
 
-from proctor import RunDir
+from proctor import RunDir, config_from_dict, run_evaluation
+from proctor.runs.merge import merge
 from proctor.verdict.comparison.compare import compare
 
 Examine = Callable[..., RunDir]
@@ -30,6 +33,13 @@ def test_only_an_environment_that_ignores_its_seed_is_said_to(examine: Examine, 
     assert {name: (own["n"], own["n_repeats"]) for name, own in by_task.items()} == {
         "start": (4, 0), "nothing": (1, 3), "dynamics": (4, 0),
     }  # fmt: skip
+
+
+def test_merged_shards_know_what_repeats(tmp_path: Path) -> None:
+    cfg = config_from_dict(examination(tmp_path, agents=AGENTS[:1], tasks=[task("nothing")], n_trials=4))
+    merged = merge([run_evaluation(cfg, shard=f"{part}/2").path for part in (1, 2)])
+    (own,) = merged.report()["agents"][0]["tasks"]
+    assert (own["n"], own["n_repeats"]) == (1, 3)
 
 
 def test_short_equal_episodes_of_a_world_of_chance_count_each(examine: Examine) -> None:

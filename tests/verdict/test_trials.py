@@ -69,3 +69,17 @@ def test_imported_trials_are_paired_only_where_they_say_so(options: dict[str, bo
     cfg = EvalConfig(name="x", agents=(AgentCfg(name="a", policy="zero"),), tasks=(ran,))
     assert pairs_of(cfg)
     assert pairs_of(cfg.model_copy(update={"tasks": (ran, read)})) is pairs
+
+
+def test_what_was_planned_and_did_not_run_is_missing_but_not_of_imported_trials(tmp_path: Path) -> None:
+    def read(suite: str) -> list[int]:
+        task = TaskCfg(suite=suite, name="t", options={"pairs": True} if suite == "imported" else {})
+        cfg = EvalConfig(name="x", agents=(AgentCfg(name="a", policy="zero"),), tasks=(task,), n_trials=4)
+        with Ledger.create(tmp_path / f"{suite}.sqlite") as ledger:
+            ledger.add(Plan(cfg).placed())
+            ledger.finish(TrialResult(t, Outcome.SUCCESS, True, 5, 5, 1.0, 10) for t in Plan(cfg) if t.index < 2)
+            (agent,) = read_agents(ledger, cfg, ["t"])
+        return agent.tasks["t"].missing.tolist()
+
+    assert read("gymnasium") == [2, 3]
+    assert read("imported") == []

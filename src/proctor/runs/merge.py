@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Sequence
 from datetime import datetime
 from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def merge(paths: Sequence[str | Path]) -> RunDir:
             _copy(run, merged, ledger)
         ledger.set_meta("seconds", sum(_noted(run, "seconds", 0.0) for run in runs))
         ledger.set_meta("rows", reduce(added, (_noted(run, "rows", {}) for run in runs)))
+        ledger.set_meta("initial_states", reduce(or_, (_noted(run, "initial_states", {}) for run in runs)))
+        ledger.set_meta("looks", sorted({look for run in runs for look in _noted(run, "looks", [])}))
         ledger.set_meta("merged_from", [str(run.path) for run in runs])
     sessions = [s for run in runs for s in run.read_json("environment.json", {"sessions": []})["sessions"]]
     merged.write_json("environment.json", {"sessions": sessions, "current": sessions[-1] if sessions else {}})

@@ -91,7 +91,9 @@ def read_agents(ledger: Ledger, cfg: EvalConfig, tasks: Sequence[str]) -> list[A
 def agents_of(trials: Trials, cfg: EvalConfig, tasks: Sequence[str]) -> list[AgentTrials]:
     """Every agent of the config on these of its tasks."""
     pairs = pairs_of(cfg)
-    planned = {task.name: None if cfg.stop_when else cfg.trials_of(task) for task in cfg.tasks}
+    planned = {
+        task.name: None if cfg.stop_when or task.suite == IMPORTED else cfg.trials_of(task) for task in cfg.tasks
+    }
     return [
         AgentTrials(agent.name, {t: task_trials(trials, agent.name, t, planned=planned[t]) for t in tasks}, pairs)
         for agent in cfg.agents
