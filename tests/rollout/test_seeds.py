@@ -56,3 +56,11 @@ def test_an_environment_that_breaks_on_unusual_seeds_is_left_to_its_trials(exami
     assert all(result.outcome.scored for result in run.results())
     with run.ledger() as ledger:
         assert ledger.initial_states() == {}
+
+
+def test_a_test_that_may_stop_early_reads_each_initial_state_once(examine: Examine) -> None:
+    """Three repeats of one episode would be read as four pairs that one agent won."""
+    keys = {"agents": AGENTS, "tasks": [task("nothing")], "n_trials": 4}
+    run = examine(**keys, stop_when={"compare": ["zero", "random"]})
+    (test,) = run.report()["stopping"]["tests"]
+    assert (test["n"], test["skipped"]) == (1, 3)
