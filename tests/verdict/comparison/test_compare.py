@@ -124,7 +124,7 @@ def test_compare_prints_and_writes(tmp_path: Path, tell) -> None:
     path = run_of(tmp_path, "one", lambda t: t.agent == "good" or t.index < 4, ("<bad>", "good"))
     said = tell("compare", path)
     assert said.code == 0, said.err
-    assert "good is better than <bad>: score 1.00 against 0.20, difference 0.80" in said.out
+    assert "good is better than <bad>: success rate 100 % against 20 %, difference 80 points" in said.out
     assert f"comparison: {path / 'compare.html'}" in said.out
     found = json.loads((path / "compare.json").read_text())
     assert found["verdict"] in said.out

@@ -46,7 +46,8 @@ def judge(agents: Sequence[AgentTrials], judging: JudgeCfg = JudgeCfg()) -> Comp
     tried = [task for task in tasks if any(agent.tasks[task].n for agent in shared)]
     whole = {agent.name: all(agent.tasks[task].n for task in tried) and agent.n > 0 for agent in shared}
     means: Means = {measure: {agent.name: _mean(agent, measure, judging) for agent in shared} for measure in MEASURES}
-    by: Measure = "score" if any(mean is not None for mean in means["score"].values()) else "success"
+    scored = any(mean is not None for mean in means["score"].values())
+    by: Measure = "score" if scored and not _only_success(shared) else "success"
     ranked = sorted(shared, key=lambda agent: (not whole[agent.name], *_order(agent, means, by)))
     present = [agent for agent in ranked if agent.n]
     found = [compare_pair(a, b, judging) for i, a in enumerate(present) for b in present[i + 1 :]]
@@ -57,6 +58,12 @@ def judge(agents: Sequence[AgentTrials], judging: JudgeCfg = JudgeCfg()) -> Comp
     made = replace(draft, agents=_placed(standings, means[by], whole))
     defined = all(agent.tasks[task].defines_success for agent in shared for task in tasks)
     return made if defined else without_success(made)
+
+
+def _only_success(agents: Sequence[AgentTrials]) -> bool:
+    """Whether every score is the success of its trial, so that there is no other measure."""
+    cells = [trials for agent in agents for trials in agent.tasks.values()]
+    return all(trials.defines_success and (trials.score == trials.success).all() for trials in cells)
 
 
 def units_of(agent: AgentTrials, measure: Measure, judging: JudgeCfg) -> Units | None:
