@@ -77,7 +77,7 @@ def _with_error(
     interval: Interval, samples: np.ndarray, value: float, level: float, further: tuple[float, float]
 ) -> Interval:
     """At least Student's interval with the standard error of the resamples. A median jumps from task to task, which
-    quantiles of resamples alone do not make up for: they held it in 85 to 92 % of samples."""
+    quantiles of resamples alone do not make up for: they held it in 85 to 94 % of samples."""
     half = further[0] * t_quantile(further[1], 0.5 + level / 2) * float(samples.std(ddof=1))
     return Interval(min(interval.low, value - half), max(interval.high, value + half))
 
