@@ -25,7 +25,7 @@ def agent(name: str, success: Any, unscored: Any = ()) -> AgentTrials:
 
 
 def ruled(a: AgentTrials, b: AgentTrials, margin: float = 0.05) -> Likeness:
-    return rule(compare_pair(a, b, JudgeCfg(level=0.9)), "success", margin, 0.9)
+    return rule(a, b, "success", margin, JudgeCfg(level=0.9))
 
 
 def test_no_difference_found_is_not_enough_and_many_equal_trials_are() -> None:
@@ -95,3 +95,13 @@ def test_bad_input_is_said(tmp_path: Path, tell) -> None:
     with pytest.raises(InputError, match='no agent "q"; expected one of x, y'):
         likenesses(found, "success", 0.1, "q")
     assert tell("compare", path, "--baseline", "x").code == 2
+
+
+def test_trials_that_did_not_run_prove_no_equivalence() -> None:
+    won = np.ones(600, bool)
+    whole = TaskTrials(np.arange(600), won, won.astype(float))
+    part = TaskTrials(np.arange(300), won[:300], won[:300].astype(float), missing=np.arange(300, 600))
+    both = [AgentTrials(name, {"t": own}) for name, own in (("a", part), ("b", whole))]
+    assert rule(*both, "success", 0.05, JudgeCfg(level=0.9)).ruling is Alike.OPEN
+    alike = [AgentTrials(name, {"t": whole}) for name in "ab"]
+    assert rule(*alike, "success", 0.05, JudgeCfg(level=0.9)).ruling is Alike.SHOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,15 +72,22 @@ def test_imported_trials_are_paired_only_where_they_say_so(options: dict[str, bo
     assert pairs_of(cfg.model_copy(update={"tasks": (ran, read)})) is pairs
 
 
-def test_what_was_planned_and_did_not_run_is_missing_but_not_of_imported_trials(tmp_path: Path) -> None:
-    def read(suite: str) -> list[int]:
-        task = TaskCfg(suite=suite, name="t", options={"pairs": True} if suite == "imported" else {})
-        cfg = EvalConfig(name="x", agents=(AgentCfg(name="a", policy="zero"),), tasks=(task,), n_trials=4)
-        with Ledger.create(tmp_path / f"{suite}.sqlite") as ledger:
-            ledger.add(Plan(cfg).placed())
-            ledger.finish(TrialResult(t, Outcome.SUCCESS, True, 5, 5, 1.0, 10) for t in Plan(cfg) if t.index < 2)
-            (agent,) = read_agents(ledger, cfg, ["t"])
-        return agent.tasks["t"].missing.tolist()
+def test_what_was_planned_and_did_not_run_is_missing(tmp_path: Path) -> None:
+    """By the ledger, whatever number of trials a config from somewhere else claims."""
+    task = TaskCfg(suite="gymnasium", name="t")
+    cfg = EvalConfig(name="x", agents=(AgentCfg(name="a", policy="zero"),), tasks=(task,), n_trials=4)
+    with Ledger.create(tmp_path / "ledger.sqlite") as ledger:
+        ledger.add(Plan(cfg).placed())
+        ledger.finish(TrialResult(t, Outcome.SUCCESS, True, 5, 5, 1.0, 10) for t in Plan(cfg) if t.index < 2)
+        for claimed in (4, 10**12):
+            (agent,) = read_agents(ledger, cfg.model_copy(update={"n_trials": claimed}), ["t"])
+            assert agent.tasks["t"].missing.tolist() == [2, 3]
 
-    assert read("gymnasium") == [2, 3]
-    assert read("imported") == []
+
+@pytest.mark.parametrize("odd", [{"t": 0}, {"t": -1}, {"t": "many"}, {"t": 1.5}])
+def test_what_a_ledger_cannot_know_of_initial_states_is_passed_over(tmp_path: Path, odd: dict[str, Any]) -> None:
+    with Ledger.create(tmp_path / "ledger.sqlite") as ledger:
+        ledger.set_meta("initial_states", {**odd, "u": 2})
+        ledger.set_meta("looks", [3, "x"])
+        assert ledger.initial_states() == {"u": 2}
+        assert ledger.looks() == [3]

@@ -102,11 +102,12 @@ class Ledger:
 
     def looks(self) -> list[int]:
         """Numbers of trials per agent at which results were looked at before more were planned."""
-        return self.get_meta("looks", [])
+        return [look for look in self.get_meta("looks", []) if isinstance(look, int)]
 
     def initial_states(self) -> dict[str, int]:
         """How many initial states each task has, where that is known."""
-        return self.get_meta("initial_states", {})
+        known = self.get_meta("initial_states", {})
+        return {task: states for task, states in known.items() if isinstance(states, int) and states > 0}
 
     def add(self, trials: Iterable[tuple[Trial, int, int]]) -> None:
         """Plan trials: (trial, position of its agent, position of its task). Known ones are left alone."""

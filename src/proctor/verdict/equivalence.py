@@ -12,8 +12,11 @@ from enum import StrEnum
 from proctor.errors import InputError
 from proctor.stats import Interval
 from proctor.verdict.comparison.compare import Compared
-from proctor.verdict.comparison.model import Measure, Pair
 from proctor.verdict.comparison.pairs import compare_pair
+from proctor.verdict.estimand import Measure
+from proctor.verdict.judging import JudgeCfg
+from proctor.verdict.trials import AgentTrials
+from proctor.verdict.unseen import widest_interval
 
 
 class Alike(StrEnum):
@@ -26,8 +29,9 @@ class Alike(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """`difference` and `interval` are a minus b. SHOWN: the interval lies within the margin, also with every unscored
-    trial counted for either of the two. DIFFERENT: it lies outside of the margin. Else OPEN."""
+    """`difference` and `interval` are a minus b. SHOWN: the interval lies within the margin, also with every trial
+    that did not run or is unscored counted for either of the two. DIFFERENT: it lies outside of the margin. Else
+    OPEN."""
 
     a: str
     b: str
@@ -60,13 +64,14 @@ def likenesses(found: Compared, measure: Measure, margin: float, baseline: str |
     empty = [name for pair in pairs for name in pair if not agents[name].n]
     if empty:
         raise InputError(f"{empty[0]} has no scored trial; there is nothing to decide by")
-    return [rule(compare_pair(agents[a], agents[b], judging), measure, margin, level) for a, b in pairs]
+    return [rule(agents[a], agents[b], measure, margin, judging) for a, b in pairs]
 
 
-def rule(pair: Pair, measure: Measure, margin: float, level: float) -> Likeness:
-    """The ruling on a pair; `level` is the one that it was computed at."""
+def rule(a: AgentTrials, b: AgentTrials, measure: Measure, margin: float, judging: JudgeCfg) -> Likeness:
+    """The ruling on two agents."""
+    pair = compare_pair(a, b, judging)
     found = pair.of(measure)
-    widest = _widest(pair, measure)
+    widest = widest_interval(pair, a, b, measure, judging)
     ruling = Alike.OPEN
     if found.interval is not None and (found.interval.low > margin or found.interval.high < -margin):
         ruling = Alike.DIFFERENT
@@ -80,20 +85,8 @@ def rule(pair: Pair, measure: Measure, margin: float, level: float) -> Likeness:
         ruling=ruling,
         difference=found.value,
         interval=found.interval,
-        level=level,
+        level=judging.level,
         n=min(pair.n_a, pair.n_b),
         n_unscored=pair.n_unscored,
         reason=found.reason,
     )
-
-
-def _widest(pair: Pair, measure: Measure) -> Interval | None:
-    """The interval, widened by what unscored trials could change either way; None where that is not known, as for
-    scores."""
-    found = pair.of(measure)
-    if found.interval is None or not pair.n_unscored:
-        return found.interval
-    if found.bounds is None or found.value is None:
-        return None
-    below, above = found.value - found.bounds.low, found.bounds.high - found.value
-    return Interval(found.interval.low - max(0.0, below), found.interval.high + max(0.0, above))

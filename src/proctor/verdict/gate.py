@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-import numpy as np
-
 from proctor.errors import InputError
 from proctor.stats import Interval
 from proctor.verdict.comparison.compare import Compared
-from proctor.verdict.comparison.model import Pair
 from proctor.verdict.comparison.pairs import compare_pair
-from proctor.verdict.estimand import RATE, Measure
+from proctor.verdict.estimand import Measure
 from proctor.verdict.judging import JudgeCfg
-from proctor.verdict.trials import AgentTrials, TaskTrials
+from proctor.verdict.trials import AgentTrials
+from proctor.verdict.unseen import unseen_tasks, widest_interval
 
 
 class Ruling(StrEnum):
@@ -60,9 +58,9 @@ def rule_on(
     """The ruling on an agent against its base. `left_out`: tasks that one of them was not tried on."""
     pair = compare_pair(new, base, judging)
     found = pair.of(measure)
-    unseen = [task for task in new.tasks if any(len(_unseen(a.tasks[task])) for a in (new, base) if task in a.tasks)]
-    low = _worst_low(pair, new, base, measure, judging) if unseen else found.interval and found.interval.low
-    lacking = (*unseen, *left_out)
+    widest = widest_interval(pair, new, base, measure, judging)
+    low = None if widest is None else widest.low
+    lacking = (*unseen_tasks(new, base), *left_out)
     if found.interval is None:
         ruling = Ruling.OPEN
     elif found.interval.high < -margin:
@@ -84,40 +82,6 @@ def rule_on(
         reason=found.reason,
         lacking=lacking,
     )
-
-
-def _unseen(trials: TaskTrials) -> np.ndarray:
-    """The indices of trials of which nothing is known."""
-    return np.concatenate([trials.unscored, trials.missing])
-
-
-def _worst_low(pair: Pair, new: AgentTrials, base: AgentTrials, measure: Measure, judging: JudgeCfg) -> float | None:
-    """The low end of the interval with everything that is not known counted against the new agent; None where the
-    scoring does not say how bad a score can be."""
-    limits = RATE if measure == "success" else judging.limits
-    if limits is None:
-        return None
-    worst, best = (
-        replace(
-            agent,
-            tasks={name: _filled(trials, measure, end) for name, trials in agent.tasks.items()},
-            pairs=agent.pairs and pair.paired,
-        )
-        for agent, end in ((new, limits.low), (base, limits.high))
-    )
-    interval = compare_pair(worst, best, judging).of(measure).interval
-    return None if interval is None else interval.low
-
-
-def _filled(trials: TaskTrials, measure: Measure, value: float) -> TaskTrials:
-    """As if every trial of which nothing is known had come to this value."""
-    unseen = _unseen(trials)
-    success = np.concatenate([trials.success, np.full(len(unseen), value > 0)])
-    score = np.concatenate([trials.score, np.full(len(unseen), value)])
-    index = np.concatenate([trials.index, unseen])
-    if measure == "success":
-        score = success.astype(np.float64)
-    return TaskTrials(index, success, score)
 
 
 def gates(found: Compared, measure: Measure, margin: float, baseline: str | None = None) -> list[Gate]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class TaskTrials:
     missing: np.ndarray = field(default_factory=NOTHING.copy)
     seed: np.ndarray | None = None
     """Of the scored trials; None: the same for every agent at an index."""
+    unscored_seed: np.ndarray | None = None
+    """Of the unscored ones, where `seed` is known."""
     n_repeats: int = 0
     terms: Mapping[str, np.ndarray] = field(default_factory=dict)
     """What each term of the score contributed to it, NaN where the policy broke the trial; empty where the score is no
@@ -85,24 +87,30 @@ def read_agents(ledger: Ledger, cfg: EvalConfig, tasks: Sequence[str]) -> list[A
     scoring = make_scoring(cfg.scoring)
     reads = reads_of(scoring)
     batches = ledger.batches() if reads is None else ledger.batches((*READ, *reads[0]), reads[1])
-    return agents_of(scored_trials(cfg, batches, scoring, ledger.initial_states()), cfg, tasks)
+    agents = agents_of(scored_trials(cfg, batches, scoring, ledger.initial_states()), cfg, tasks)
+    return agents if cfg.stop_when else [_with_missing(agent, ledger.pending()) for agent in agents]
+
+
+def _with_missing(agent: AgentTrials, pending: Collection[tuple[str, str, int]]) -> AgentTrials:
+    """With the trials that were planned and have not run."""
+    missing: dict[str, list[int]] = {task: [] for task in agent.tasks}
+    for name, task, index in pending:
+        if name == agent.name and task in missing:
+            missing[task].append(index)
+    filled = {t: replace(own, missing=np.array(sorted(missing[t]), np.int64)) for t, own in agent.tasks.items()}
+    return replace(agent, tasks=filled)
 
 
 def agents_of(trials: Trials, cfg: EvalConfig, tasks: Sequence[str]) -> list[AgentTrials]:
     """Every agent of the config on these of its tasks."""
     pairs = pairs_of(cfg)
-    planned = {
-        task.name: None if cfg.stop_when or task.suite == IMPORTED else cfg.trials_of(task) for task in cfg.tasks
-    }
     return [
-        AgentTrials(agent.name, {t: task_trials(trials, agent.name, t, planned=planned[t]) for t in tasks}, pairs)
+        AgentTrials(agent.name, {task: task_trials(trials, agent.name, task) for task in tasks}, pairs)
         for agent in cfg.agents
     ]
 
 
-def task_trials(
-    trials: Trials, agent: str, task: str, terms: Sequence[str] = (), planned: int | None = None
-) -> TaskTrials:
+def task_trials(trials: Trials, agent: str, task: str, terms: Sequence[str] = ()) -> TaskTrials:
     """One agent on one task, without the trials that come after a stop and without repeats. `terms`: the components of
     the score to keep where they were recorded."""
     rows = trials.rows(agent, task)
@@ -115,7 +123,7 @@ def task_trials(
         success=trials["success"][scored],
         score=trials["score"][scored],
         unscored=trials["index"][kept[~is_scored]],
-        missing=NOTHING if planned is None else np.setdiff1d(np.arange(planned), trials["index"][rows]),
+        unscored_seed=trials["seed"][kept[~is_scored]],
         seed=trials["seed"][scored],
         n_repeats=len(before_stop) - len(kept),
         terms={name: trials.components[name][scored] for name in terms if name in trials.components},
