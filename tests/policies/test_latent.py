@@ -197,7 +197,7 @@ def scripted(tmp_path):
             return z[:, :2] + obs["state"][:, :2]
 
     save_script(Net(), tmp_path / "net.pt")
-    return AgentCfg(name="a", policy="latent", checkpoint="net.pt")
+    return AgentCfg(name="a", policy="latent", checkpoint="net.pt", options={"trust": True})
 
 
 def save_script(module, path):
@@ -224,7 +224,7 @@ def script_pair(tmp_path):
     save_script(Backward(), tmp_path / "b.pt")
     save_script(Actor(), tmp_path / "a.pt")
     options = {"backward_file": "b.pt", "actor_file": "a.pt", "actor_inputs": {"state": "state", "z": "z"}}
-    return AgentCfg(name="a", policy="latent", options=options)
+    return AgentCfg(name="a", policy="latent", options={**options, "trust": True})
 
 
 def save_onnx(path, port, nodes, output, metadata):
@@ -373,8 +373,15 @@ def test_one_source_of_the_model(tmp_path):
 def test_a_module_without_the_methods(tmp_path):
     torch = pytest.importorskip("torch")
     save_script(torch.nn.Linear(2, 2), tmp_path / "net.pt")
+    agent = AgentCfg(name="a", policy="latent", checkpoint="net.pt", options={"trust": True})
     with pytest.raises(InputError, match=r"without backward_map\(obs\) and act\(obs, z\)"):
-        load_policy(AgentCfg(name="a", policy="latent", checkpoint="net.pt"), info(), tmp_path)
+        load_policy(agent, info(), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["torchscript", "script pair"])
+def test_torchscript_needs_trust(tmp_path, kind):
+    with pytest.raises(InputError, match="is TorchScript, a program that runs as soon as it is loaded"):
+        load_policy(with_options(KINDS[kind](tmp_path), trust=False), info(), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import importlib
 import pickle
 import sys
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_every_kind_of_checkpoint_gives_the_module_s_own_output(base, make_batch
         options["state_dict_key"] = "model.policy"
     elif kind == "torchscript":
         save_script(net, base / name)
-        options = {}
+        options = {"trust": True}
     elif kind == "pickled":
         torch.save(net, base / name)
         options = {"trust": True}
@@ -167,6 +168,78 @@ def test_pickles_are_not_unpickled_without_trust(base):
     assert not marker.exists()
 
 
+def save_attack(path, marker):
+    """TorchScript that writes a file of its choice as soon as it is loaded."""
+    net = f'''
+import torch
+from typing import Tuple
+
+class Attack(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = torch.zeros(4, dtype=torch.uint8)
+
+    @torch.jit.export
+    def __getstate__(self) -> Tuple[bool]:
+        return (self.training,)
+
+    @torch.jit.export
+    def __setstate__(self, state: Tuple[bool]) -> None:
+        self.training = state[0]
+        self.kept = torch.from_file("{marker}", shared=True, size=4, dtype=torch.uint8)
+        self.kept.fill_(33)
+
+    def forward(self, x):
+        return x
+'''
+    (path.parent / "attack.py").write_text(net)
+    save_script(import_object("attack.py:Attack", path.parent)(), path)
+
+
+@pytest.mark.parametrize("options", [{}, {"torchscript": True}, {"module": "nets.py:Net"}])
+def test_torchscript_is_not_loaded_without_trust(base, options):
+    save_attack(base / "m.pt", base / "ran")
+    with pytest.raises(InputError, match=r"is TorchScript, a program that runs .* set options.trust: true"):
+        load(base, **options)
+    assert not (base / "ran").exists()
+    load(base, trust=True, **options)
+    assert (base / "ran").read_bytes() == b"!!!!", "the attack is no attack"
+
+
+@pytest.mark.parametrize("options", [{"torchscript": False, "module": "nets.py:Net"}, {"torchscript": False}])
+def test_torchscript_that_is_said_to_be_weights_is_not_loaded_either(base, options):
+    """torch.load hands such a file over to TorchScript where it may."""
+    save_attack(base / "m.pt", base / "ran")
+    with pytest.raises(InputError, match=r"options.trust: true"):
+        load(base, **options)
+    assert not (base / "ran").exists()
+
+
+def test_torchscript_within_an_sb3_zip_is_not_loaded(base):
+    pytest.importorskip("stable_baselines3")
+    import gymnasium
+    from stable_baselines3 import PPO
+
+    task = gymnasium.make("Pendulum-v1")
+    PPO("MlpPolicy", task, n_steps=8, batch_size=8).save(base / "good.zip")
+    save_attack(base / "m.pt", base / "ran")
+    with zipfile.ZipFile(base / "good.zip") as good, zipfile.ZipFile(base / "bad.zip", "w") as bad:
+        for name in good.namelist():
+            bad.writestr(name, (base / "m.pt").read_bytes() if name == "policy.pth" else good.read(name))
+    agent = AgentCfg(name="a", policy="sb3", checkpoint="bad.zip")
+    spaces_of_task = SpaceInfo({"task": task.observation_space}, {"task": task.action_space})
+    with pytest.raises(InputError, match=r"policy.pth is not read as weights"):
+        load_policy(agent, spaces_of_task, base)
+    assert not (base / "ran").exists()
+
+
+def test_weights_are_not_read_by_a_torch_that_would_run_them(base, monkeypatch):
+    torch.save(module(base, "Net").state_dict(), base / "m.pt")
+    monkeypatch.setattr(torch, "__version__", "2.5.1+cpu")
+    with pytest.raises(InputError, match=r"before torch 2.6 a file of weights could run code, and this is torch 2.5.1"):
+        load(base, module="nets.py:Net")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -175,7 +248,7 @@ def test_pickles_are_not_unpickled_without_trust(base):
             {"module": "nets.py:Net", "kwargs": {"width": 3}},
             "cannot be called with options.kwargs: .*'width'",
         ),
-        ({"torchscript": True}, "cannot be read as TorchScript"),
+        ({"torchscript": True, "trust": True}, "cannot be read as TorchScript"),
         ({"trust": True}, "holds a OrderedDict, not a module"),
     ],
 )

@@ -1,9 +1,9 @@
 """The `latent` loader: models that are told what to do by a latent z (`proctor.policies.latent`).
 
 They come as a torch checkpoint (a state dict into a module of yours, or TorchScript with exported methods), or as a
-pair of files, `backward_file` and `actor_file`, both ONNX or both TorchScript. The contexts of all motions of a task
-are computed when the agent is loaded, from what the task tells beforehand; a step gathers them by the observations
-`motion` and `frame`.
+pair of files, `backward_file` and `actor_file`, both ONNX or both TorchScript (which needs `trust`). The contexts of
+all motions of a task are computed when the agent is loaded, from what the task tells beforehand; a step gathers them by
+the observations `motion` and `frame`.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class LatentLoader(Loader):
 
     def _script(self, path: Path, inputs: Inputs, agent: AgentCfg, options: LatentOptions) -> ScriptNet:
         torch, device = self.require("torch"), torch_device(agent.device)
-        module = TorchLoader().module(path, TorchOptions(torchscript=True), device, None)
+        module = TorchLoader().module(path, TorchOptions(torchscript=True, trust=options.trust), device, None)
         return ScriptNet(module, inputs, device, getattr(torch, options.dtype))
 
 

@@ -1,11 +1,11 @@
-"""The `torch` loader: a state dict into a module of yours, TorchScript, or (with `trust`) a pickled module.
+"""The `torch` loader: a state dict into a module of yours, or (with `trust`) TorchScript or a pickled module.
 
 The module is called with the observation (a tensor `(rows, ...)`, or a nested dict of such), then with the
 state where `recurrent`, then with noise where `noise` asks for it. It returns actions or a chunk; a recurrent
 one returns (actions, state), where every tensor of the state has the row as its first axis.
 
-TorchScript archives carry code, but it runs inside the TorchScript interpreter only, which knows tensors and
-little else.
+A TorchScript archive is a program: it runs when it is loaded (`__setstate__`), and its operators reach files
+(`torch.from_file` writes any bytes into any file). It needs `trust: true`, as a pickle does.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class TorchOptions(ModelOptions):
     """`torch` loader."""
 
     module: str | None = None
-    """Import string to the nn.Module class, or to a factory; left out for TorchScript and pickled modules."""
+    """Import string to the nn.Module class, or to a factory; left out for TorchScript and pickled modules, which need
+    `trust`."""
     kwargs: dict[str, Any] = Field(default_factory=dict)
     state_dict_key: str | None = None
     """Where the state dict is within the checkpoint, with dots."""
@@ -113,7 +114,7 @@ class TorchPolicy(Policy):
 
 
 class TorchLoader(Loader):
-    """A torch state dict or safetensors in a module of yours, or TorchScript."""
+    """A torch state dict or safetensors in a module of yours, or TorchScript with `trust`."""
 
     name: ClassVar[str] = "torch"
     Options: ClassVar[type[PolicyOptions]] = TorchOptions
@@ -127,10 +128,10 @@ class TorchLoader(Loader):
         return TorchPolicy(module, options, ActionHead(spaces, options.discrete), device)
 
     def module(self, path: Path, options: TorchOptions, device: Any, base: Path | None) -> Any:
-        """The module in a checkpoint: TorchScript, weights in a module of yours, or (with `trust`) a pickled one."""
+        """The module in a checkpoint: weights in a module of yours, or (with `trust`) TorchScript or a pickled one."""
         script = _is_torchscript(path) if options.torchscript is None else options.torchscript
         if script:
-            return _load_torchscript(path, device)
+            return _load_torchscript(path, device, options.trust)
         if options.module is None:
             return _load_pickled(path, device, options.trust)
         module = _make_module(options, base)
@@ -158,16 +159,23 @@ class TorchLoader(Loader):
 
 
 def _is_torchscript(path: Path) -> bool:
-    if not zipfile.is_zipfile(path):
+    """Whether torch would take the file for TorchScript: it goes by this one entry."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.rpartition("/")[2] == "constants.pkl" for name in archive.namelist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
         return False
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-    return any(name.endswith("/constants.pkl") for name in names) and any("/code/" in name for name in names)
 
 
-def _load_torchscript(path: Path, device: Any) -> Any:
+def _load_torchscript(path: Path, device: Any, trust: bool) -> Any:
     import torch
 
+    if not trust:
+        raise InputError(
+            f"{path} is TorchScript, a program that runs as soon as it is loaded and can read and write files. If you "
+            "trust it, set options.trust: true; else export the model to ONNX, or save its weights as safetensors "
+            "and set options.module, which need no trust"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -181,8 +189,8 @@ def _load_pickled(path: Path, device: Any, trust: bool) -> Any:
 
     if not trust:
         raise InputError(
-            f"{path} is no TorchScript archive. For a state dict or safetensors, set options.module to the "
-            "import string of its nn.Module; a pickled module can run code and needs options.trust: true"
+            f"{path} needs options.module. For a state dict or safetensors, set it to the import string of the "
+            "nn.Module; a pickled module can run code and needs options.trust: true"
         )
     module = _unrestricted(path, device)
     if not isinstance(module, torch.nn.Module):

@@ -74,7 +74,7 @@ class PolicyOptions(Frozen):
     """Where the policy is asked: by the engine, or in each worker next to the environments, where it is loaded once
     more; auto: as the policy declares (scripted agents: worker; models: engine)."""
     trust: bool = False
-    """Allow what may execute code: pickles, whole-module checkpoints."""
+    """Allow what may execute code: pickles, whole-module checkpoints, TorchScript."""
     frame_stack: int = Field(default=1, ge=1)
     frame_stack_axis: Literal["first", "last"] = "last"
     """Along which axis of an observation frames are put together, oldest first."""

@@ -13,6 +13,8 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.policies.tree import tree_map
 
+SAFE_TORCH = (2, 6)
+"""The first torch that reads `weights_only` without running anything and hands no file over to TorchScript."""
 _LISTED = 8
 
 
@@ -31,9 +33,16 @@ def torch_device(name: str) -> Any:
 
 
 def read_weights(source: Any, where: str, device: Any) -> Any:
-    """What `torch.save` wrote, tensors and plain containers only. Raises InputError for anything else."""
+    """What `torch.save` wrote, tensors and plain containers only. Raises InputError for anything else, TorchScript
+    included, and for a torch whose `weights_only` let code run (CVE-2025-32434)."""
     import torch
 
+    if tuple(map(int, torch.__version__.split(".")[:2])) < SAFE_TORCH:
+        raise InputError(
+            f"{where} is not read: before torch {'.'.join(map(str, SAFE_TORCH))} a file of weights could run code, and "
+            f"this is torch {torch.__version__}. Install a newer one, save the weights as safetensors, or set "
+            "options.trust: true if you trust the file"
+        )
     try:
         return torch.load(source, map_location=device, weights_only=True)
     except Exception as error:
