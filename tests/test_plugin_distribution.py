@@ -67,7 +67,7 @@ def python(site: Path, *arguments: object, cwd: Path) -> subprocess.CompletedPro
 
 
 def proctor(site: Path, *arguments: object, cwd: Path) -> str:
-    done = python(site, "-m", "proctor.cli", *arguments, cwd=cwd)
+    done = python(site, "-m", "proctor", *arguments, cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -160,7 +160,7 @@ def test_a_distribution_that_shadows_a_built_in_name_is_refused_by_name(tmp_path
     site = built(SUPPORT / "shadow_dist", tmp_path)
     plain = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"], "n_trials": 1, "workers": "inline"}
     (tmp_path / "plain.yml").write_text(yaml.safe_dump({**plain, "scoring": "success", "output_root": "runs"}))
-    done = python(site, "-m", "proctor.cli", "run", "plain.yml", cwd=tmp_path)
+    done = python(site, "-m", "proctor", "run", "plain.yml", cwd=tmp_path)
     reason = (
         'the scoring "success" of proctor-shadow 0.3 (proctor_shadow:Flattering) has the name of a part of Proctor and '
         "is refused; uninstall or rename it"
@@ -170,5 +170,5 @@ def test_a_distribution_that_shadows_a_built_in_name_is_refused_by_name(tmp_path
     assert not (tmp_path / "runs").exists()
     assert f"refused: {reason}" in " ".join(proctor(site, "list", "scorings", cwd=tmp_path).split())
     assert reason in " ".join(proctor(site, "doctor", cwd=tmp_path).split())
-    done = python(site, "-m", "proctor.cli", "run", "plain.yml", "--set", "scoring.mode=return", cwd=tmp_path)
+    done = python(site, "-m", "proctor", "run", "plain.yml", "--set", "scoring.mode=return", cwd=tmp_path)
     assert done.returncode == 0, "a config that does not use the name is not concerned"

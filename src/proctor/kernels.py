@@ -21,6 +21,8 @@ import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from proctor.interpreters import command
+
 HERE = Path(__file__).parent
 WAIT_S = 0.1
 
@@ -69,10 +71,8 @@ def main(target: str, mark: str) -> None:
 
 
 def _start(target: str, mark: Path) -> subprocess.Popen[bytes]:
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE.parent), *sys.path])}
-    code = "import sys; from proctor.kernels import main; main(*sys.argv[1:])"
-    command = [sys.executable, "-c", code, target, str(mark)]
-    return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    line = command("from proctor.kernels import main; main(*sys.argv[1:])", target, str(mark))
+    return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
 def _mark(target: str) -> Path:

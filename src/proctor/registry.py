@@ -228,7 +228,8 @@ def _import_module(name: str, base: Path | None) -> Any:
 
 
 def import_file(name: str | Path, base: Path | None = None) -> Any:
-    """The module of a Python file, which is looked for under `base`; the same file is run once per process."""
+    """The module of a Python file, which is looked for under `base`; the same file is run once per process. It may
+    import the files beside it: its folder is put at the end of the path, where it hides nothing that is installed."""
     path = Path(name) if base is None else base / name
     if not path.is_file():
         raise InputError(f"no file {path}")
@@ -241,6 +242,8 @@ def import_file(name: str | Path, base: Path | None = None) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
     try:
         spec.loader.exec_module(module)
     except BaseException:

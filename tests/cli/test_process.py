@@ -20,7 +20,7 @@ from proctor.record.ledger import Ledger
 
 
 def proctor(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "proctor.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "proctor", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -34,7 +34,7 @@ def napping(folder: Path, workers: Any) -> subprocess.Popen[str]:
     """A run of a few seconds, returned when it has finished its first trials."""
     path = write(folder, tasks=[task(kwargs={"nap_s": 0.01})], n_trials=12, workers=workers)
     process = subprocess.Popen(
-        [sys.executable, "-m", "proctor.cli", "run", str(path)],
+        [sys.executable, "-m", "proctor", "run", str(path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

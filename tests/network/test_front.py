@@ -205,7 +205,7 @@ def test_which_agent_must_be_clear(tmp_path: Path) -> None:
 def test_the_verb_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     config = tmp_path / "serve.yml"
     config.write_text(yaml.safe_dump(examination(tmp_path, agents=[policy("Linear"), policy("Noisy")])))
-    command = [sys.executable, "-m", "proctor.cli", "serve", str(config), "--agent", "noisy", "--port", "0"]
+    command = [sys.executable, "-m", "proctor", "serve", str(config), "--agent", "noisy", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     line = process.stdout.readline()

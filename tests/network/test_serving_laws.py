@@ -106,7 +106,7 @@ class Server:
     """`proctor serve` as a process."""
 
     def __init__(self, config: Path, port: int):
-        self.command = [sys.executable, "-m", "proctor.cli", "serve", str(config), "--port", str(port)]
+        self.command = [sys.executable, "-m", "proctor", "serve", str(config), "--port", str(port)]
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:

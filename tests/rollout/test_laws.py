@@ -206,7 +206,7 @@ def test_a_killed_run_resumed_equals_an_undisturbed_one(
         yaml.safe_dump({**keys, "scoring": "success", "num_parallel": 6, "workers": 2, "output_root": str(root)})
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "proctor.cli", "run", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "proctor", "run", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     _wait_for(lambda: _done(root) >= 4)
     children = _workers_of(process.pid)

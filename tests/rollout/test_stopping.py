@@ -106,7 +106,7 @@ def test_a_killed_run_stops_where_an_undisturbed_one_does(tmp_path: Path, serial
     keys = {**COMPARE, "tasks": [task(kwargs={"nap_s": 0.004})], "num_parallel": 6, "workers": 2}
     config.write_text(yaml.safe_dump(examination(root, **keys)))
     process = subprocess.Popen(
-        [sys.executable, "-m", "proctor.cli", "run", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "proctor", "run", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     until = time.monotonic() + 60
     while not any(done(folder) for folder in root.glob("*/ledger.sqlite")) and time.monotonic() < until:
@@ -140,7 +140,7 @@ def test_a_stopped_run_is_complete_and_resume_runs_nothing(tmp_path: Path) -> No
 def test_the_exit_code_of_a_stopped_run_is_0(tmp_path: Path) -> None:
     config = tmp_path / "config.yml"
     config.write_text(yaml.safe_dump(examination(tmp_path / "runs", **COMPARE)))
-    command = [sys.executable, "-m", "proctor.cli", "run", str(config), "--json", "--quiet"]
+    command = [sys.executable, "-m", "proctor", "run", str(config), "--json", "--quiet"]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["complete"]

@@ -10,7 +10,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from multiprocessing import shared_memory
 
 from proctor.cli.doctor import Check
 from proctor.errors import ProctorError
+from proctor.interpreters import command
 from proctor.threads import cores
 
 PROBE_TIMEOUT_S = 30.0
@@ -189,8 +189,8 @@ def run_probe(probe: Probe) -> Check:
     """Try a probe in a process of its own."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", probe.code],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **probe.environment},
+            command(probe.code),
+            env={**os.environ, **probe.environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -1,4 +1,4 @@
-"""The program of a worker process: `python -m proctor.rollout.backends.child SOCKET_FD MEMORY_FD`."""
+"""The program of a worker process. Its arguments are the numbers of two inherited files: socket and memory."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ QUICK_S = 0.0002
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
-    (cfg, slots, path, parent), *early = channel.receive(block=True)
+    (cfg, slots, parent), *early = channel.receive(block=True)
     _die_with(parent)
-    sys.path[:] = path
     board, link = SharedBoard(int(sys.argv[2]), slots), Link(channel)
     host = Host(cfg, board, link.emit, Watch(board.pulse), apart=True)
     collect_seldom()
@@ -120,7 +119,3 @@ def _die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

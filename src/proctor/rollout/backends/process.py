@@ -11,15 +11,14 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from proctor import threads
+from proctor.interpreters import command
 from proctor.rendering import offscreen_backend
 from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.backends.channel import Channel, Closed
@@ -62,14 +61,14 @@ class ProcessWorker(Worker):
         fds = (theirs.fileno(), self._board.fd)
         with (cfg.folder / LOG).open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "proctor.rollout.backends.child", *map(str, fds)],
+                command("from proctor.rollout.backends.child import main; main()", *map(str, fds)),
                 pass_fds=fds, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 process_group=0,
             )  # fmt: skip
         theirs.close()
         self._started = time.monotonic()
         self._greeted = False
-        self._channel.send([(cfg, slots, sys.path, os.getpid())])
+        self._channel.send([(cfg, slots, os.getpid())])
 
     @property
     def pid(self) -> int:
@@ -173,11 +172,9 @@ class ProcessWorker(Worker):
 
 
 def _environment() -> dict[str, str]:
-    """The parent's, with the run's number of threads for numeric libraries, this package on the path, and off-screen
-    rendering where there is no display."""
+    """The parent's, with the run's number of threads for numeric libraries, and off-screen rendering where there is no
+    display."""
     env = {**os.environ, **dict.fromkeys(threads.VARIABLES, str(threads.wanted()))}
-    package_root = str(Path(__file__).resolve().parents[3])
-    env["PYTHONPATH"] = os.pathsep.join([package_root, *filter(None, [env.get("PYTHONPATH")])])
     backend = offscreen_backend(env)
     if backend is not None:
         env.setdefault("MUJOCO_GL", backend)

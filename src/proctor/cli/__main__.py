@@ -1,3 +1,0 @@
-from proctor.cli import main
-
-main()
