@@ -9,6 +9,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+BREAKS = (Exception, SystemExit, GeneratorExit)
+"""What code of a user's (a policy, an environment, a metric, a logger) may raise without ending whoever called it.
+`KeyboardInterrupt` is not among them: on the main thread it is the user who interrupts."""
+
 
 class ProctorError(Exception):
     """Something the user can act on. The message says what was found, what was expected and what to do."""

@@ -222,6 +222,8 @@ def _import_module(name: str, base: Path | None) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(error.name + ".")):
             raise
+    except (SystemExit, GeneratorExit) as ended:
+        raise _ends_the_program(name, ended) from ended
     if base is not None and (base / Path(*name.split("."))).with_suffix(".py").is_file():
         return import_file(Path(*name.split(".")).with_suffix(".py"), base)
     raise InputError(f'no module "{name}" on the Python path' + (f" or under {base}" if base else ""))
@@ -246,7 +248,15 @@ def import_file(name: str | Path, base: Path | None = None) -> Any:
         sys.path.append(str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as problem:
         del sys.modules[module_name]
+        if isinstance(problem, SystemExit | GeneratorExit):
+            raise _ends_the_program(str(path), problem) from problem
         raise
     return module
+
+
+def _ends_the_program(module: str, ended: BaseException) -> InputError:
+    return InputError(
+        f'{module} ends the program when it is imported ({ended!r}); put what it runs under if __name__ == "__main__":'
+    )

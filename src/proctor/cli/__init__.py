@@ -7,9 +7,10 @@ Exit codes: 0 done, 1 trials unscored (or the run could not go on), 2 bad input,
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from proctor.cli.check import check_command
 from proctor.cli.compare import compare_command
@@ -27,12 +28,30 @@ from proctor.cli.run import run_command
 from proctor.cli.score import score_command
 from proctor.cli.serve import serve_command
 from proctor.cli.tune import tune_command
-from proctor.errors import InputError, ProctorError
+from proctor.errors import InputError, ProctorError, RunError
 
 DONE, UNSCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
+
+class Verbs(TyperGroup):
+    """The verbs. What ends the program from within one, other than the verb itself, never looks like success."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as ended:
+            if isinstance(ended, SystemExit) and ended.code:
+                raise
+            raise RunError(
+                f"this command was ended by code that it ran ({ended!r}); it did not come to its end"
+            ) from ended
+
+
 app = typer.Typer(
     name="proctor",
+    cls=Verbs,
     help="Examine embodied agents: seeded trials, batched inference, recorded evidence, defended verdicts.\n\n"
     "Start with: proctor check CONFIG, then proctor run CONFIG. Exit codes: 0 done, 1 trials unscored, 2 bad input, "
     "3 worse than the base (compare), 130 interrupted.",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
 from proctor.metrics.protocol import GroupMetric, Metric, MetricFamily, MetricInfo
 from proctor.record.episode import Episode
 from proctor.registry import FAMILIES, METRICS
@@ -46,7 +46,7 @@ def compute(episode: Episode, extra: tuple[str, ...] = (), base: Path | None = N
                 values.update({name: _known(value) for name, value in part.values(episode).items()})
             elif all(name in episode.arrays for name in part.needs):
                 values[part.name] = _known(_value(part, episode, groups))
-        except Exception as error:
+        except BREAKS as error:
             who = f'metric{" family" if isinstance(part, MetricFamily) else ""} "{part.name}"'
             raise InputError(
                 f"the {who} failed on an episode of {episode.n_steps} steps: {type(error).__name__}: {error}"

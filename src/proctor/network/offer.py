@@ -11,7 +11,7 @@ from typing import Any
 
 from proctor import suites, threads
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
 from proctor.network import fields
 from proctor.network.desk import AgentDesk
 from proctor.network.front import FrontCfg, serve
@@ -131,7 +131,7 @@ def _make(task: TaskCfg) -> Any:
         return suites.make_env(task, render=False, worlds=1)
     except InputError:
         raise
-    except Exception as problem:
+    except BREAKS as problem:
         why = f"{type(problem).__name__}: {problem}"
         raise InputError(
             f'the environment of task "{task.name}" cannot be made, which is needed once, for its spaces: {why}'

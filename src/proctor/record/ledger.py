@@ -10,7 +10,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +236,8 @@ class Ledger:
         try:
             yield
         finally:
-            self._db.execute("COMMIT")
+            with suppress(sqlite3.ProgrammingError):  # closed, because whoever read raised in the middle
+                self._db.execute("COMMIT")
 
     def _configure(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")

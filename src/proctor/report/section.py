@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from proctor.errors import BREAKS
 from proctor.registry import SECTIONS
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def attempt(section: Section, make: Callable[[], T]) -> tuple[T | None, str | No
     """What `make` gives and None, or None and the first line of what it raised, which is logged."""
     try:
         return make(), None
-    except Exception as error:
+    except BREAKS as error:
         log.exception('the report section "%s" failed', section.key)
         return None, next(iter(f"{type(error).__name__}: {error}".splitlines()))
 
@@ -158,7 +159,7 @@ def sections_of(suites: Collection[str], metrics: Collection[str]) -> tuple[list
     for name in SECTIONS.names():
         try:
             section = SECTIONS.load(name)()
-        except Exception as error:
+        except BREAKS as error:
             log.exception('the report section "%s" cannot be loaded', name)
             troubles.append(f'The report section "{name}" cannot be loaded: {error}.')
             continue

@@ -11,8 +11,6 @@ import traceback
 from proctor.policies.protocol import Decision, Fail, Unavailable
 from proctor.record.episode import Outcome
 
-BREAKS = (Exception, SystemExit)
-"""What code of an environment or a policy may raise without ending the process that called it."""
 MAX_HOPS = 64
 """Stages that a policy may ask for one after the other without an action."""
 

@@ -13,7 +13,7 @@ from functools import cache, partial
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
 from proctor.kernels import compile_first
 from proctor.policies import load_policy
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
@@ -94,7 +94,7 @@ class Loading:
         for name in agents:
             waiting()
             policy = self.load(name)
-            with suppress(Exception):
+            with suppress(*BREAKS):
                 policy.close()
 
 
@@ -104,6 +104,6 @@ def load_agent(agent: AgentCfg, spaces: SpaceInfo) -> AnyPolicy:
         return load_policy(agent, spaces)
     except InputError:
         raise
-    except Exception as problem:
+    except BREAKS as problem:
         log.warning("agent %s cannot be loaded", agent.name, exc_info=True)
         raise InputError(f'agent "{agent.name}" cannot be loaded: {type(problem).__name__}: {problem}') from problem

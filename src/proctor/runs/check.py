@@ -16,7 +16,7 @@ import numpy as np
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, TaskCfg
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
@@ -114,7 +114,7 @@ def _loads(agent: AgentCfg, spaces: SpaceInfo, found: Check) -> bool:
     try:
         policy = load_policy(agent, spaces)
         hold()
-    except Exception as error:
+    except BREAKS as error:
         text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         found.problems.append(text if agent.name in text else f'agent "{agent.name}": {text}')
         return False
@@ -136,7 +136,7 @@ def _row_problems(agent: AgentCfg, policy: object, spaces: SpaceInfo) -> Iterato
         trials = [Trial(agent.name, task, i, i) for i in range(pad_to)]
         try:
             problem = row_dependence(policy, sample_batch(policy, space, trials))  # type: ignore[arg-type]
-        except Exception:
+        except BREAKS:
             continue  # the short run says what is wrong with it
         if problem is not None:
             yield f'agent "{agent.name}" on task "{task}": {problem}; its trials are not reproducible to the byte'
@@ -150,7 +150,7 @@ def _look_for_carry_over(task: TaskCfg, seed: int, found: Check) -> None:
     assert isinstance(env, Env)
     try:
         same = _signature(env, seed) == _signature(env, seed)
-    except Exception as error:
+    except BREAKS as error:
         found.problems.append(f'task "{task.name}": it breaks under random actions: {type(error).__name__}: {error}')
         return
     finally:

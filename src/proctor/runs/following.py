@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from proctor.config import EvalConfig
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
 from proctor.record.rundir import RunDir
 from proctor.registry import LOGGERS
 from proctor.rollout.progress import Observer, Progress
@@ -48,7 +48,7 @@ class RunLogs:
             except InputError:
                 self.__exit__()
                 raise
-            except Exception as error:
+            except BREAKS as error:
                 log.warning("the logger %s could not be opened and is left out: %r", entry.kind, error)
         config = self._cfg.model_dump(mode="json")
         self._each(lambda logger: logger.begin(config))
@@ -93,7 +93,7 @@ class RunLogs:
         try:
             with self._run.ledger() as ledger:
                 agents = read_agents(ledger, self._cfg, [task.name for task in self._cfg.tasks])
-        except Exception as error:
+        except BREAKS as error:
             log.warning("no scores are logged: %r", error)
             return {}
         found = {agent.name: agent.scores() for agent in agents}
@@ -108,7 +108,7 @@ class RunLogs:
         for name, logger in list(self._loggers.items()):
             try:
                 call(logger)
-            except Exception as error:
+            except BREAKS as error:
                 log.warning("the logger %s raised %r and is switched off", name, error)
                 del self._loggers[name]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor.config.models import ScoringCfg
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
 from proctor.record.result import TrialResult
 from proctor.registry import SCORINGS, import_object
 from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns
@@ -57,7 +57,7 @@ class FunctionScoring(Scoring):
         key = result.trial.key
         try:
             value = self._function(result, **self.cfg.options)
-        except Exception as error:
+        except BREAKS as error:
             raise InputError(
                 f'the scoring "{self.name}" failed on trial {key}: {type(error).__name__}: {error}'
             ) from error

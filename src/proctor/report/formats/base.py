@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from proctor.errors import BREAKS
 from proctor.registry import FORMATS
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def formats_of(cfg: ReportCfg) -> list[Format]:
     for name in FORMATS.names():
         try:
             found.append(FORMATS.load(name)())
-        except Exception:
+        except BREAKS:
             if name in FORMATS.builtin:
                 raise
             log.exception('the report format "%s" cannot be loaded', name)
@@ -60,16 +61,16 @@ def write_formats(folder: Path, report: Report, trials: Trials, formats: Iterabl
     """Write every format, two at a time, and give the names of all files. One that raises is logged and keeps no other
     from being written; the first error is raised when all are done."""
 
-    def write(each: Format) -> list[str] | Exception:
+    def write(each: Format) -> list[str] | BaseException:
         try:
             return each.write(folder, report, trials)
-        except Exception as error:
+        except BREAKS as error:
             log.exception('the report format "%s" failed', each.name)
             return error
 
     with ThreadPoolExecutor(2) as threads:
         written = list(threads.map(write, formats))
     for found in written:
-        if isinstance(found, Exception):
+        if isinstance(found, BaseException):
             raise found
     return sorted(name for names in written if isinstance(names, list) for name in names)

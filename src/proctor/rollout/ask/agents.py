@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from proctor.errors import BREAKS
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
@@ -105,7 +106,7 @@ class AgentRuntime:
         else:
             try:
                 self._open()
-            except Exception as problem:
+            except BREAKS as problem:
                 self.given_up = f"{reason}, and it could not be loaded again: {explain(problem)}"
         if self.given_up is not None:
             lane.in_flight, lane.started_at = [], None
@@ -134,5 +135,5 @@ class AgentRuntime:
             lane.join(2.0)
         try:
             self.runner.policy.close()
-        except Exception as problem:
+        except BREAKS as problem:
             log.warning("agent %s: close raised %s", self.name, explain(problem))

@@ -26,6 +26,7 @@ from proctor.policies.protocol import Stage
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.rows import RowFindings
 from proctor.rollout.ask.runner import Answers, PolicyRunner
+from proctor.rollout.blame import explain
 
 MAX_WAIT_S = 0.05
 SHORT_S = 0.002
@@ -196,7 +197,10 @@ class Lane:
 
     def _serve(self) -> None:
         while (requests := self._work.get()) is not None:
-            self._forward(requests)
+            try:
+                self._forward(requests)
+            except BaseException as problem:  # whatever it is, nobody but the policy raises it on this thread
+                self._deliver(self, Answers.failed(requests, explain(problem)))
 
     def _forward(self, requests: list[Request]) -> None:
         answers = self.runner.answers(self.stage.name, requests)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 
+from proctor.errors import BREAKS
 from proctor.policies.protocol import AnyPolicy, Batch
 from proctor.policies.rows import Answer, answers, pick_rows
-from proctor.rollout.blame import BREAKS
 
 DUE = (1, 20)
 """Which forwards of a stage are asked again: the first, and one in the middle of things."""

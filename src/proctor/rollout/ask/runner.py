@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from proctor.errors import BREAKS
 from proctor.policies.options import PolicyOptions
 from proctor.policies.padding import as_tokens, left_pad
 from proctor.policies.protocol import (
@@ -38,7 +39,7 @@ from proctor.policies.stages import ACT, declared_stages, stages_of
 from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
 from proctor.rollout.ask.requests import FRESH, Request, Rngs, gather
 from proctor.rollout.ask.rows import DUE, RowFindings, examine
-from proctor.rollout.blame import BREAKS, explain
+from proctor.rollout.blame import explain
 from proctor.rollout.tasks import Task
 from proctor.threads import hold
 

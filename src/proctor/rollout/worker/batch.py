@@ -14,7 +14,7 @@ import numpy as np
 
 from proctor import suites
 from proctor.config.models import TaskCfg
-from proctor.rollout.blame import BREAKS
+from proctor.errors import BREAKS
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.limits import ALL_SLOTS, RESETTING, STEPPING, Watch
 from proctor.rollout.worker.worlds import Begun, Given, Reset, Worlds, given_of

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from proctor.errors import BREAKS
 from proctor.record.episode import Outcome
 from proctor.record.tape import Record, RoundRecord, Tape
 from proctor.rollout.ask.actions import Chunk
-from proctor.rollout.blame import BREAKS, explain
+from proctor.rollout.blame import explain
 from proctor.rollout.messages import Start
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.limits import STEPPING

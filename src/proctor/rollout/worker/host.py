@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from proctor import suites
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
 from proctor.record.episode import Outcome
 from proctor.rollout.ask.actions import Chunk
-from proctor.rollout.blame import BREAKS, explain
+from proctor.rollout.blame import explain
 from proctor.rollout.board import Board
 from proctor.rollout.messages import (
     Asks,
@@ -235,7 +235,8 @@ class Host:
         try:
             result = self._recorder.record(ended)
         except Exception as problem:
-            self.emit(Fatal(f"the record of trial {ended.trial.key} cannot be written: {explain(problem)}"))
+            why = str(problem) if isinstance(problem, InputError) else explain(problem)
+            self.emit(Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}"))
             return
         recording = time.monotonic() - began
         turns, self._turns_s = self._turns_s, recording * len(self.ready)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from proctor.config.models import LimitsCfg
-from proctor.rollout.blame import BREAKS
+from proctor.errors import BREAKS
 
 NBYTES = 64
 """Of memory that a pulse needs."""

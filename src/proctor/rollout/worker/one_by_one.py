@@ -10,8 +10,8 @@ import numpy as np
 
 from proctor import suites
 from proctor.config.models import TaskCfg
+from proctor.errors import BREAKS
 from proctor.record.sheet import HEAD, SUCCESS, TERMINATED, TRUNCATED
-from proctor.rollout.blame import BREAKS
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.limits import RESETTING, STEPPING, Watch
 from proctor.rollout.worker.worlds import Begun, Given, Reset, Worlds, given_of

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from proctor import suites
 from proctor.config.models import AgentCfg
+from proctor.errors import BREAKS
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
@@ -23,7 +24,7 @@ from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import LaneStats
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor.rollout.blame import BREAKS, explain, too_long
+from proctor.rollout.blame import explain, too_long
 from proctor.rollout.messages import Asked, Refused
 from proctor.rollout.tasks import spaces_of
 from proctor.rollout.worker.limits import ACTING, ALL_SLOTS, LOADING

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proctor.config.models import TaskCfg
+from proctor.errors import BREAKS
 from proctor.record.tape import MISSING, Column
-from proctor.rollout.blame import BREAKS
 from proctor.rollout.tasks import Task
 from proctor.suites.protocol import Step
 
