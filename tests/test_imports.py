@@ -74,7 +74,7 @@ ONLY_CONTRACT = {
     ("forms", "config"): {"proctor.config.forms", "proctor.config.models", "proctor.config.problems"},
     ("plan", "config"): {"proctor.config.models"},
     ("policies", "config"): {"proctor.config.models"},
-    ("suites", "config"): {"proctor.config.models"},
+    ("suites", "config"): {"proctor.config.models", "proctor.config.yaml_source"},
     ("scoring", "config"): {"proctor.config.models", "proctor.config.problems", "proctor.config.validate"},
 }
 """Between these only the data that both sides share."""

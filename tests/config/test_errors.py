@@ -166,7 +166,7 @@ def test_missing_files_name_the_nearest(tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "c.yml: the file is empty; expected a mapping with agents and tasks"),
+        (b"", "c.yml: the file is empty; expected a mapping"),
         (b"- a\n- b\n", "c.yml:1: found a list of 2; expected a mapping with agents and tasks"),
         (b"just text\n", 'c.yml:1: found "just text"; expected a mapping with agents and tasks'),
         (b"a: \xff\n", "c.yml: not UTF-8 text (byte 3); expected a YAML file"),

@@ -71,12 +71,12 @@ def test_merge_keys_give_way_to_the_mapping_itself():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", ["f.yml: the file is empty; expected a mapping with agents and tasks"]),
-        ("# only a comment\n", ["f.yml: the file is empty; expected a mapping with agents and tasks"]),
+        ("", ["f.yml: the file is empty; expected a mapping"]),
+        ("# only a comment\n", ["f.yml: the file is empty; expected a mapping"]),
         ("a: 1\nb: 2\na: 3\n", ["f.yml:3: a: given twice; first on line 1"]),
         ("1: x\n", ["f.yml:1: 1: found a key that is no text; quote it"]),
         ("a: !!python/name:os.system x\n",
-         ["f.yml:1: a: found the YAML tag tag:yaml.org,2002:python/name:os.system; expected a plain value"]),
+         ["f.yml:1: a: found the YAML tag !!python/name:os.system; expected a plain value"]),
         ("a: &x\n  b: *x\n", ["f.yml:2: a.b: an alias points to a value that contains it"]),
         ("a: 1\n---\nb: 2\n",
          ["f.yml:2: invalid YAML: expected a single document in the stream, but found another document"]),

@@ -25,12 +25,12 @@ from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
 from proctor.config.paths import Context, resolve_options
 from proctor.config.plain import plain
-from proctor.config.problems import Problems, did_you_mean, shown
+from proctor.config.problems import Problems, shown
 from proctor.config.scoring import resolve_scoring
 from proctor.config.shorthands import expand_shorthands
 from proctor.config.tasks import resolve_tasks
 from proctor.config.validate import validate
-from proctor.config.yaml_source import parse
+from proctor.config.yaml_source import read
 from proctor.registry import BACKENDS, LOGGERS
 
 _AGENT_STANDIN = {"name": "agent", "policy": "random"}
@@ -52,9 +52,7 @@ def load_sections(
     section as its model's instance, None where the file has none. One error for all that is wrong."""
     file, problems = FilePath(path), Problems(str(path))
     context = Context(file.absolute().parent, problems)
-    text = _read(file, problems)
-    problems.raise_any()
-    raw = parse(text, problems)
+    raw = read(file, problems)
     if not isinstance(raw, Mapping):
         problems.raise_any()
         return _resolve(raw, overrides, context), {}
@@ -83,20 +81,6 @@ def scoring_from_dict(raw: Mapping[str, Any] | str, base: FilePath | None = None
     context.problems.raise_any()
     assert scoring is not None
     return scoring
-
-
-def _read(file: FilePath, problems: Problems) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        folder = file.absolute().parent
-        near = did_you_mean(file.name, os.listdir(folder)) if folder.is_dir() else None
-        problems.add((), "no such file", near)
-    except UnicodeDecodeError as error:
-        problems.add((), f"not UTF-8 text (byte {error.start}); expected a YAML file")
-    except OSError as error:
-        problems.add((), f"cannot be read: {error.strerror}")
-    return ""
 
 
 def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig:

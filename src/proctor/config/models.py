@@ -12,6 +12,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+MOST_TRIALS, MOST_STEPS, MOST_SECONDS = 10_000_000, 100_000_000, 100_000_000
+LARGEST_SEED = 9_000_000_000_000_000
+"""With the largest index added, a seed is still exact in every program that reads a run's JSON."""
+
 
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -40,12 +44,12 @@ class TaskCfg(Frozen):
     suite: str
     name: str = Field(min_length=1)
     """Filled in by the suite where the config gives none."""
-    n_trials: int | None = Field(default=None, ge=1)
+    n_trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
     """Trials of each agent on this task; None: the run's. Filled in by a suite whose tasks come as a known number of
     cases (the motions of a library), where the config gives none."""
-    max_episode_steps: int | None = Field(default=None, ge=1)
+    max_episode_steps: int | None = Field(default=None, ge=1, le=MOST_STEPS)
     """Overrides the run's limit for this task."""
-    wait_steps: int = Field(default=0, ge=0)
+    wait_steps: int = Field(default=0, ge=0, le=MOST_STEPS)
     """Warm-up steps with a dummy action before the policy is asked; neither recorded nor counted."""
     out_of_range: Literal["clip", "reject"] = "clip"
     """An action outside a space of continuous actions: clip it and count the step, or end the trial as
@@ -68,7 +72,7 @@ class WorkersCfg(Frozen):
 
     kind: str = "process"
     """A registered worker backend: `process`, `inline`, or what a plug-in brings."""
-    count: int | None = Field(default=None, ge=1)
+    count: int | None = Field(default=None, ge=1, le=10_000)
     """How many workers; None: as many as the machine has cores, at most `num_parallel`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """For the backend."""
@@ -88,11 +92,11 @@ class VideoCfg(Frozen):
     """Which trials get an mp4. Used when `record.level` is `video`."""
 
     trials: Literal["first", "failures", "all"] = "first"
-    first: int = Field(default=1, ge=1)
+    first: int = Field(default=1, ge=1, le=MOST_TRIALS)
     """With `trials: first`: how many trials of each (agent, task)."""
-    every: int = Field(default=1, ge=1)
+    every: int = Field(default=1, ge=1, le=MOST_STEPS)
     """One frame for every so many steps."""
-    fps: float | None = Field(default=None, gt=0)
+    fps: float | None = Field(default=None, ge=0.01, le=1000)
     """None: real time where the environment has a clock, else 30."""
 
 
@@ -134,14 +138,14 @@ class ScoringCfg(Frozen):
 class LimitsCfg(Frozen):
     """Time limits in seconds (None: none) and how often what the infrastructure broke is tried again."""
 
-    step_s: float | None = Field(default=60.0, gt=0)
-    reset_s: float | None = Field(default=300.0, gt=0)
+    step_s: float | None = Field(default=60.0, gt=0, le=MOST_SECONDS)
+    reset_s: float | None = Field(default=300.0, gt=0, le=MOST_SECONDS)
     """Making an environment and resetting it."""
-    trial_s: float | None = Field(default=None, gt=0)
-    act_s: float | None = Field(default=120.0, gt=0)
+    trial_s: float | None = Field(default=None, gt=0, le=MOST_SECONDS)
+    act_s: float | None = Field(default=120.0, gt=0, le=MOST_SECONDS)
     """One forward of a policy."""
-    retries: int = Field(default=2, ge=0)
-    max_loaded_agents: int = Field(default=8, ge=1)
+    retries: int = Field(default=2, ge=0, le=1000)
+    max_loaded_agents: int = Field(default=8, ge=1, le=10_000)
     """How many policies are in memory at once; more agents are examined in groups of this size."""
 
 
@@ -160,7 +164,7 @@ class StopCfg(Frozen):
     """Stop each agent as soon as the interval of its success rate is as narrow as this."""
     alpha: float = Field(default=0.05, gt=0, lt=1)
     """The chance of a false difference; an interval holds the truth with 1 - alpha, at every look."""
-    max_trials: int | None = Field(default=None, ge=1)
+    max_trials: int | None = Field(default=None, ge=1, le=100 * MOST_TRIALS)
     """Of each agent, over all tasks. Filled in where the config gives none: all that are planned."""
 
     @model_validator(mode="after")
@@ -216,7 +220,7 @@ class DeclareCfg(Frozen):
 
     primary: str = Field(min_length=1)
     """What decides: `success`, `score`, or the name of a metric."""
-    n: int = Field(ge=1)
+    n: int = Field(ge=1, le=MOST_TRIALS)
     """Trials of each agent on each task; with `stop_when`, the most."""
     alpha: float = Field(default=0.05, gt=0, lt=1)
     """The error rate of tests; intervals of the report have the level 1 - alpha."""
@@ -230,11 +234,11 @@ class EvalConfig(Frozen):
     name: str = Field(default="evaluation", min_length=1)
     agents: tuple[AgentCfg, ...] = Field(min_length=1)
     tasks: tuple[TaskCfg, ...] = Field(min_length=1)
-    n_trials: int = Field(default=10, ge=1)
-    base_seed: int = Field(default=123, ge=0)
-    max_episode_steps: int | None = Field(default=None, ge=1)
+    n_trials: int = Field(default=10, ge=1, le=MOST_TRIALS)
+    base_seed: int = Field(default=123, ge=0, le=LARGEST_SEED)
+    max_episode_steps: int | None = Field(default=None, ge=1, le=MOST_STEPS)
     """None: the environment's own limit, or 1000 where it has none."""
-    num_parallel: int = Field(default=16, ge=1)
+    num_parallel: int = Field(default=16, ge=1, le=100_000)
     workers: WorkersCfg = WorkersCfg()
     output_root: str = "results/eval_runs"
     record: RecordCfg = RecordCfg()

@@ -83,7 +83,7 @@ def _list_entries(entries: list[Any], parts: list[str], text: str, problems: Pro
 
 def _assign(data: Any, path: Path, value: Any) -> None:
     for part in path[:-1]:
-        if isinstance(data, dict) and data.get(str(part)) is None:
-            data[str(part)] = {}
+        if (data.get(part) if isinstance(data, dict) else data[part]) is None:
+            data[part] = {}
         data = data[part]
     data[path[-1]] = value

@@ -49,13 +49,13 @@ class Problems:
         self.moved: dict[Path, Path] = {}
         """Where a value stands now -> where it was written, for a config that was translated."""
         self.unusable: set[Path] = set()
-        """Paths whose value was replaced by a stand-in; nothing more is said of them."""
+        """Paths whose value was replaced by a stand-in; nothing more is said of them and of what is below."""
         self._found: dict[tuple[str, str], Problem] = {}
 
     def add(self, path: Path, message: str, hint: str | None = None) -> None:
         """Note a problem; the same one twice counts once."""
         path = self._written(path)
-        if path in self.unusable:
+        if any(origin in self.unusable for origin in prefixes(path)):
             return
         file, line = self._place(path)
         problem = Problem(file, line, key_text(path), message, hint)
@@ -125,5 +125,10 @@ def shown(value: Any) -> str:
         return f"a mapping ({', '.join(map(str, list(value)[:4]))}{', ...' if len(value) > 4 else ''})"
     if isinstance(value, list):
         return f"a list of {len(value)}" if value else "an empty list"
-    text = f'"{value}"' if isinstance(value, str) else str(value)
-    return text if len(text) <= 80 else text[:76] + '..."'
+    text = f'"{_printable(value)}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 80 else text[:76] + ('..."' if isinstance(value, str) else "...")
+
+
+def _printable(text: str) -> str:
+    """Text of one line; what a terminal would not show as a character is an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:80])

@@ -91,7 +91,8 @@ def _expected(error: Any) -> tuple[str, str | None]:
     kind, context = error["type"], error.get("ctx", {})
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
-        return f"{words} {context[name]:g}", None
+        bound = context[name]
+        return f"{words} {int(bound) if bound == int(bound) else bound:,}", None
     if kind == "too_short":
         count = context["min_length"]
         return f"at least {count} {'entry' if count == 1 else 'entries'}", None

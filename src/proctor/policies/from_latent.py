@@ -49,9 +49,9 @@ class LatentOptions(PolicyOptions):
     state_dict_key: str | None = None
     """Where the state dict is within the checkpoint, with dots."""
     strict: bool = True
-    window: int = Field(default=1, ge=1)
+    window: int = Field(default=1, ge=1, le=100_000)
     """Look-ahead smoothing: z is the mean over so many frames from its own on."""
-    z_dim: int | None = Field(default=None, ge=1)
+    z_dim: int | None = Field(default=None, ge=1, le=100_000)
     """Checked against what the model gives."""
     observations: list[str] | None = None
     """The entries that the actor sees; null: all but `motion` and `frame`."""
@@ -61,7 +61,7 @@ class LatentOptions(PolicyOptions):
     metadata: Literal["check", "ignore"] = "check"
     """What an ONNX actor says of the robot it was made for: compared with the task's robot, or not looked at."""
     dtype: Literal["float32", "float64", "float16", "bfloat16"] = "float32"
-    threads: int = Field(default=1, ge=1)
+    threads: int = Field(default=1, ge=1, le=1024)
     """Of onnxruntime."""
 
     @model_validator(mode="after")

@@ -50,11 +50,11 @@ class OnnxOptions(ModelOptions):
     """The output that holds actions; None: the first that is no state."""
     state: dict[str, str] = Field(default_factory=dict)
     """Recurrent state: input -> output. It starts at zero."""
-    state_axis: int = Field(default=0, ge=0)
+    state_axis: int = Field(default=0, ge=0, le=16)
     """The axis of state inputs and outputs that counts rows."""
     noise: str | None = None
     """An input to be given standard normal noise from the trial's generator."""
-    threads: int = Field(default=1, ge=1)
+    threads: int = Field(default=1, ge=1, le=1024)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from proctor.network.client import Client, ClientCfg, Reply, ServerError, Server
 from proctor.network.wire import WireError, encode
 from proctor.plan.trial import Trial
 from proctor.policies.loader import Loader
-from proctor.policies.options import PolicyOptions
+from proctor.policies.options import MOST_ROWS, PolicyOptions
 from proctor.policies.protocol import (
     Batch,
     Decision,
@@ -50,7 +50,7 @@ PIPELINE = ("normalize", "observation_order", "action_scale")
 class RemoteOptions(PolicyOptions):
     """`remote` loader: where the server is, what it is sent and what is taken of its answers."""
 
-    pad_to: int | None = Field(default=None, ge=1)
+    pad_to: int | None = Field(default=None, ge=1, le=MOST_ROWS)
     """Nothing is padded here: each row is a request of its own."""
     url: str | None = None
     host: str | None = None
@@ -59,12 +59,12 @@ class RemoteOptions(PolicyOptions):
     """None: 8000."""
     api_key: str | None = Field(default=None, min_length=1)
     """`$NAME`: the value of that environment variable, which then is not written into the run's folder."""
-    connections: int = Field(default=16, ge=1)
+    connections: int = Field(default=16, ge=1, le=10_000)
     """Most requests on their way at once."""
-    connect_s: float = Field(default=10.0, gt=0)
-    timeout_s: float = Field(default=60.0, gt=0)
-    reconnect_s: float = Field(default=50.0, ge=0)
-    max_frame_mb: int = Field(default=256, ge=1)
+    connect_s: float = Field(default=10.0, gt=0, le=1_000_000)
+    timeout_s: float = Field(default=60.0, gt=0, le=1_000_000)
+    reconnect_s: float = Field(default=50.0, ge=0, le=1_000_000)
+    max_frame_mb: int = Field(default=256, ge=1, le=2048)
     keys: dict[str, str] | None = Field(default=None, min_length=1)
     """Key that is sent -> entry of the observation (nested ones with dots; `observation` for the whole). None: every
     entry as `observation/NAME`."""
@@ -75,7 +75,7 @@ class RemoteOptions(PolicyOptions):
     instructions: dict[str, str] = Field(default_factory=dict)
     """Task -> what it is told; left out: what the task says of itself."""
     action_key: str = Field(default=fields.ACTIONS, min_length=1)
-    replan_steps: int | None = Field(default=None, ge=1)
+    replan_steps: int | None = Field(default=None, ge=1, le=1_000_000)
     """Execute so many actions of a chunk, then ask again. None: all."""
 
     @field_validator("url")

@@ -24,7 +24,7 @@ from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.policies.from_python import source_file
 from proctor.policies.loader import Loader
-from proctor.policies.options import ModelOptions, PolicyOptions
+from proctor.policies.options import ModelOptions, PolicyOptions, Shape
 from proctor.policies.outputs import ActionHead
 from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
 from proctor.policies.torch_tools import fill_module, find_state_dict, read_weights, to_arrays, to_tensors, torch_device
@@ -35,7 +35,7 @@ from proctor.registry import import_object
 class NoiseCfg(Frozen):
     """Standard normal noise for the module, `(rows, *shape)`, from the trials' own generators."""
 
-    shape: list[int] = Field(default_factory=list)
+    shape: Shape = Field(default_factory=list)
 
 
 class TorchOptions(ModelOptions):
@@ -51,7 +51,7 @@ class TorchOptions(ModelOptions):
     torchscript: bool | None = None
     """None: look at the file."""
     recurrent: bool = False
-    state_shape: list[int] | list[list[int]] | None = None
+    state_shape: Shape | list[Shape] | None = None
     """Shape of a trial's initial (zero) state, or a list of shapes; None: the module's `initial_state()` says."""
     noise: NoiseCfg | None = None
     dtype: Literal["float32", "float64", "float16", "bfloat16"] = "float32"

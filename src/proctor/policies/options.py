@@ -6,11 +6,26 @@ normalisation, observation order, model, action scaling.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from proctor.config.models import Frozen
+
+MOST_ROWS = 65_536
+"""Of one forward."""
+MOST_VALUES = 100_000_000
+"""In the state or the noise of one trial."""
+
+
+def _held(shape: list[int]) -> list[int]:
+    if math.prod(shape) > MOST_VALUES:
+        raise ValueError(f"found a shape of {math.prod(shape):,} values; expected at most {MOST_VALUES:,}")
+    return shape
+
+
+Shape = Annotated[list[Annotated[int, Field(ge=0, le=MOST_VALUES)]], AfterValidator(_held)]
 
 
 class NormalizeCfg(Frozen):
@@ -55,19 +70,19 @@ class ActionScaleCfg(Frozen):
 class StageCfg(Frozen):
     """How one stage is batched, where it is to differ from what the policy declares."""
 
-    pad_to: int | None = Field(default=None, ge=1)
-    max_batch: int | None = Field(default=None, ge=1)
-    max_wait_s: float | None = Field(default=None, ge=0)
+    pad_to: int | None = Field(default=None, ge=1, le=MOST_ROWS)
+    max_batch: int | None = Field(default=None, ge=1, le=MOST_ROWS)
+    max_wait_s: float | None = Field(default=None, ge=0, le=3600)
 
 
 class PolicyOptions(Frozen):
     """Base of a loader's options: what every agent can be set to."""
 
-    pad_to: int | None = Field(default=16, ge=1)
+    pad_to: int | None = Field(default=16, ge=1, le=MOST_ROWS)
     """Rows of every forward. 1: each row as if alone. Null: exactly the rows that wait, faster for one trial at a time,
     but a trial's bytes may then depend on its neighbours."""
-    max_batch: int | None = Field(default=None, ge=1)
-    max_wait_s: float | None = Field(default=None, ge=0)
+    max_batch: int | None = Field(default=None, ge=1, le=MOST_ROWS)
+    max_wait_s: float | None = Field(default=None, ge=0, le=3600)
     stages: dict[str, StageCfg] = Field(default_factory=dict)
     """By stage: what takes the place of its own declaration, and of the three keys above."""
     placement: Literal["auto", "engine", "worker"] = "auto"
@@ -75,7 +90,7 @@ class PolicyOptions(Frozen):
     more; auto: as the policy declares (scripted agents: worker; models: engine)."""
     trust: bool = False
     """Allow what may execute code: pickles, whole-module checkpoints, TorchScript."""
-    frame_stack: int = Field(default=1, ge=1)
+    frame_stack: int = Field(default=1, ge=1, le=1000)
     frame_stack_axis: Literal["first", "last"] = "last"
     """Along which axis of an observation frames are put together, oldest first."""
     frame_stack_join: Literal["concatenate", "stack"] = "concatenate"

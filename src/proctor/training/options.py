@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from proctor.config.models import LARGEST_SEED
+from proctor.policies.options import MOST_ROWS
 from proctor.registry import did_you_mean
 from proctor.suites.tracking.options import DEFAULT_GROUPS, Group, TrackingOptions, as_list
 from proctor.suites.tracking.parts import METRICS
@@ -19,7 +21,7 @@ class EvaluationCfg(TrackingOptions):
     """Log keys are `eval/<name_in_logs>/<metric>`."""
     motions: Annotated[list[str | dict[str, Any]], BeforeValidator(as_list)] = Field(default_factory=list)
     """Files, folders, patterns, `procedural:all`."""
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     """With the time step it decides what is drawn."""
     generate_videos: bool = False
     videos_dir: str = "videos"
@@ -38,21 +40,21 @@ class TrackingEvaluationCfg(EvaluationCfg):
 
     name_in_logs: str = Field(default="tracking", min_length=1, pattern=r"^[^/#]+$")
     observations: tuple[Group, ...] = Field(default=DEFAULT_GROUPS, min_length=1)
-    num_envs: int = Field(default=1024, ge=1)
+    num_envs: int = Field(default=1024, ge=1, le=100_000)
     """Worlds of the evaluation's own environment, at most; no more are made than there are episodes."""
     include_results_from_all_envs: bool = False
     """True: worlds that would stay empty run further episodes, and these count too (their motion's mean is over more
     episodes)."""
-    window: int = Field(default=1, ge=1)
+    window: int = Field(default=1, ge=1, le=100_000)
     """Look-ahead smoothing of contexts: the mean of z over so many frames."""
-    pad_to: int | None = Field(default=16, ge=1)
+    pad_to: int | None = Field(default=16, ge=1, le=MOST_ROWS)
     """Rows of every forward of a Policy, as in the options of an agent; null: all worlds at once, which is faster, and
     an episode's bytes may then depend on the others."""
     targets: dict[str, float] = Field(default_factory=dict)
     """Metric -> the value that the mean over motions has to reach (`emd: 0.75`): gives `passed`."""
-    max_workers: int | None = Field(default=None, ge=1)
+    max_workers: int | None = Field(default=None, ge=1, le=10_000)
     """Threads that compute metrics; null: one per core. It changes no result."""
-    max_videos: int | None = Field(default=8, ge=1)
+    max_videos: int | None = Field(default=8, ge=1, le=1_000_000)
     """The worst motions by `emd` get a video, at most this many; null: all."""
 
     @field_validator("targets")

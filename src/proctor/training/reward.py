@@ -50,18 +50,18 @@ class RewardEvaluationCfg(EvaluationCfg):
     """Names as in docs/reward-tasks.md."""
     limbs: Limbs = Limbs()
     """Which bodies are shoulders, hands and feet."""
-    num_episodes: int = Field(default=10, ge=1)
+    num_episodes: int = Field(default=10, ge=1, le=1_000_000)
     """Per task; every one counts."""
-    num_inference_samples: int = Field(default=50_000, ge=1)
+    num_inference_samples: int = Field(default=50_000, ge=1, le=100_000_000)
     """Transitions of the replay buffer from which z is inferred."""
     inference: Method = "reward_wr"
-    max_episode_length_s: float | None = Field(default=10.0, gt=0, allow_inf_nan=False)
+    max_episode_length_s: float | None = Field(default=10.0, gt=0, le=1_000_000, allow_inf_nan=False)
     start_noise_rad: float = Field(default=0.05, ge=0, le=1)
     """Uniform noise on each joint at the start: without any, all episodes of a deterministic agent are one."""
-    num_envs: int = Field(default=256, ge=1)
+    num_envs: int = Field(default=256, ge=1, le=100_000)
     """Worlds, at most; no more are made than there are episodes. It changes no result, but for how a model rounds in
     batches of another size."""
-    max_workers: int | None = Field(default=None, ge=1)
+    max_workers: int | None = Field(default=None, ge=1, le=10_000)
     """Threads of the simulation; null: one per core. It changes no result."""
 
     @field_validator("tasks")

@@ -18,12 +18,12 @@ class ArchCfg(SuiteOptions):
     """The vessel, the target and the C-arm, as every simulator of an aortic arch has them."""
 
     type: Literal["aortic_arch"] = "aortic_arch"
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
     """Of the generator: another seed is another patient."""
     target_mode: Literal["branch_end"] = "branch_end"
     target_branches: tuple[str, ...] = Field(default=("lcca",), min_length=1, strict=False)
     """With several, each trial draws one from its seed."""
-    target_threshold_mm: float = Field(default=5.0, gt=0)
+    target_threshold_mm: float = Field(default=5.0, gt=0, le=1000)
     image_frequency_hz: float = Field(default=7.5, ge=1, le=60)
     """Of pictures and of actions."""
     image_rot_zx_deg: tuple[float, float] = Field(default=(20.0, 5.0), strict=False)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from proctor.config import EvalConfig, load_sections
-from proctor.config.models import Frozen
+from proctor.config.models import LARGEST_SEED, MOST_TRIALS, Frozen
 from proctor.errors import InputError
 from proctor.suites.goals.models import GoalModelCfg
 
@@ -24,7 +24,7 @@ VISUAL = "visual goal"
 class SelectionCfg(Frozen):
     """Which frames of a success are kept. A frame that is both among the last and the best is kept once."""
 
-    last: int = Field(default=5, ge=0)
+    last: int = Field(default=5, ge=0, le=1_000_000)
     """How many from the end."""
     best: bool = True
     """The frame after the step with the highest reward, the first of them."""
@@ -54,8 +54,8 @@ class AblationCfg(Frozen):
     kwargs: dict[str, Any] = Field(default_factory=dict)
     checkpoint_file: str | None = None
     device: str = "cpu"
-    n_trials: int = Field(default=10, ge=1)
-    base_seed: int = Field(default=100_000, ge=0)
+    n_trials: int = Field(default=10, ge=1, le=MOST_TRIALS)
+    base_seed: int = Field(default=100_000, ge=0, le=LARGEST_SEED)
     """Seeds that no success visual comes from."""
 
 
@@ -95,15 +95,15 @@ class GoalsCfg(Frozen):
     priors: tuple[PriorCfg, ...] = ()
     instructions: dict[str, str | dict[str, Any]] = Field(default_factory=dict)
     """Task -> text, or a mapping with `instruction` and `paraphrases`; left out: what the suite tells."""
-    draws: int = Field(default=10, ge=1)
+    draws: int = Field(default=10, ge=1, le=100_000)
     """How often a prior is asked for each instruction."""
-    k: int = Field(default=5, ge=1)
+    k: int = Field(default=5, ge=1, le=100_000)
     accuracy: Literal["raw", "mean_embedding", "shifted"] = "raw"
     """`raw`: mean cosine with the success embeddings; `mean_embedding`: cosine with their mean; `shifted`:
     (cosine + 1) / 2."""
     unit: Literal["trial", "window"] = "trial"
     """What a success embedding is of: a trial (the mean of its windows), or each window by itself."""
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     level: float = Field(default=0.95, gt=0, lt=1)
     bands: BandsCfg = BandsCfg()
     ablation: AblationCfg | None = None

@@ -52,7 +52,7 @@ class InitialStatesCfg(SuiteOptions):
     """An environment with numbered initial states: trial i is reset with `options={option: i % count}`."""
 
     option: str
-    count: int = Field(ge=1)
+    count: int = Field(ge=1, lt=2**63)
 
 
 class VectorCfg(SuiteOptions):
@@ -108,7 +108,7 @@ class GymnasiumOptions(SuiteOptions):
     initial_states: InitialStatesCfg | None = None
     reset_options: dict[str, Any] = Field(default_factory=dict)
     """Given to every reset as `options`."""
-    action_dt_s: float | None = Field(default=None, gt=0)
+    action_dt_s: float | None = Field(default=None, gt=0, le=1_000_000)
     """Simulated seconds per step. Null: the environment's `dt`, where it has one."""
     reuse: bool = True
     """False: a fresh environment for each trial, for one that carries something over a reset."""

@@ -14,7 +14,7 @@ class LiberoOptions(SuiteOptions):
     """One task of the suite. In a config, an entry without `task` stands for all tasks of its benchmark."""
 
     benchmark: Benchmark
-    task: int = Field(ge=0)
+    task: int = Field(ge=0, le=10_000)
     """Its number within the benchmark, from 0."""
     protocol: Protocol = "openpi"
     cameras: tuple[str, ...] = Field(default=("agentview", "robot0_eye_in_hand"), min_length=1)

@@ -28,7 +28,7 @@ class MetaworldOptions(SuiteOptions):
     """With images: also the vector of 39 numbers, which scripted experts need."""
     goal_observable: bool = True
     """Whether the last 3 of the 39 numbers are the goal's position, as in MT groups; else they are 0."""
-    variations: int = Field(default=50, ge=1)
+    variations: int = Field(default=50, ge=1, le=1_000_000)
     """How many variations (positions of objects and goals) there are; trial i has variation i modulo this."""
     variation_seed: int = Field(default=42, ge=0, lt=2**32)
     """What they are drawn from: the same as `metaworld.MT1(task, seed=...)` draws."""

@@ -36,7 +36,7 @@ class SoccerOptions(SuiteOptions):
     """The environment's own observation, or the one that the competition's preprocessor builds."""
     task_count: int = Field(default=len(OFFICIAL), ge=0, le=100)
     """With the official preprocessor: entries of its one-hot task code. 0: no code."""
-    task_index: int | None = Field(default=None, ge=0)
+    task_index: int | None = Field(default=None, ge=0, le=100)
     """Which of them is 1. None: the task's place in the competition."""
     match_seeds: MatchSeedsCfg | None = None
     """None: a trial is reset with its own seed."""

@@ -32,8 +32,8 @@ class SteveOptions(SuiteOptions):
     process of its own, and no force is measured."""
     normalize_action: bool = True
     """Actions in [-1, 1], as stEVE's agents are trained; false: mm/s and rad/s."""
-    max_translation_mm_s: float = Field(default=35.0, gt=0)
-    max_rotation_rad_s: float = Field(default=3.14, gt=0)
+    max_translation_mm_s: float = Field(default=35.0, gt=0, le=10_000)
+    max_rotation_rad_s: float = Field(default=3.14, gt=0, le=1000)
     """What an action of 1 means."""
     dt_simulation_s: float = Field(default=0.006, gt=0, le=0.1)
     """SOFA's time step."""
@@ -41,8 +41,8 @@ class SteveOptions(SuiteOptions):
     """Do not push on where the tip has come to the end of a vessel."""
     tracking_points: int = Field(default=3, ge=1, le=50)
     """Observed points of the wire, from the tip on."""
-    tracking_resolution_mm: float = Field(default=2.0, gt=0)
-    tracking_memory: int = Field(default=2, ge=1)
+    tracking_resolution_mm: float = Field(default=2.0, gt=0, le=1000)
+    tracking_memory: int = Field(default=2, ge=1, le=1000)
     """Pictures that the observation remembers, the newest first."""
 
     @field_validator("tool")

@@ -55,15 +55,17 @@ class TrackingOptions(SuiteOptions, MotionOptions):
     cache_folder: str | None = None
     """Where motions that were brought to the control rate are kept for the next run; null: nowhere."""
 
-    control_hz: float = Field(default=50.0, gt=0, allow_inf_nan=False)
-    physics_hz: float = Field(default=200.0, gt=0, allow_inf_nan=False)
+    control_hz: float = Field(default=50.0, gt=0, le=100_000, allow_inf_nan=False)
+    physics_hz: float = Field(default=200.0, gt=0, le=1_000_000, allow_inf_nan=False)
     action: Literal["offset", "absolute"] = "offset"
     """offset: joint targets are default pose + action scale * action. absolute: the action is the targets, rad."""
 
     observations: tuple[Group, ...] = Field(default=DEFAULT_GROUPS, min_length=1)
-    reference_offsets: tuple[int, ...] = Field(default=(1,), min_length=1)
+    reference_offsets: tuple[Annotated[int, Field(ge=-1_000_000, le=1_000_000)], ...] = Field(
+        default=(1,), min_length=1
+    )
     """Frames of the `reference` observation, from the current one on; the policy is to reach frame 1 next."""
-    context_length: int | None = Field(default=None, ge=1)
+    context_length: int | None = Field(default=None, ge=1, le=1_000_000)
     """Steps in `history`; null: 4."""
     include_last_action: bool | None = None
     """True adds `last_action` to the observations, false takes it away; null: as `observations` says."""
@@ -87,10 +89,10 @@ class TrackingOptions(SuiteOptions, MotionOptions):
     fallen."""
     legacy: Literal["bfm_zero"] | None = None
     """Compute the metrics of the recorded trials as this older evaluator did."""
-    n_episodes_per_motion: int = Field(default=1, ge=1)
-    max_episode_length_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    n_episodes_per_motion: int = Field(default=1, ge=1, le=1_000_000)
+    max_episode_length_s: float | None = Field(default=None, gt=0, le=1_000_000, allow_inf_nan=False)
     """Longer motions are followed, and measured, so far only."""
-    threads: int | None = Field(default=None, ge=1)
+    threads: int | None = Field(default=None, ge=1, le=1024)
     """Of the simulator; null: one per core. It changes no result."""
 
     @model_validator(mode="after")

@@ -26,9 +26,9 @@ class WaypointFlowOptions(PolicyOptions):
     """The entry that begins with end effector x, y, z in metres and gripper opening."""
     instructions: dict[str, str] = Field(default_factory=dict)
     """Task -> what it is told; left out: what the task says of itself."""
-    waypoints: int = Field(default=2, ge=1)
+    waypoints: int = Field(default=2, ge=1, le=10_000)
     """How many waypoints of a plan are gone to before the next plan."""
-    execute_steps: int | None = Field(default=None, ge=1)
+    execute_steps: int | None = Field(default=None, ge=1, le=1_000_000)
     """Ask the action expert again after so many steps; None: when a waypoint's duration is over."""
     dtype: Literal["float32", "bfloat16"] = "float32"
 

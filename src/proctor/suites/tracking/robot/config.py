@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from proctor.config.yaml_source import read_yaml
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
 
@@ -90,10 +90,7 @@ def validated(model: type[ModelT], keys: Mapping[str, Any], where: str, noun: st
 
 def read_description(path: Path) -> dict[str, Any]:
     """The keys of a description file. Raises InputError where it is no YAML mapping."""
-    try:
-        found = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path} cannot be read as a robot description: {error}") from None
+    found = read_yaml(path, "a robot description")
     if not isinstance(found, dict):
         raise InputError(
             f"{path} is no robot description: found {type(found).__name__}, expected a mapping with keys such as "
