@@ -89,15 +89,71 @@ def test_a_policy_that_kills_its_worker_costs_its_trial_and_no_other(examine: Ca
     def agent(trouble: str) -> dict:
         return policy("Troubled", placement="worker", kwargs={"trouble": trouble, "seeds": [125]})
 
-    keys = {"n_trials": 6, "num_parallel": 2, "workers": 2}
+    keys = {"n_trials": 6, "num_parallel": 6, "workers": 1, "limits": {"retries": 1}}
     healthy = digests(examine(agents=[agent("none")], **keys))
     run = examine(agents=[agent("die")], **keys)
     results = {result.trial.seed: result for result in run.results()}
     bad = results.pop(125)
-    assert bad.outcome is Outcome.WORKER_LOST
-    assert bad.error is not None
-    assert bad.error.startswith("a worker process died of SIGSEGV in its policy")
+    assert (bad.outcome, bad.success, bad.attempts) == (Outcome.POLICY_ERROR, False, 2)
+    assert bad.error == "a worker process died of SIGSEGV in its policy"
     assert all(healthy[r.trial.key] == r.digest for r in results.values())
+    assert all(r.attempts == 1 for r in results.values()), "its neighbours in the batch are run again for free"
+
+
+def test_a_policy_that_dies_before_it_fails_is_not_ranked_by_what_it_left(examine: Callable[..., RunDir]) -> None:
+    agents = [
+        policy("Troubled", placement="worker", kwargs={"trouble": "die", "seeds": list(range(123, 129))}),
+        {**policy("Upward"), "name": "honest"},
+    ]
+    run = examine(agents=agents, n_trials=6, num_parallel=6, workers=1, limits={"retries": 0})
+    rows = {agent["agent"]: agent for agent in run.report()["agents"]}
+    assert rows["troubled"]["n"] == rows["honest"]["n"] == 6
+    assert rows["troubled"]["success_rate"] == 0.0 < rows["honest"]["success_rate"]
+    assert {r.outcome for r in run.results() if r.trial.agent == "troubled"} == {Outcome.POLICY_ERROR}
+
+
+def test_a_worker_that_was_killed_once_in_a_forward_costs_nobody_anything(
+    examine: Callable[..., RunDir], tmp_path: Path
+) -> None:
+    """Somebody else's kill, such as that of a system without memory, is not the policy's: it does not come again."""
+    file, mark = tmp_path / "once.py", tmp_path / "mark"
+    file.write_text(ONCE)
+
+    def agent(fatal: bool) -> dict:
+        kwargs = {"mark": str(mark), "fatal": fatal}
+        return {"name": "once", "policy": f"{file}:Once", "options": {"placement": "worker", "kwargs": kwargs}}
+
+    for slots in (1, 5):
+        keys = {"num_parallel": slots, "workers": 1, "limits": {"retries": 0}}
+        healthy = digests(examine(agents=[agent(False)], **keys))
+        run = examine(agents=[agent(True)], **keys)
+        assert mark.exists()
+        assert digests(run) == healthy
+        mark.unlink()
+
+
+ONCE = """
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+
+from proctor import Batch, Policy
+
+
+class Once(Policy):
+    def __init__(self, mark: str, fatal: bool):
+        self.mark, self.calls = Path(mark), 0
+        self.fatal = fatal
+
+    def act(self, batch: Batch) -> np.ndarray:
+        self.calls += 1
+        if self.fatal and self.calls == 12 and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return np.tanh(batch.normal((2,)))
+"""
 
 
 @pytest.mark.parametrize("workers", ["inline", 2])

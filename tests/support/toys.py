@@ -200,6 +200,14 @@ class Troubled(Linear):
                 time.sleep(self.nap_s)
             if self.trouble == "die":
                 os.kill(os.getpid(), signal.SIGSEGV)
+            if self.trouble == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.trouble == "quit":
+                os._exit(0)
+            if self.trouble == "exit":
+                raise SystemExit(0)
+            if self.trouble == "generator":
+                raise GeneratorExit
             if self.trouble == "shape":
                 actions = np.zeros((len(batch), 5))
         if self.trouble == "nan":

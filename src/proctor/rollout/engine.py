@@ -92,6 +92,8 @@ class Engine:
         self._agents: dict[str, AgentRuntime] = {}
         self._live: dict[str, dict[Any, int]] = {}
         self._attempts: dict[str, int] = {}
+        self._suspects: set[str] = set()
+        """Trials of which one has made its policy kill a worker: their policies are asked for them alone."""
         self._results: list[TrialResult] = []
         self._watched = self._observed = self._began = 0.0
         self._thread = threading.get_ident()
@@ -261,7 +263,8 @@ class Engine:
             live = self._live[trial.agent]
             live[task.key] = live.get(task.key, 0) + 1
             stem, films = self.plan.stem(trial), self._films(trial)
-            slot.member.worker.send(Start(slot.number, trial, stem, films, agent.in_workers))
+            alone = trial.key in self._suspects
+            slot.member.worker.send(Start(slot.number, trial, stem, films, agent.in_workers, alone))
             self.progress.running += 1
 
     def _films(self, trial: Trial) -> bool:
@@ -478,23 +481,20 @@ class Engine:
         self._observe()
 
     def _lose(self, member: Member, lost: Lost) -> None:
-        """A worker is gone: the trial it was stepping pays, the others start again. Where a policy did not answer
-        there, it is from now on asked here: the trial that makes it hang can be told from the others, and its record
-        kept."""
+        """A worker is gone: the trial whose code was running pays, the others start again."""
         log.warning("%s", lost.reason)
         for event in member.worker.events():
             if type(event) is not Asks:
                 self._handle(member, event)
-        outcome = Outcome.TIMEOUT if lost.hung else Outcome.WORKER_LOST
-        slow_policy = lost.hung and lost.acting
         for slot in member.slots:
             if slot.state is SlotState.FREE:
                 continue
-            guilty = lost.slot in (slot.number, ALL_SLOTS)
-            if guilty and slow_policy and slot.agent is not None:
-                slot.agent.in_workers = False
+            charged = lost.slot in (slot.number, ALL_SLOTS)
+            outcome = Outcome.TIMEOUT if lost.hung else Outcome.WORKER_LOST
+            if charged and lost.acting:
+                outcome, charged = Outcome.POLICY_ERROR, self._proven(slot, lost)
             trial = self._free(slot)
-            if guilty and not slow_policy:
+            if charged:
                 self._charge(trial, outcome, lost.reason)
             else:
                 self._scheduler.retry(trial)
@@ -502,6 +502,22 @@ class Engine:
         member.worker.send(Know(tuple(self._tasks.values())))
         self._settle(member)
         self._refill(member.slots)
+
+    def _proven(self, slot: Slot, lost: Lost) -> bool:
+        """Whether a slot's policy is known to have killed its worker for this trial. If not, the trial starts again
+        so that it can be told: a policy that did not answer is from now on asked here, where the trial that makes it
+        hang is found and its record kept; one that died is asked for this trial alone."""
+        assert slot.agent is not None
+        assert slot.trial is not None
+        if lost.hung:
+            slot.agent.in_workers = False
+            return False
+        if not slot.agent.in_workers:
+            return False
+        key = slot.trial.key
+        was_alone = key in self._suspects
+        self._suspects.add(key)
+        return was_alone and lost.slot == slot.number
 
     def _observe(self, force: bool = False) -> None:
         now = time.monotonic()

@@ -38,6 +38,8 @@ class Start(NamedTuple):
     video: bool
     in_worker: bool = False
     """Its policy lives in the worker; otherwise the worker asks the engine."""
+    alone: bool = False
+    """A policy in the worker is asked for it in forwards of its own: one of a batch has killed a worker."""
 
 
 class Load(NamedTuple):

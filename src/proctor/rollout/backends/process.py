@@ -32,6 +32,8 @@ LOG = "workers.log"
 """What environments and libraries print, in the run folder."""
 START_SECONDS = 120.0
 CLOSE_SECONDS = 30.0
+_DURING = {ACTING: " in its policy", LOADING: " while it loaded a policy"}
+"""What a worker was at when it died, where that was no environment."""
 
 
 class ProcessBackend(Backend):
@@ -127,7 +129,7 @@ class ProcessWorker(Worker):
         code = self._process.poll()
         if code is not None or self._closed:
             self.kill()
-            ending = _ending(self._process.wait()) + (" in its policy" if what == ACTING else "")
+            ending = _ending(self._process.wait()) + _DURING.get(what, "")
             return Lost(ending, running, hung=False, acting=what == ACTING)
         seconds = time.monotonic() - (since if what != IDLE else self._started)
         if what == IDLE:

@@ -108,13 +108,14 @@ class LocalPolicies:
     def answer(self) -> None:
         """Ask the policies for all that wait, those of one agent and stage together."""
         waiting, self.waiting = self.waiting, []
-        alike: dict[tuple[str, str, str], list[Request]] = {}
+        alike: dict[tuple[str, str, str, int | None], list[Request]] = {}
         for request in waiting:
             group, slot = request.owner
             trial = group.running.get(slot)
             if trial is not None and trial.request is request:  # a call may have broken the trials of all its worlds
-                alike.setdefault((request.trial.agent, request.stage, request.task.key), []).append(request)
-        for (agent, stage, _), requests in alike.items():
+                alone = slot if trial.start.alone else None
+                alike.setdefault((request.trial.agent, request.stage, request.task.key, alone), []).append(request)
+        for (agent, stage, *_), requests in alike.items():
             local = self._by_agent[agent]
             size = local.max_batch[stage] or len(requests)
             for i in range(0, len(requests), size):
@@ -133,7 +134,8 @@ class LocalPolicies:
 
     def _forward(self, local: LocalPolicy, stage: str, requests: list[Request]) -> None:
         host, began = self._host, time.monotonic()
-        host.watch.begin(ACTING, requests[0].owner[1] if len(requests) == 1 else ALL_SLOTS)
+        asked = requests[0].owner[1] if len(requests) == 1 else ALL_SLOTS
+        host.watch.begin(ACTING, asked)
         answers = local.runner.answers(stage, requests)
         seconds = host.watch.end()
         tally = local.tallies[stage]
@@ -141,7 +143,7 @@ class LocalPolicies:
         if seconds > host.limits.act_s:
             self._too_slow(local, stage, requests)
             return
-        if found := local.runner.examine(stage, partial(host.watch.begin, ACTING, ALL_SLOTS)):
+        if found := local.runner.examine(stage, partial(host.watch.begin, ACTING, asked)):
             tally.stats.found += found
             host.watch.end()
         acting, chunks, asking, ended = decide(answers)
