@@ -3,6 +3,7 @@
 # make quick   run the tests that are not marked slow, likewise
 # make lint    ruff and pyright
 # make bench   print the benchmark table
+# make campaign  break runs in every way and see that nothing is lost (ARGS="--faults 10000" for the long one)
 # make clean   remove caches and build leftovers; results and the environment stay
 #
 # Each verb first sets up .venv if pyproject.toml or constraints.txt changed. PYTHON=python3.12 chooses the interpreter.
@@ -13,7 +14,7 @@ READY := $(VENV)/.ready
 JOBS ?= 2
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test quick lint bench clean setup
+.PHONY: demo test quick lint bench campaign clean setup
 .DEFAULT_GOAL := test
 
 demo: $(READY)
@@ -39,6 +40,9 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(ARGS)
 
+campaign: $(READY)
+	$(BIN)/python -m campaign $(ARGS)
+
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
@@ -47,4 +51,4 @@ $(READY): pyproject.toml constraints.txt
 
 clean:
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis src/*.egg-info
-	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests examples benchmarks campaign -name __pycache__ -type d -prune -exec rm -rf {} +
