@@ -2,8 +2,8 @@
 `VecNormalize` pickle.
 
 A file for a dict observation holds one pair per entry: `.npz` with `KEY.mean` and `KEY.var` (or `KEY.std`),
-`.json` with `{"KEY": {"mean": ..., "var": ...}}`. A pickle is read, not run: an inert stand-in, made for this one file,
-takes the place of each class that it names, and nothing of Stable-Baselines3 or Gymnasium is imported or called.
+`.json` with `{"KEY": {"mean": ..., "var": ...}}`. A pickle is read, not run: inert data takes the place of every object
+in it, and nothing of Stable-Baselines3 or Gymnasium is imported or called.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.policies.files import find_file
 from proctor.policies.options import NormalizeCfg
-from proctor.unpickle import RestrictedUnpickler, read_restricted
+from proctor.unpickle import Inert, read_pickle
 
 DEFAULT_EPSILON = 1e-8
 DEFAULT_CLIP = 10.0
@@ -116,52 +116,34 @@ def _moments(fields: Any, where: str) -> Moments:
     return Moments(mean, var)
 
 
-class _VecNormalizeUnpickler(RestrictedUnpickler):
-    """Also accepts the names of SB3 and Gymnasium classes, each as an inert stand-in."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if any(module == package or module.startswith(package + ".") for package in _INERT_PACKAGES):
-            return _stand_in(module, name)
-        return super().find_class(module, name)
-
-
-def _stand_in(module: str, name: str) -> type:
-    """A class that accepts any arguments, keeps its state as data and does nothing."""
-
-    def new(cls: type, *_args: Any, **_kwargs: Any) -> Any:
-        made = object.__new__(cls)
-        made.__dict__["state"] = {}
-        return made
-
-    def set_state(self: Any, state: Any) -> None:
-        self.__dict__["state"] = state if isinstance(state, dict) else {}
-
-    body = {
-        "__new__": new,
-        "__init__": lambda self, *a, **k: None,
-        "__setstate__": set_state,
-        "original": (module, name),
-    }
-    return type("StandIn", (), body)
-
-
 def read_vec_normalize(path: Path) -> Statistics:
     """The observation statistics of an SB3 `VecNormalize` file, read without Stable-Baselines3; without moments where
     it leaves observations alone."""
-    found = read_restricted(path, _VecNormalizeUnpickler, "an SB3 VecNormalize")
-    module, name = getattr(type(found), "original", ("", type(found).__name__))
-    if not module or name != "VecNormalize":
-        raise InputError(f"{path} is a pickle, but of no VecNormalize: found {f'{module}.' if module else ''}{name}")
+    found = read_pickle(path, "an SB3 VecNormalize", _INERT_PACKAGES)
+    if not isinstance(found, Inert) or found.name.name != "VecNormalize":
+        kind = ".".join(found.name) if isinstance(found, Inert) else type(found).__name__
+        raise InputError(f"{path} is a pickle, but of no VecNormalize: found {kind}")
     state = found.state
-    if not state.get("norm_obs", True):
+    used = state.get("norm_obs", True)
+    if isinstance(used, bool | np.bool_) and not used:
         return Statistics({}, 1e-8, np.inf)
     rms = state.get("obs_rms")
     entries = rms if isinstance(rms, dict) else {"": rms}
     try:
         moments = {
-            key: Moments(*(np.asarray(entry.state[name], np.float64) for name in ("mean", "var")))
-            for key, entry in entries.items()
+            str(key): _moments(_rms_fields(entry), f"{path}, {key or 'observation'}") for key, entry in entries.items()
         }
         return Statistics(moments, float(state["epsilon"]), float(state["clip_obs"]))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} is a VecNormalize without usable observation statistics ({error!r})") from None
+
+
+def _rms_fields(entry: Any) -> dict[str, np.ndarray]:
+    """Mean and variance of a RunningMeanStd, where they are what SB3 writes: arrays, or numbers."""
+    if not isinstance(entry, Inert):
+        raise TypeError(f"found a {type(entry).__name__}; expected mean and var")
+    fields = {name: entry.state[name] for name in ("mean", "var")}
+    for name, value in fields.items():
+        if not isinstance(value, np.ndarray | np.number | float):
+            raise TypeError(f"{name} is a {type(value).__name__}; expected numbers")
+    return fields

@@ -201,7 +201,11 @@ def read_grouped_pickle(path: Path, space: str) -> Visuals:
     if not path.is_file():
         raise InputError(f"no file {path}")
     data = read_pickle(path)
-    groups = {str(data["task_id"]): data} if isinstance(data, Mapping) and EMBEDS in data else data
+    groups: Any = data
+    if isinstance(data, Mapping) and EMBEDS in data:
+        if "task_id" not in data:
+            raise InputError(f"{path} holds one task and no `task_id` that names it")
+        groups = {str(data["task_id"]): data}
     if not isinstance(groups, Mapping) or not groups:
         raise InputError(f"{path} holds {_kind(groups)}; expected a mapping of tasks with `{EMBEDS}`")
     tasks = {str(name): _older_task(str(name), group, path, space) for name, group in groups.items()}
@@ -215,7 +219,10 @@ def _older_task(name: str, group: Any, path: Path, space: str) -> TaskVisuals:
     where = f'{path}, task "{name}"'
     if not isinstance(group, Mapping) or EMBEDS not in group:
         raise InputError(f"{where}: found {_kind(group)}; expected a mapping with `{EMBEDS}`")
-    rows = [np.asarray(row, dtype=np.float32).reshape(-1) for row in group[EMBEDS]]
+    try:
+        rows = [_vector(row) for row in group[EMBEDS]]
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: `{EMBEDS}` are no embeddings: {error}; expected arrays of numbers") from None
     if not rows:
         raise InputError(f"{where}: `{EMBEDS}` is empty; leave the task out of the file")
     if len({len(row) for row in rows}) > 1:
@@ -233,6 +240,14 @@ def _older_task(name: str, group: Any, path: Path, space: str) -> TaskVisuals:
     )
     assert own.embeddings.units.shape == own.embeddings.vectors.shape
     return own
+
+
+def _vector(row: Any) -> np.ndarray:
+    found = np.asarray(row)
+    if found.dtype.kind not in "fiu":
+        raise TypeError(f"found {found.dtype}")
+    with np.errstate(over="ignore"):
+        return found.astype(np.float32).reshape(-1)
 
 
 def _kind(value: Any) -> str:
