@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
 GROUND = {
-    "errors", "exports", "generators", "images", "interpreters", "kernels", "registry", "rendering", "spaces", "texts",
-    "threads", "unpickle",
+    "errors", "exports", "foreign", "generators", "images", "interpreters", "kernels", "registry", "rendering",
+    "spaces", "texts", "threads", "unpickle",
 }  # fmt: skip
 """Modules that everybody may import; they import nothing but each other."""
 

@@ -8,7 +8,6 @@ in it, and nothing of Stable-Baselines3 or Gymnasium is imported or called.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.foreign import read_json, read_npz
 from proctor.policies.files import find_file
 from proctor.policies.options import NormalizeCfg
 from proctor.unpickle import Inert, read_pickle
@@ -81,8 +81,7 @@ def _for_key(entries: dict[str, Moments], key: str | None) -> dict[str, Moments]
 
 def _from_npz(path: Path) -> dict[str, Moments]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            flat = {name: arrays[name] for name in arrays.files}
+        flat = read_npz(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as .npz: {error}") from None
     grouped: dict[str, dict[str, Any]] = {}
@@ -94,8 +93,8 @@ def _from_npz(path: Path) -> dict[str, Moments]:
 
 def _from_json(path: Path) -> dict[str, Moments]:
     try:
-        found = json.loads(path.read_text())
-    except ValueError as error:
+        found = read_json(path)
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(found, dict):
         raise InputError(f"{path} holds a {type(found).__name__}; expected an object with mean and var")

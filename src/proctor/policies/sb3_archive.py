@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.foreign import check_weights, read_text
 
 _MODULES = {
     "stable_baselines3.common.policies": "actor_critic",
@@ -181,10 +183,19 @@ class Archive:
 def read_archive(path: Path) -> Archive:
     """The JSON of an SB3 zip. Raises InputError where the file is something else."""
     try:
+        check_weights(path)
         with zipfile.ZipFile(path) as archive:
-            data = json.loads(archive.read("data"))
+            data = json.loads(read_text(archive, "data"))
             archive.getinfo("policy.pth")
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+    except (
+        zipfile.BadZipFile,
+        KeyError,
+        ValueError,
+        RecursionError,
+        NotImplementedError,
+        zlib.error,
+        OSError,
+    ) as error:
         raise InputError(f"{path} is no SB3 model: {error} (expected a zip with data and policy.pth)") from None
     if not isinstance(data, dict):
         raise InputError(f"{path} is no SB3 model: its data is a {type(data).__name__}")

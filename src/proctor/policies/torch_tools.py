@@ -5,12 +5,14 @@ Torch is imported where it is used.
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.foreign import check_weights
 from proctor.policies.tree import tree_map
 
 SAFE_TORCH = (2, 6)
@@ -43,6 +45,10 @@ def read_weights(source: Any, where: str, device: Any) -> Any:
             f"this is torch {torch.__version__}. Install a newer one, save the weights as safetensors, or set "
             "options.trust: true if you trust the file"
         )
+    try:
+        check_weights(source)
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{where} is not read as weights: {error}") from None
     try:
         return torch.load(source, map_location=device, weights_only=True)
     except Exception as error:

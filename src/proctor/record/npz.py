@@ -10,13 +10,16 @@ import functools
 import io
 import os
 import struct
-import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from proctor.foreign import MOST_ARRAYS, read_npz
+
+__all__ = ["pack_npz", "read_npz", "write_npz", "write_synced"]
 
 _DEFLATE_FROM = 16 * 1024
 _DATE = 0x0021  # 1980-01-01
@@ -44,26 +47,11 @@ def write_synced(path: Path, data: bytes) -> None:
     os.replace(temporary, path)
 
 
-def read_npz(path: Path) -> dict[str, np.ndarray]:
-    """The arrays by name; nothing is unpickled. Raises OSError where the file cannot be had, ValueError where it is no
-    whole `.npz` of plain arrays."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {name.removesuffix(".npy"): _member(archive, name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise ValueError(f"not a whole npz file: {error}") from None
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    with archive.open(name) as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
-
-
 def pack_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     """The bytes of an `.npz` with these arrays."""
     parts: list[bytes] = []
     directory: list[bytes] = []
-    offset = 0
+    offset = unpacked = 0
     for name in sorted(arrays):
         data = _npy(arrays[name])
         if len(data) >= 2**31:
@@ -74,7 +62,8 @@ def pack_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
         parts += [_LOCAL.pack(b"PK\x03\x04", *fields), filename, body]
         directory += [_CENTRAL.pack(b"PK\x01\x02", 20, *fields, 0, 0, 0, 0, offset), filename]
         offset += _LOCAL.size + len(filename) + len(body)
-        if offset >= 2**32 - 2**20:
+        unpacked += len(data)
+        if offset >= 2**32 - 2**20 or unpacked > MOST_ARRAYS:
             raise ValueError(f"the record of one trial exceeds 4 GiB (at array {name!r}); record less of it")
     central = b"".join(directory)
     end = _END.pack(b"PK\x05\x06", 0, 0, len(arrays), len(arrays), len(central), offset, 0)

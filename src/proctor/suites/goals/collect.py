@@ -16,6 +16,7 @@ import numpy as np
 
 from proctor.config.models import EvalConfig, RecordCfg
 from proctor.errors import InputError
+from proctor.foreign import read_json
 from proctor.images import resize
 from proctor.record.npz import read_npz, write_npz, write_synced
 from proctor.record.result import TrialResult
@@ -96,7 +97,10 @@ def _claim(folder: Path, wanted: Mapping[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write_synced(path, (json.dumps(wanted, indent=2) + "\n").encode())
         return
-    known = json.loads(path.read_text())
+    try:
+        known = dict(read_json(path))
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"{path} cannot be read: {error}; remove {folder} to collect again") from None
     differing = [key for key in wanted if known.get(key) != wanted[key]]
     if differing:
         told = "; ".join(f"{key}: {known.get(key)} there, {wanted[key]} here" for key in differing)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.foreign import read_json
 from proctor.record.npz import read_npz, write_npz, write_synced
 from proctor.suites.goals.config import GoalsCfg
 from proctor.suites.goals.evidence import Answers
@@ -87,13 +88,20 @@ def read_records(run: str | Path) -> Records:
     """The records of a folder. Raises InputError where it has none, or they cannot be read."""
     folder = Path(run) / FOLDER
     try:
-        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        index = read_json(folder / INDEX)
     except FileNotFoundError:
         raise InputError(
             f"{run} has no goal evaluation: no {FOLDER}/{INDEX}; make one with `proctor goals evaluate`"
         ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / INDEX} cannot be read: {error}") from None
+    try:
+        return _records(folder, index)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(f"{folder / INDEX} is not as `proctor goals evaluate` writes it: {error!r}") from None
+
+
+def _records(folder: Path, index: Mapping[str, Any]) -> Records:
     instructions = {task: Instruction(words[0], tuple(words[1:])) for task, words in index["instructions"].items()}
     return Records(
         index["name"],

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.foreign import read_json
 from proctor.record.npz import read_npz, write_npz, write_synced
 from proctor.suites.goals.metrics.embeddings import Embeddings, unit_rows
 from proctor.unpickle import read_pickle
@@ -147,7 +148,7 @@ def read_visuals(folder: str | Path) -> Visuals:
     """The visuals of a folder. Raises InputError where it is none, or a file does not fit its index."""
     path = Path(folder)
     try:
-        index = json.loads((path / INDEX).read_text(encoding="utf-8"))
+        index = read_json(path / INDEX)
     except FileNotFoundError:
         raise InputError(
             f"no success visuals in {path}: it has no {INDEX}; collect them with `proctor goals collect CONFIG`, or "
@@ -157,8 +158,11 @@ def read_visuals(folder: str | Path) -> Visuals:
         raise InputError(f"{path / INDEX} cannot be read: {error}") from None
     if not isinstance(index, dict) or index.get("version") != VERSION:
         raise InputError(f"{path / INDEX} is not of version {VERSION}; collect the visuals again")
-    tasks = {name: _read_task(path, name, entry, index["space"]) for name, entry in index["tasks"].items()}
-    return Visuals(index["space"], tasks, index["encoder"], index["selection"])
+    try:
+        tasks = {name: _read_task(path, name, entry, index["space"]) for name, entry in index["tasks"].items()}
+        return Visuals(index["space"], tasks, index["encoder"], index["selection"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path / INDEX} is not as `proctor goals collect` writes it: {error!r}") from None
 
 
 def _read_task(folder: Path, name: str, entry: Mapping[str, Any], space: str) -> TaskVisuals:

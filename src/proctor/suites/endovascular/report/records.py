@@ -16,10 +16,10 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+from proctor.foreign import read_npz
 from proctor.report.model import Cell, Mark, Report
 from proctor.suites.endovascular.report.model import Passage, Peak, Vessel
 
@@ -87,10 +87,8 @@ def _read(folder: Path, cell: Cell, mark: Mark, pictured: bool) -> Passage | Non
     if mark.npz is None:
         return None
     try:
-        with np.load(folder / mark.npz, allow_pickle=False) as record:
-            names = [n for n in record.files if n in WANTED or (pictured and n == "wire_pos3d")]
-            arrays = {name: record[name] for name in names}
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        arrays = read_npz(folder / mark.npz, lambda name: name in WANTED or (pictured and name == "wire_pos3d"))
+    except (OSError, ValueError):
         return None
     return passage_of(arrays, cell, mark, pictured=pictured)
 

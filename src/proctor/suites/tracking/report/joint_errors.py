@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
-from zipfile import BadZipFile
 
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.foreign import read_npz
 from proctor.record.episode import Episode, Outcome
 from proctor.report.model import Case, CaseTable
 from proctor.suites.tracking.metrics.frames import frame_metrics
@@ -80,7 +80,7 @@ def _of_case(folder: Path, table: CaseTable, case: Case) -> JointErrors | None:
         arrays = _read(folder / case.npz)
         episode = Episode(arrays, Outcome.TRUNCATED, max_steps=1)
         tracks, options = episode_tracks(episode), episode_options(episode)
-    except (OSError, ValueError, KeyError, BadZipFile, InputError):
+    except (OSError, ValueError, KeyError, InputError):
         return None
     if tracks is None or tracks[0].joint_pos is None or tracks[1].joint_pos is None:
         return None
@@ -105,9 +105,8 @@ def _of_case(folder: Path, table: CaseTable, case: Case) -> JointErrors | None:
 def _read(path: Path) -> dict[str, np.ndarray]:
     """What a map needs of a record; pictures and the like stay on disk."""
     wanted = {f"{prefix}{name}" for name in RECORDED.values() for prefix in ("", "first.", "reference.")}
-    with np.load(path, allow_pickle=False) as record:
-        names = [n for n in record.files if n in wanted | {"joint_names", "action_dt_s"} or n.startswith("tracking.")]
-        return {name: record[name] for name in names}
+    wanted |= {"joint_names", "action_dt_s"}
+    return read_npz(path, lambda name: name in wanted or name.startswith("tracking."))
 
 
 def binned(values: np.ndarray, bins: int) -> np.ndarray:
