@@ -114,7 +114,7 @@ def test_files_that_changed_since_are_refused(tmp_path: Path, examine: Examine, 
     changed = source if what == "source" else checkpoint
     changed.write_text(original[changed].replace("0.5", "0.6").replace("0.25", "0.35"))
     with pytest.raises(InputError) as error:
-        resume(run.path, ["n_trials=3"])
+        resume(run.path, ["n_trials=3"], trust=True)
     assert str(error.value) == (
         "the files of agent steady have changed since this run began; its finished trials belong to the old ones. "
         "Put the old files back, or start a new run."

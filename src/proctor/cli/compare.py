@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Level, Quiet, RunPaths, console, write_files
+from proctor.cli.options import Json, Level, Quiet, RunPaths, Trust, console, write_files
 
 if TYPE_CHECKING:
     from proctor.report.compare.page import CompareReport
@@ -65,6 +65,7 @@ def compare_command(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where to write compare.*; default: the last run's folder.")
     ] = None,
+    trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -88,7 +89,7 @@ def compare_command(
         raise InputError("--require-proof and --baseline go with --fail-if-worse MARGIN")
     if weights not in (None, "tasks", "trials"):
         raise InputError(f'--weights {weights}: expected "tasks" or "trials"')
-    found = compare(runs, level, across=across_protocols, weights=weights)
+    found = compare(runs, level, across=across_protocols, weights=weights, trust=trust)
     rulings = [] if fail_if_worse is None else gates(found, on, fail_if_worse, baseline)
     failed = None if fail_if_worse is None else any(gate.failed(require_proof) for gate in rulings)
     for margin, what in ((fail_if_worse, "gate"), (equivalent, "proof of equivalence")):

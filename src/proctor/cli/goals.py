@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Quiet, RunPath, Sets, followed
+from proctor.cli.options import Json, Quiet, RunPath, Sets, Trust, followed
 
 if TYPE_CHECKING:
     from proctor.suites.goals.report.model import GoalsReport
@@ -54,6 +54,7 @@ def evaluate_command(
     config: Config,
     sets: Sets = None,
     run: Annotated[str | None, typer.Option(metavar="RUN", help="Go on in this folder, after a stop.")] = None,
+    trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -66,7 +67,7 @@ def evaluate_command(
     from proctor.suites.goals.evaluate import evaluate
 
     cfg, goals = load_goals(config, sets or [])
-    done, _ = followed(lambda hooks: evaluate(cfg, goals, hooks, run), as_json=as_json, quiet=quiet)
+    done, _ = followed(lambda hooks: evaluate(cfg, goals, hooks, run, trust=trust), as_json=as_json, quiet=quiet)
     if done.report is None:
         typer.echo(f"stopped; go on with: proctor goals evaluate {config} --run {done.folder}", err=True)
         raise typer.Exit(130 if done.finished is not None and done.finished.cancelled else 1)
@@ -74,14 +75,14 @@ def evaluate_command(
 
 
 @goals_app.command("report")
-def report_command(run: RunPath, as_json: Json = False, quiet: Quiet = False) -> None:
+def report_command(run: RunPath, trust: Trust = False, as_json: Json = False, quiet: Quiet = False) -> None:
     """Compute an evaluation's numbers again from its records.
 
     Needs neither model nor simulator.
     """
     from proctor.suites.goals.evaluate import report
 
-    _show(report(run), Path(run), as_json=as_json, quiet=quiet)
+    _show(report(run, trust=trust), Path(run), as_json=as_json, quiet=quiet)
 
 
 @goals_app.command("import")

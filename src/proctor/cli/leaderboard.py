@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Level, Quiet, RunPaths, console, write_files
+from proctor.cli.options import Json, Level, Quiet, RunPaths, Trust, console, write_files
 from proctor.cli.score import numbers_by_name
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def leaderboard_command(
         Path | None,
         typer.Option(metavar="FOLDER", help="Where to write leaderboard.*; default: the last run's folder."),
     ] = None,
+    trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -40,7 +41,7 @@ def leaderboard_command(
     from proctor.verdict.leaderboard import leaderboard
 
     weights = numbers_by_name("--weight", "TASK", weight or [])
-    board = leaderboard(runs, level, weights)
+    board = leaderboard(runs, level, weights, trust=trust)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     folder = out or Path(runs[-1])
     write_files("leaderboard", folder, lambda folder: write_leaderboard(folder, board, now))

@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
+from proctor.cli.options import Trust
+
 
 def merge_command(
     runs: Annotated[list[str], typer.Argument(metavar="RUN RUN ...", help="Run folders made with run --shard.")],
+    trust: Trust = False,
 ) -> None:
     """Join the folders of a sharded run into a new one.
 
@@ -16,7 +19,7 @@ def merge_command(
     """
     from proctor.runs.merge import merge
 
-    merged = merge(runs)
+    merged = merge(runs, trust=trust)
     with merged.ledger() as ledger:
         planned, done = ledger.counts()
     typer.echo(f"merged: {merged.path} ({done} of {planned} trials)")

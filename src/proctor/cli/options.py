@@ -32,6 +32,10 @@ RunPath = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
 RunPaths = Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="Run folders.")]
 Level = Annotated[float, typer.Option(help="Level of the intervals; tests have the error rate 1 - level.")]
 
+Trust = Annotated[
+    bool, typer.Option("--trust", help="The code that the run names may run: you have read it, or know who wrote it.")
+]
+
 T = TypeVar("T")
 
 

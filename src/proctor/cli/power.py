@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, console, table
+from proctor.cli.options import Json, Trust, console, table
 
 if TYPE_CHECKING:
     from proctor.verdict.power import Answer, Question
@@ -29,6 +29,7 @@ def power_command(
     ] = 0.5,
     power: Annotated[float, typer.Option(help="Chance of detecting the difference where there is one.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="Chance of detecting a difference where there is none.")] = 0.05,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Say how many trials it takes to see a difference.
@@ -43,7 +44,7 @@ def power_command(
         raise InputError("name a RUN or rates, not both: a run brings its own rates")
     question = Question(0.1 if difference is None else difference, tuple(rate or RATES), correlation, power, alpha)
     question.check()
-    found = answers(question) if run is None else answers_for_run(run, difference, question)
+    found = answers(question) if run is None else answers_for_run(run, difference, question, trust=trust)
     if as_json:
         typer.echo(json.dumps({"power": power, "alpha": alpha, "rows": as_rows(found)}, allow_nan=False))
         return

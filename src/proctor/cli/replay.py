@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from proctor.cli.options import RunPath
+from proctor.cli.options import RunPath, Trust
 
 
 def replay_command(
@@ -16,6 +16,7 @@ def replay_command(
     video: Annotated[
         Path | None, typer.Option(metavar="FILE.mp4", help="Write a film of the trial to this file.")
     ] = None,
+    trust: Trust = False,
 ) -> None:
     """Run one trial again and compare it with its record.
 
@@ -24,7 +25,7 @@ def replay_command(
     """
     from proctor.runs.replay import replay
 
-    done = replay(run, trial, video)
+    done = replay(run, trial, video, trust=trust)
     if not done.equal:
         verdict = f"NOT equal: {', '.join(done.differing) or 'the outcome'}"
     else:

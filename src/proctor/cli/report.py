@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from proctor.cli.options import Json, RunPath, Sets, console, print_cautions, report_file
+from proctor.cli.options import Json, RunPath, Sets, Trust, console, print_cautions, report_file
 
 if TYPE_CHECKING:
     from proctor.record.rundir import RunDir
     from proctor.report import Report
 
 
-def report_command(run: RunPath, sets: Sets = None, as_json: Json = False) -> None:
+def report_command(run: RunPath, sets: Sets = None, trust: Trust = False, as_json: Json = False) -> None:
     """Write the report files of a run, and show its table.
 
     The numbers come from the ledger; the run may still be going on. What is in these files: --set
@@ -23,7 +23,7 @@ def report_command(run: RunPath, sets: Sets = None, as_json: Json = False) -> No
     from proctor.record.rundir import RunDir
     from proctor.runs.report import write_report
 
-    folder = RunDir.open(run)
+    folder = RunDir.open(run, trust=trust)
     show(folder, write_report(folder, sets or []), as_json)
 
 

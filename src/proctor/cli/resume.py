@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from proctor.cli.options import Json, Quiet, RunPath, Sets, follow
+from proctor.cli.options import Json, Quiet, RunPath, Sets, Trust, follow
 
 
 def resume_command(
@@ -15,6 +15,7 @@ def resume_command(
     retry_unscored: Annotated[
         bool, typer.Option(help="Also run again what the infrastructure broke for good.")
     ] = False,
+    trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -24,4 +25,8 @@ def resume_command(
     """
     from proctor.runs.resume import resume
 
-    follow(lambda hooks: resume(run, sets or [], hooks, retry_unscored=retry_unscored), as_json=as_json, quiet=quiet)
+    follow(
+        lambda hooks: resume(run, sets or [], hooks, retry_unscored=retry_unscored, trust=trust),
+        as_json=as_json,
+        quiet=quiet,
+    )

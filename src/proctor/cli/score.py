@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from proctor.cli.options import Json, RunPath, Sets
+from proctor.cli.options import Json, RunPath, Sets, Trust
 
 Weights = Annotated[
     list[str] | None,
@@ -19,7 +19,9 @@ Weights = Annotated[
 ]
 
 
-def score_command(run: RunPath, sets: Sets = None, weights: Weights = None, as_json: Json = False) -> None:
+def score_command(
+    run: RunPath, sets: Sets = None, weights: Weights = None, trust: Trust = False, as_json: Json = False
+) -> None:
     """Compute metrics, scores and reports again from records.
 
     Needs neither simulator nor model. Another scoring: --set scoring.mode=return, --set scoring.options.w_safety=2.
@@ -30,9 +32,10 @@ def score_command(run: RunPath, sets: Sets = None, weights: Weights = None, as_j
     from proctor.runs.score import score
 
     folder = RunDir.open(run)
-    before = folder.config().scoring
-    show(folder, score(run, sets or [], numbers_by_name("--weights", "TERM", weights or [])), as_json)
-    if not as_json and folder.config().scoring != before:
+    before = folder.plain_config().scoring
+    numbers = numbers_by_name("--weights", "TERM", weights or [])
+    show(folder, score(run, sets or [], numbers, trust=trust), as_json)
+    if not as_json and folder.plain_config().scoring != before:
         typer.echo("The run's config has this scoring from now on: a later proctor resume uses it, too.")
 
 

@@ -17,24 +17,29 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from proctor.config.code import Code, scoring_code
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError, RunError
 from proctor.record.episode import Episode
 from proctor.record.ledger import Ledger
 from proctor.record.npz import read_npz, write_synced
 from proctor.record.result import TrialResult
+from proctor.record.trust import require
+
+WITHOUT_CODE = "score it without: proctor score {} --set scoring.mode=success --set scoring.metrics=[]"
 
 
 class RunDir:
-    """A run folder on disk. `path` is what to show a user; everything else reads from it."""
+    """A run folder on disk. `path` is what to show a user; everything else reads from it. `trust`: the code that the
+    run's scoring and metrics are made of may be imported, whoever wrote it."""
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, *, trust: bool = False):
+        self.path, self.trust = path, trust
 
     def __repr__(self) -> str:
         return f"RunDir({str(self.path)!r})"
@@ -60,14 +65,14 @@ class RunDir:
             (path / "trials").mkdir()
         except OSError as error:
             raise InputError(f"cannot make a run folder under output_root {root}: {error}") from None
-        run = cls(path)
+        run = cls(path, trust=True)
         run.write_config(cfg)
         Ledger.create(path / "ledger.sqlite").close()
         return run
 
     @classmethod
-    def open(cls, path: str | Path) -> RunDir:
-        run = cls(Path(path))
+    def open(cls, path: str | Path, *, trust: bool = False) -> RunDir:
+        run = cls(Path(path), trust=trust)
         if not run.path.is_dir():
             raise InputError(f'there is no run folder "{path}"')
         if not (run.path / "ledger.sqlite").is_file():
@@ -77,6 +82,18 @@ class RunDir:
     # Config and metadata ---------------------------------------------------------------------------------------------
 
     def config(self) -> EvalConfig:
+        """The config, whose scoring and metrics may be imported. Raises InputError where they are code that the user
+        has neither run nor trusted before."""
+        cfg = self.plain_config()
+        require(scoring_code(cfg), self.path, trust=self.trust, instead=f"; or {WITHOUT_CODE.format(self.path)}")
+        return cfg
+
+    def require_trust(self, codes: Sequence[Code]) -> None:
+        """Raise InputError where some of this code that the run names is not trusted."""
+        require(codes, self.path, trust=self.trust)
+
+    def plain_config(self) -> EvalConfig:
+        """The config as data: of what it names, nothing is to be imported."""
         path = self.path / "config.json"
         try:
             return EvalConfig.model_validate_json(path.read_text())

@@ -29,11 +29,11 @@ from proctor.runs.report import write_report
 BATCH = 256
 
 
-def merge(paths: Sequence[str | Path]) -> RunDir:
-    """A new run folder with everything that the given ones have."""
+def merge(paths: Sequence[str | Path], *, trust: bool = False) -> RunDir:
+    """A new run folder with everything that the given ones have. `trust`: code that they are scored with, too."""
     if len(paths) < 2:
         raise InputError("name at least two run folders to merge")
-    runs = [RunDir.open(path) for path in paths]
+    runs = [RunDir.open(path, trust=trust) for path in paths]
     cfg = _common_config(runs)
     prints = [_noted(run, "fingerprints", {}) for run in runs]
     _check_files(runs, prints)

@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from proctor.config.code import code_of
 from proctor.config.models import EvalConfig, RecordCfg, VideoCfg, WorkersCfg
 from proctor.errors import InputError, RunError
 from proctor.plan.plan import Plan
@@ -41,14 +42,17 @@ class Replay:
         return self.recorded.digest == self.again.digest and self.recorded.outcome is self.again.outcome
 
 
-def replay(path: str | Path, name: str, video: Path | None = None) -> Replay:
+def replay(path: str | Path, name: str, video: Path | None = None, *, trust: bool = False) -> Replay:
     """Run a trial again, with the run's number of numeric threads. `name` is its key (`agent/task/0003`) or the name of
-    its npz. `video`: also film it there."""
+    its npz. `video`: also film it there. The code that the run names must be trusted (`proctor.record.trust`), unless
+    `trust`."""
     if video is not None:
         require_video()
-    run = RunDir.open(path)
+    run = RunDir.open(path, trust=trust)
+    whole = run.plain_config()
+    run.require_trust(code_of(whole))
     recorded = find_trial(run, name)
-    cfg = _only(run.config(), recorded, film=video is not None)
+    cfg = _only(whole, recorded, film=video is not None)
     with tempfile.TemporaryDirectory(prefix="proctor-replay-") as temporary:
         folder = Path(temporary)
         again = _run(cfg, recorded, folder, threads_of(run))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from proctor.config import EvalConfig, apply_overrides, config_from_dict
+from proctor.config.code import code_of
 from proctor.errors import InputError
 from proctor.plan.plan import Plan
 from proctor.plan.resume import check_resumable
@@ -14,18 +15,27 @@ from proctor.policies import fingerprint
 from proctor.record.batch import KEY
 from proctor.record.ledger import Ledger
 from proctor.record.rundir import RunDir
+from proctor.record.trust import remember
 from proctor.runs.noting import note_protocol
 from proctor.runs.report import shard_of
 from proctor.runs.session import Hooks, RunEnd, work
 
 
 def resume(
-    path: str | Path, overrides: Sequence[str] = (), hooks: Hooks = Hooks(), *, retry_unscored: bool = False  # noqa: B008
-) -> RunEnd:  # fmt: skip
-    """Run what is missing. Does nothing but rewrite the reports on a finished run."""
-    run = RunDir.open(path)
-    old = run.config()
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    *,
+    retry_unscored: bool = False,
+    trust: bool = False,
+) -> RunEnd:
+    """Run what is missing. Does nothing but rewrite the reports on a finished run. The code that the run names must be
+    trusted (`proctor.record.trust`), unless `trust`; code that the overrides name is."""
+    run = RunDir.open(path, trust=trust)
+    old = run.plain_config()
+    run.require_trust(code_of(old))
     cfg = _overridden(old, overrides)
+    remember(code_of(cfg))
     check_resumable(old, cfg)
     with run.locked():
         with run.ledger() as ledger:

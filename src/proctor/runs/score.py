@@ -8,11 +8,13 @@ from pathlib import Path
 
 from proctor import metrics
 from proctor.config import EvalConfig, apply_overrides, scoring_from_dict
+from proctor.config.code import scoring_code
 from proctor.errors import InputError
 from proctor.record.columns import read_trials
 from proctor.record.ledger import Ledger
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
+from proctor.record.trust import remember
 from proctor.report import Report
 from proctor.runs.noting import note_protocol
 from proctor.runs.report import write_report
@@ -21,12 +23,22 @@ from proctor.scoring import make_scoring
 BATCH = 256
 
 
-def score(path: str | Path, overrides: Sequence[str] = (), weights: Mapping[str, float] | None = None) -> Report:
+def score(
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
+    *,
+    trust: bool = False,
+) -> Report:
     """Compute metrics, scores and reports again from the records alone. Overrides may change `scoring` only; `weights`
-    are those of terms, for a scoring that adds up terms, on every task that recorded them."""
-    run = RunDir.open(path)
-    old = run.config()
+    are those of terms, for a scoring that adds up terms, on every task that recorded them. Code that the overrides name
+    is trusted; code that the run itself names must be (`proctor.record.trust`), unless `trust`."""
+    run = RunDir.open(path, trust=trust)
+    old = run.plain_config()
     cfg = _rescored(old, overrides)
+    known = {code.target for code in scoring_code(old)}
+    remember(code for code in scoring_code(cfg) if code.target not in known)
+    run.require_trust(scoring_code(cfg))
     with run.locked():
         with run.ledger() as ledger:
             recorded = (r for r in run.results() if r.npz is not None)

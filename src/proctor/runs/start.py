@@ -6,10 +6,12 @@ import shutil
 from datetime import datetime
 
 from proctor.config import EvalConfig
+from proctor.config.code import code_of
 from proctor.errors import InputError
 from proctor.plan.plan import Plan, Shard
 from proctor.policies import fingerprint
 from proctor.record.rundir import RunDir
+from proctor.record.trust import remember
 from proctor.record.video import require_video
 from proctor.rollout.progress import CancelToken, Observer
 from proctor.runs.noting import note_protocol
@@ -24,7 +26,7 @@ def run_evaluation(
 
 
 def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -> RunEnd:  # noqa: B008 - frozen
-    """As `run_evaluation`, saying more of how it ended."""
+    """As `run_evaluation`, saying more of how it ended. The code that the config names is trusted from now on."""
     if cfg.record.level == "video":
         require_video()
     if shard is not None and shard.count > 1 and cfg.stop_when is not None:
@@ -33,6 +35,7 @@ def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -
             "--shard, or without stop_when"
         )
     prints = {agent.name: fingerprint(agent) for agent in cfg.agents}
+    remember(code_of(cfg))
     run = RunDir.create(cfg, datetime.now())
     with run.locked():
         with run.ledger() as ledger:

@@ -64,11 +64,14 @@ def answers(question: Question) -> list[Answer]:
     return [_answer(question, min(1.0, rate + question.difference), rate) for rate in rates]
 
 
-def answers_for_run(path: str | Path, difference: float | None, question: Question) -> list[Answer]:
+def answers_for_run(
+    path: str | Path, difference: float | None, question: Question, *, trust: bool = False
+) -> list[Answer]:
     """For every pair of a run's agents (the first MOST_PAIRS of them): how many trials would show the difference that
-    was seen, or `difference` where it is given, with the share of differing seeds that was seen."""
+    was seen, or `difference` where it is given, with the share of differing seeds that was seen. `trust`: code
+    that the run is scored with may be imported, whoever wrote it."""
     found = []
-    for pair in compare([path]).comparison.pairs[:MOST_PAIRS]:
+    for pair in compare([path], trust=trust).comparison.pairs[:MOST_PAIRS]:
         if (ends := _ends(pair, difference)) is not None:
             counts = pair.discordance
             share = (counts.only_a + counts.only_b) / counts.n if counts and counts.n else None

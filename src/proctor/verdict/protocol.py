@@ -41,12 +41,13 @@ class Examined:
         )
 
 
-def examine(paths: Sequence[str | Path], level: float) -> list[Examined]:
+def examine(paths: Sequence[str | Path], level: float, *, trust: bool = False) -> list[Examined]:
     """The runs as far as comparing them goes, each under a short name: its folder's, or the path where folders are
-    named alike. Raises InputError for a run that is named twice, and for a `level` of intervals that is none."""
+    named alike. Raises InputError for a run that is named twice, for a `level` of intervals that is none, and for a
+    run that is scored by code which is not trusted, unless `trust`."""
     if not 0 < level < 1:
         raise InputError(f"a level of {level:g}; it lies between 0 and 1, 0.95 for instance")
-    runs = [RunDir.open(path) for path in paths]
+    runs = [RunDir.open(path, trust=trust) for path in paths]
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise InputError("a run folder is named twice; name each once")
     names = [run.path.resolve().name for run in runs]

@@ -117,13 +117,13 @@ def _run(folder: Path, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     cfg = cfg.model_copy(update={"output_root": str(root), "record": RecordCfg(level="series")})
     if not known:
         return start(cfg, hooks)
-    before, after = (c.model_dump(mode="json", exclude=set(FREE)) for c in (RunDir.open(known[-1]).config(), cfg))
+    before, after = (c.model_dump(mode="json", exclude=set(FREE)) for c in (RunDir.open(known[-1]).plain_config(), cfg))
     differing = sorted(key for key in before if before[key] != after[key])
     if differing:
         raise InputError(
             f"{', '.join(differing)} changed since {folder} was begun; name another goals.visuals_folder, or remove it"
         )
-    return resume(known[-1], [f"n_trials={cfg.n_trials}"], hooks)
+    return resume(known[-1], [f"n_trials={cfg.n_trials}"], hooks, trust=True)
 
 
 class _Parts:
@@ -133,7 +133,7 @@ class _Parts:
         self.run, self.model, self.select = run, model, goals.select
         self._folder = folder / "parts"
         self._folder.mkdir(exist_ok=True)
-        self._cfg = run.config()
+        self._cfg = run.plain_config()
         self._players: dict[tuple[str, str], Player] = {}
 
     def of(self, result: TrialResult) -> dict[str, np.ndarray]:

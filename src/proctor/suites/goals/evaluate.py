@@ -80,11 +80,21 @@ class Evaluated:
 
 
 def evaluate(
-    cfg: EvalConfig, goals: GoalsCfg, hooks: Hooks = Hooks(), folder: str | Path | None = None  # noqa: B008 - frozen
-) -> Evaluated:  # fmt: skip
-    """Evaluate the priors of a config in a new folder under its output root, or go on in `folder`."""
+    cfg: EvalConfig,
+    goals: GoalsCfg,
+    hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    folder: str | Path | None = None,
+    *,
+    trust: bool = False,
+) -> Evaluated:
+    """Evaluate the priors of a config in a new folder under its output root, or go on in `folder`. `trust`: code that
+    the run in that folder names may run, whoever wrote it."""
     records = ask_all(cfg, goals)
-    finished = None if goals.ablation is None else _ablate(cfg, records, hooks, folder)
+    finished = (
+        None
+        if goals.ablation is None
+        else _ablate(cfg, records, hooks, None if folder is None else RunDir.open(folder, trust=trust))
+    )
     if finished is not None:
         place = finished.run.path
     else:
@@ -94,7 +104,7 @@ def evaluate(
     write_records(place, records)
     if finished is not None and not finished.complete:
         return Evaluated(place, finished, None)
-    return Evaluated(place, finished, report(place))
+    return Evaluated(place, finished, report(place, trust=trust))
 
 
 def ask_all(cfg: EvalConfig, goals: GoalsCfg) -> Records:
@@ -114,10 +124,10 @@ def _visuals(goals: GoalsCfg) -> tuple[Visuals | None, str]:
     )
 
 
-def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, folder: str | Path | None) -> RunEnd:
-    if folder is not None:
-        _check_priors(folder, records)
-        return resume(folder, (), hooks)
+def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, begun: RunDir | None) -> RunEnd:
+    if begun is not None:
+        _check_priors(begun, records)
+        return resume(begun.path, (), hooks, trust=begun.trust)
     visuals = records.visuals
     tasks = [] if visuals is None else [t for t in records.tasks if t in visuals.tasks and len(visuals.tasks[t].trial)]
     if not tasks:
@@ -128,23 +138,24 @@ def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, folder: str | Path 
     return start(ablation_config(cfg, records.goals, tasks), hooks)
 
 
-def _check_priors(folder: str | Path, records: Records) -> None:
+def _check_priors(run: RunDir, records: Records) -> None:
     """Raise InputError unless the ablation in a folder is of these priors."""
-    known = {agent.name: agent.options.get("goals") for agent in RunDir.open(folder).config().agents}
+    known = {agent.name: agent.options.get("goals") for agent in run.plain_config().agents}
     wanted = {prior.name: {"target": prior.target, "kwargs": prior.kwargs} for prior in records.goals.evaluated}
     if {name: goals for name, goals in known.items() if name != VISUAL} != wanted:
         raise InputError(
-            f"the ablation in {folder} is of other priors ({', '.join(known)}) than the config's "
+            f"the ablation in {run.path} is of other priors ({', '.join(known)}) than the config's "
             f"({', '.join(wanted)}), or of others by these names; leave --run out to begin a new one"
         )
 
 
-def report(folder: str | Path) -> GoalsReport:
-    """Compute every number again from the records of a folder, and write its files: no model, no simulator."""
+def report(folder: str | Path, *, trust: bool = False) -> GoalsReport:
+    """Compute every number again from the records of a folder, and write its files: no model, no simulator. `trust`:
+    code that an ablation is scored with may be imported, whoever wrote it."""
     records, place = read_records(folder), Path(folder)
     ablation = None
     if records.goals.ablation is not None:
-        ablation = read_ablation(RunDir.open(place), records.goals, records.tasks)
+        ablation = read_ablation(RunDir.open(place, trust=trust), records.goals, records.tasks)
     found = build_report(records, ablation)
     write_goals(place, found)
     return found

@@ -37,12 +37,18 @@ class Compared:
 
 
 def compare(
-    paths: Sequence[str | Path], level: float = 0.95, *, across: bool = False, weights: Weights | None = None
+    paths: Sequence[str | Path],
+    level: float = 0.95,
+    *,
+    across: bool = False,
+    weights: Weights | None = None,
+    trust: bool = False,
 ) -> Compared:
     """Compare the agents of one run, or of several. Raises InputError where there is nothing to compare, and for runs
     with different protocols, saying what differs, unless `across`: they are then compared without pairing them.
-    `weights`: how tasks are weighed; None: as the first run has it."""
-    runs = protocol.examine(paths, level)
+    `weights`: how tasks are weighed; None: as the first run has it. `trust`: code that the runs are scored
+    with may be imported, whoever wrote it."""
+    runs = protocol.examine(paths, level, trust=trust)
     tasks = protocol.common_tasks(runs)
     if not tasks:
         own = [f"{run.label}: {', '.join(task.name for task in run.cfg.tasks)}" for run in runs]

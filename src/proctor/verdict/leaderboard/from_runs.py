@@ -19,11 +19,16 @@ from proctor.verdict.trials import pairs_of, task_trials
 
 
 def leaderboard(
-    paths: Sequence[str | Path], level: float = 0.95, weights: Mapping[str, float] | None = None
+    paths: Sequence[str | Path],
+    level: float = 0.95,
+    weights: Mapping[str, float] | None = None,
+    *,
+    trust: bool = False,
 ) -> Leaderboard:
     """The agents of one run, or of several, judged as the first run's report has it. Raises InputError, saying what
-    differs, unless protocol, seeds and versions are the same. `weights`: task -> how much it counts, 1 by default."""
-    runs = protocol.examine(paths, level)
+    differs, unless protocol, seeds and versions are the same. `weights`: task -> how much it counts, 1 by default.
+    `trust`: code that the runs are scored with may be imported, whoever wrote it."""
+    runs = protocol.examine(paths, level, trust=trust)
     if not runs:
         raise InputError("no run folder; name one or more")
     if differing := protocol.differences_among(

@@ -1,0 +1,119 @@
+"""The code that a config names: what would be imported, or unpickled, if it were run. Nothing is imported to find out.
+
+Code is named by import strings (`policy`, `suite`, `module`, `scoring.mode`, wrappers, environments, ...), by Python
+files, by modules under `imports`, and by files beside `trust: true`, which are unpickled. What looks like an import
+string and leads to no module and no file names no code: it could not be imported either. Registered parts come with
+Proctor, or with packages that the user has installed, and are not listed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.machinery
+import importlib.util
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from proctor.config.models import EvalConfig
+from proctor.config.problems import Path
+
+NAMING = ("agents", "tasks", "scoring", "workers", "loggers")
+"""Keys of a config under which code can be named."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Some code that a config names. `where` is the dotted key; `target` is what the config says; `attribute` is what
+    of the file or module is used, empty where all of it is run; `file` is where the code lies, None for a module that
+    is part of the interpreter; `sha256` is of the file's bytes, or of the module's name where there is no file."""
+
+    where: str
+    target: str
+    attribute: str
+    file: FilePath | None
+    sha256: str
+
+
+def code_of(config: EvalConfig) -> list[Code]:
+    """All code that running this config would use."""
+    data = config.model_dump(mode="json", include=set(NAMING))
+    return [code for key in NAMING for code in _found(data[key], (key,), data[key])]
+
+
+def scoring_code(config: EvalConfig) -> list[Code]:
+    """The code that reading a run with this config would use: its scoring, and its own metrics."""
+    scoring = config.model_dump(mode="json", include={"scoring"})["scoring"]
+    return list(_found({key: scoring[key] for key in ("mode", "metrics")}, ("scoring",), scoring))
+
+
+def _found(value: Any, where: Path, owner: Any) -> Iterator[Code]:
+    """`owner` is the agent, task or other entry that a value belongs to."""
+    if isinstance(value, Mapping):
+        if value.get("trust") is True:
+            yield from _unpickled(value, where, owner)
+        for key, inner in value.items():
+            yield from _found(inner, (*where, key), owner)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _found(inner, (*where, place), inner if len(where) == 1 else owner)
+    elif isinstance(value, str):
+        yield from _named(value, where)
+
+
+def _unpickled(options: Mapping[str, Any], where: Path, owner: Any) -> Iterator[Code]:
+    """The files beside `trust: true`, and the checkpoint of the agent whose option it is."""
+    checkpoint = owner.get("checkpoint") if isinstance(owner, Mapping) else None
+    files = [value for value in (*options.values(), checkpoint) if isinstance(value, str) and os.path.isfile(value)]
+    for name in dict.fromkeys(files):
+        yield from _of_file((name, "", where), name)
+
+
+def _named(text: str, where: Path) -> Iterator[Code]:
+    """Whatever `import_object` and Gymnasium could make of a text: they part it at its first and at its last colon."""
+    parted = {(text.partition(":")[::2]), (text.rpartition(":")[::2])} if ":" in text else {(text, "")}
+    for module, attribute in sorted(parted):
+        if module.endswith(".py"):
+            yield from _of_file((text, attribute, where), module)
+        elif attribute or "imports" in where:
+            yield from _of_module((text, attribute, where), module)
+
+
+def _of_module(named: tuple[str, str, Path], module: str) -> Iterator[Code]:
+    spec = _module(module)
+    if spec is not None and spec.has_location and spec.origin is not None:
+        yield from _of_file(named, spec.origin)
+    elif spec is not None:
+        target, attribute, where = named
+        yield Code(_dotted(where), target, attribute, None, hashlib.sha256(module.encode()).hexdigest())
+
+
+def _of_file(named: tuple[str, str, Path], file: str) -> Iterator[Code]:
+    target, attribute, where = named
+    try:
+        with open(file, "rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256")
+    except (OSError, ValueError):
+        return
+    yield Code(_dotted(where), target, attribute, FilePath(file), digest.hexdigest())
+
+
+def _module(name: str) -> importlib.machinery.ModuleSpec | None:
+    """Where a module is. `importlib.util.find_spec` alone would import the packages around it."""
+    top, *inner = name.split(".")
+    try:
+        spec = importlib.util.find_spec(top) if top else None
+        for part in inner:
+            if spec is None:
+                return None
+            top = f"{top}.{part}"
+            spec = importlib.machinery.PathFinder.find_spec(top, spec.submodule_search_locations)
+    except (ImportError, ValueError):
+        return None
+    return spec
+
+
+def _dotted(where: Path) -> str:
+    return ".".join(map(str, where))
