@@ -18,13 +18,14 @@ import importlib.metadata
 import importlib.util
 import inspect
 import sys
+import traceback
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError, ProctorError
 
 if TYPE_CHECKING:
     from proctor.config.forms import ConfigForm
@@ -219,11 +220,12 @@ def import_object(target: str, base: Path | None = None) -> Any:
 def _import_module(name: str, base: Path | None) -> Any:
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not (name == error.name or name.startswith(error.name + ".")):
-            raise
-    except (SystemExit, GeneratorExit) as ended:
-        raise _ends_the_program(name, ended) from ended
+    except BREAKS as problem:
+        missing = problem.name if isinstance(problem, ModuleNotFoundError) else None
+        if missing is None or not (name == missing or name.startswith(missing + ".")):
+            if name.partition(".")[0] == OWN and isinstance(problem, Exception):
+                raise
+            raise _not_imported(name, problem) from problem
     if base is not None and (base / Path(*name.split("."))).with_suffix(".py").is_file():
         return import_file(Path(*name.split(".")).with_suffix(".py"), base)
     raise InputError(f'no module "{name}" on the Python path' + (f" or under {base}" if base else ""))
@@ -250,13 +252,28 @@ def import_file(name: str | Path, base: Path | None = None) -> Any:
         spec.loader.exec_module(module)
     except BaseException as problem:
         del sys.modules[module_name]
-        if isinstance(problem, SystemExit | GeneratorExit):
-            raise _ends_the_program(str(path), problem) from problem
+        if isinstance(problem, BREAKS):
+            raise _not_imported(str(path), problem) from problem
         raise
     return module
 
 
-def _ends_the_program(module: str, ended: BaseException) -> InputError:
-    return InputError(
-        f'{module} ends the program when it is imported ({ended!r}); put what it runs under if __name__ == "__main__":'
-    )
+def _not_imported(module: str, problem: BaseException) -> ProctorError:
+    """What broke while a module of the user's was imported, with the file and line where it did."""
+    if isinstance(problem, ProctorError):
+        return problem
+    if isinstance(problem, SystemExit | GeneratorExit):
+        return InputError(
+            f"{module} ends the program when it is imported ({problem!r}); put what it runs under "
+            'if __name__ == "__main__":'
+        )
+    if isinstance(problem, SyntaxError):
+        return InputError(
+            f"{problem.filename or module}, line {problem.lineno}: {type(problem).__name__}: {problem.msg}"
+        )
+    frames = traceback.extract_tb(problem.__traceback__)
+    own = [frame for frame in frames if frame.filename == module] or [
+        frame for frame in frames if not frame.filename.startswith("<") and frame.filename != __file__
+    ]
+    where = f"{own[-1].filename}, line {own[-1].lineno}" if own else module
+    return InputError(f"{where}: {type(problem).__name__}: {problem}")

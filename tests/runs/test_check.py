@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 from examining import examination, odd, odd_task, policy, task
 
-from proctor import config_from_dict
+from proctor import config_from_dict, run_evaluation
+from proctor.cli import main
+from proctor.errors import InputError
 from proctor.runs.check import STEPS, Check, check
 
 Checked = Callable[..., Check]
@@ -130,3 +133,66 @@ def test_a_long_episode_is_tried_for_a_few_steps_only(checked: Checked) -> None:
     found = checked(agents=[{"name": "zero", "policy": "zero"}], tasks=["Pendulum-v1"])
     assert any(line.endswith(f": {STEPS} steps tried") for line in found.fine)
     assert found.steps == 5 * 200
+
+
+BROKEN = {
+    "syntax": ("def score(result:\n    return 1\n", "line 1: SyntaxError: '(' was never closed"),
+    "import": (
+        "import sys\nimport no_such_package\n",
+        "line 2: ModuleNotFoundError: No module named 'no_such_package'",
+    ),
+    "raises": ("def f():\n    return 1 / 0\n\n\nf()\n", "line 2: ZeroDivisionError: division by zero"),
+}
+PLACES = {
+    "scoring": lambda file: {"scoring": f"{file}:score"},
+    "metric": lambda file: {"scoring": {"mode": "return", "metrics": [f"{file}:Metric"]}},
+    "policy": lambda file: {"agents": [{"policy": f"{file}:Policy"}]},
+    "suite": lambda file: {"tasks": [{"suite": f"{file}:Suite"}]},
+    "logger": lambda file: {"loggers": [f"{file}:Logger"]},
+    "import": lambda file: {"tasks": [{"suite": "gymnasium", "options": {"id": "CartPole-v1", "imports": [file]}}]},
+    "wrapper": lambda file: {
+        "tasks": [{"suite": "gymnasium", "options": {"id": "CartPole-v1", "wrappers": [f"{file}:Wrapper"]}}]
+    },
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_file_of_the_user_that_cannot_be_imported_is_named_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str, place: str
+) -> None:
+    source, problem = BROKEN[how]
+    file = tmp_path / f"mine_{how}_{place}.py"
+    file.write_text(source)
+    keys = {"agents": [{"policy": "random"}], "workers": "inline", **PLACES[place](str(file))}
+    (tmp_path / "eval.yaml").write_text(json.dumps(examination(tmp_path / "out", **keys)))
+    code, text = _ended(capsys, ["proctor", "check", str(tmp_path / "eval.yaml")])
+    assert code == 2
+    assert f"{file}, {problem}" in text
+    assert "Traceback" not in text
+
+
+def _ended(capsys: pytest.CaptureFixture[str], command: list[str]) -> tuple[Any, str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", command)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    said = capsys.readouterr()
+    return ended.value.code, said.out + said.err
+
+
+def test_a_run_does_not_begin_with_a_scoring_that_cannot_be_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "unfinished_scoring.py"
+    file.write_text("def score(result:\n")
+    cfg = config_from_dict(examination(tmp_path / "out", scoring=f"{file}:score"))
+    with pytest.raises(InputError, match=r"scoring: .*unfinished_scoring.py, line 1: SyntaxError"):
+        run_evaluation(cfg)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_own_scoring_that_fails_on_a_short_trial_is_a_warning(tmp_path: Path, checked: Checked) -> None:
+    file = tmp_path / "lacking_scoring.py"
+    file.write_text("def score(result):\n    return result.metrics['nothing']\n")
+    found = checked(agents=[policy("Noisy")], scoring=f"{file}:score")
+    assert found.ok
+    assert "failed on trial zero/toy/0000: KeyError: 'nothing'" in found.warnings[0]

@@ -59,10 +59,13 @@ def _expanded(entries: list[Any], context: Context) -> Iterator[tuple[int, Any, 
         if options is None or suite_name is None:
             yield i, entry, ""
             continue
+        key = "suite"
         try:
-            several = find_suite(suite_name).expand(options)
+            suite = find_suite(suite_name)
+            key = "options"
+            several = suite.expand(options)
         except InputError as error:
-            context.problems.add(("tasks", i, "options"), str(error))
+            context.problems.add(("tasks", i, key), str(error))
             continue
         common = {key: value for key, value in entry.items() if key != "name" or len(several) == 1}
         prefix = f"{entry['name']}-" if "name" in entry and len(several) > 1 else ""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from proctor import suites
-from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, TaskCfg
+from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, ScoringCfg, TaskCfg
 from proctor.errors import BREAKS, InputError
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, loader_for, options_for
@@ -25,6 +25,7 @@ from proctor.record.result import TrialResult
 from proctor.registry import SCORINGS
 from proctor.rollout.engine import Engine
 from proctor.rollout.trying import temporary_engine
+from proctor.runs.judging import judging_problems
 from proctor.scoring import make_scoring
 from proctor.suites.protocol import Env
 from proctor.threads import hold, pinned
@@ -55,7 +56,10 @@ def check(cfg: EvalConfig) -> Check:
 
 
 def _check(cfg: EvalConfig) -> Check:
-    found = Check()
+    found = Check(problems=judging_problems(cfg))
+    judged = not found.problems
+    if not judged:
+        cfg = cfg.model_copy(update={"scoring": ScoringCfg()})
     tasks = tuple(task.model_copy(update={"n_trials": None}) for task in cfg.tasks)
     record = RecordCfg(level=cfg.record.level)
     short = cfg.model_copy(update={"tasks": tasks, "n_trials": 1, "num_parallel": 1, "record": record})
@@ -66,7 +70,8 @@ def _check(cfg: EvalConfig) -> Check:
         return found
     spaces = engine.spaces()
     found.fine += [f'task "{t}": observation {o}, action {spaces.action[t]}' for t, o in spaces.observation.items()]
-    _try_scoring(cfg, tried, found)
+    if judged:
+        _try_scoring(cfg, tried, found)
     broken = {r.trial.task for r in tried if not r.outcome.scored}
     tasks = tuple(task for task in cfg.tasks if task.name not in broken)
     for task in tasks:
@@ -99,15 +104,16 @@ def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]
 
 
 def _try_scoring(cfg: EvalConfig, results: list[TrialResult], found: Check) -> None:
-    """Does the scoring find what it reads?"""
-    if cfg.scoring.mode not in SCORINGS.names():
-        return
+    """Does the scoring find what it reads? One of the user's own may have good reasons to fail on a trial that ended
+    after a few steps: that is a warning only."""
     scoring = make_scoring(cfg.scoring)
+    told = found.problems if cfg.scoring.mode in SCORINGS.names() else found.warnings
     for result in results:
         try:
             scoring.score(result)
-        except InputError as error:
-            found.problems.append(f'task "{result.trial.task}": {error}')
+        except BREAKS as error:
+            text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            told.append(f'task "{result.trial.task}": {text}')
 
 
 def _loads(agent: AgentCfg, spaces: SpaceInfo, found: Check) -> bool:

@@ -14,6 +14,7 @@ from proctor.record.rundir import RunDir
 from proctor.record.trust import remember
 from proctor.record.video import require_video
 from proctor.rollout.progress import CancelToken, Observer
+from proctor.runs.judging import require_judging
 from proctor.runs.noting import note_protocol
 from proctor.runs.session import Hooks, RunEnd, work
 
@@ -34,6 +35,7 @@ def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -
             "a shard cannot follow stop_when: its test reads the trials of all shards in their order. Run without "
             "--shard, or without stop_when"
         )
+    require_judging(cfg)
     prints = {agent.name: fingerprint(agent) for agent in cfg.agents}
     remember(code_of(cfg))
     run = RunDir.create(cfg, datetime.now())
