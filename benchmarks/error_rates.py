@@ -14,12 +14,14 @@ from itertools import combinations
 import numpy as np
 
 from proctor.stats import (
+    MEDIAN,
     Discordance,
     Interval,
     Resampling,
     SpendingTest,
     TestResult,
     Units,
+    bootstrap,
     bootstrap_mean,
     centre_sequence,
     compare_rates,
@@ -117,11 +119,17 @@ def one_task(values: np.ndarray) -> Units:
     return Units.of([values], [np.arange(len(values))], [1.0])
 
 
-def _rare_disasters(rng: np.random.Generator, n: int) -> bool:
+def _rare_disasters(rng: np.random.Generator, n: int, limits: Interval | None) -> bool:
     """Scores near 1, one in twenty near 0."""
     values = np.where(rng.random(n) < 0.05, rng.beta(1, 20, n), rng.beta(30, 1, n))
-    found = mean_estimate(one_task(values), 0.95, QUICK, Interval(0.0, 1.0))
+    found = mean_estimate(one_task(values), 0.95, QUICK, limits)
     return holds(found.interval, 0.95 * 30 / 31 + 0.05 / 21)
+
+
+def _median_over_tasks(rng: np.random.Generator, n: int) -> bool:
+    """Seven tasks whose means are 0.1 apart, so that the median may jump from one to the next."""
+    tasks = [rng.normal(mean, 1.0, n) for mean in np.linspace(-0.3, 0.3, 7)]
+    return holds(bootstrap(tasks, MEDIAN, resampling=QUICK).interval, 0.0)
 
 
 def alike_tasks(rng: np.random.Generator, n: int) -> Units:
@@ -156,7 +164,17 @@ COVERAGE = (
         "mean of beta(2, 1) scores",
         lambda rng, n: holds(bootstrap_mean([scores(rng, n)], resampling=QUICK).interval, 2 / 3),
     ),
-    Case("bootstrap, opened", "scores of 0 to 1, one in twenty a disaster", _rare_disasters),
+    Case(
+        "bootstrap, opened",
+        "scores of 0 to 1, one in twenty a disaster",
+        lambda rng, n: _rare_disasters(rng, n, Interval(0.0, 1.0)),
+    ),
+    Case(
+        "not to be done: bootstrap alone",
+        "scores of 0 to 1, one in twenty a disaster",
+        lambda rng, n: _rare_disasters(rng, n, None),
+    ),
+    Case("bootstrap, at least Student", "median over 7 tasks of n trials, 0.1 apart", _median_over_tasks),
     Case("Wilson, combined by seed", "10 tasks alike on n seeds, rate 0.5", _shared_seeds),
     Case(
         "studentised bootstrap",
@@ -233,9 +251,19 @@ FALSE_ALARMS = (
         lambda rng, n: rejects(paired_test(one_task(rng.exponential(size=n) - 1), Resampling(499))),
     ),
     Case(
+        "not to be done: sign flips alone",
+        "exponential differences",
+        lambda rng, n: sign_flip(rng.exponential(size=n) - 1, Resampling(499)).p_value <= 0.05,
+    ),
+    Case(
         "the same, by seed",
         "10 tasks alike on n seeds",
         lambda rng, n: rejects(paired_test(alike_tasks(rng, n), Resampling(499))),
+    ),
+    Case(
+        "not to be done: pairs as independent",
+        "10 tasks alike on n seeds",
+        lambda rng, n: rejects(paired_test(one_task(np.concatenate(alike_tasks(rng, n).values)), Resampling(499))),
     ),
     Case(
         "studentised permutation",

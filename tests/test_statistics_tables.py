@@ -46,7 +46,8 @@ def test_a_few_samples_write_every_table_with_its_rows(tables: Any, tmp_path: Pa
 def test_the_page_shows_intervals_that_cover_and_tests_that_keep_their_level() -> None:
     page = PAGE.read_text()
     for name, of, *cells in rows(page, "coverage"):
-        assert min(map(float, cells[1:])) >= 91, (name, of)
+        if not name.startswith("not to be done"):
+            assert min(map(float, cells[1:])) >= 91, (name, of)
     for name, of, *cells in rows(page, "false alarms"):
         if not name.startswith("not to be done"):
             assert max(map(float, cells)) <= 7, (name, of)
