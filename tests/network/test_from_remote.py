@@ -118,7 +118,7 @@ def test_a_text_frame_is_the_policys_error(examine: Examine) -> None:
         ({"actions": [[1], [2, 3]]}, Outcome.POLICY_ERROR, 'the policy server\'s "actions" is no array'),
         ({"actions": np.zeros((4, 7))}, Outcome.INVALID_ACTION, "action has shape (7,); the task's action space"),
         ({"actions": np.full((1, 2), np.nan)}, Outcome.INVALID_ACTION, "is not finite"),
-        ({"actions": "forward"}, Outcome.INVALID_ACTION, "action has shape"),
+        ({"actions": "forward"}, Outcome.POLICY_ERROR, "is no array: found a str; expected an array"),
         ([1, 2], Outcome.WORKER_LOST, "expected an answer as a map, found a list"),
     ],
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tracemalloc
 
 import msgpack
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from proctor.network.wire import WireError, decode, encode
+from proctor.network.wire import WireError, as_array, decode, encode
 
 DTYPES = st.one_of(
     arrays.boolean_dtypes(), arrays.integer_dtypes(), arrays.unsigned_integer_dtypes(),
@@ -107,6 +108,79 @@ def array_map(**changes: object) -> bytes:
 def test_frames_that_are_none_are_refused(frame: bytes, text: str) -> None:
     with pytest.raises(WireError, match=text):
         decode(frame)
+
+
+def scalar_map(dtype: str, data: object) -> bytes:
+    return msgpack.packb({b"__npgeneric__": True, b"dtype": dtype, b"data": data})
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        (scalar_map("|S3000000000", 3_000_000_000), "expected one of numpy's"),
+        (scalar_map("|S", 1 << 40), "with int data"),
+        (scalar_map("<U9", 1 << 40), "with int data"),
+        (scalar_map("<f8", "1" * 10), "with str data"),
+        (scalar_map("<M8[s]", 3), "with int data"),
+        (array_map(dtype="|S0", shape=[10**15], data=b""), "found 0 bytes for an array"),
+        (array_map(dtype="f8," * 100_000), "expected one of numpy's"),
+        (array_map(dtype="(1000000000,)f8"), "expected one of numpy's"),
+        (b"\xdd\xff\xff\xff\xff", "are no msgpack message"),
+        (b"\xdd\x00\x00\x10\x01" * 1000 + b"\0" * 5000, "are no msgpack message"),
+        (b"\xdc\x03\xff" + (b"\xdc\x0f\xff" + b"\x90" * 4095) * 1023, "more than 1,000,000 values"),
+    ],
+)  # fmt: skip
+def test_a_frame_s_word_for_a_size_is_not_believed(frame: bytes, text: str) -> None:
+    with pytest.raises(WireError, match=text):
+        peak_of(frame)
+    assert peak_of.last < 128 * len(frame) + (1 << 20)
+
+
+PIECES = st.sampled_from(
+    [
+        b"\xdd\x00\x00\x0f\xff", b"\xdf\x7f\xff\xff\xff", b"\xdc\x0f\xff", b"\x91", b"\x81", b"\x90",
+        b"\xc6\xff\xff\xff\xff", b"\xdb\x7f\xff\xff\xff", b"\xc9\xff\xff\xff\xff\x01",
+        b"\xcf" + b"\xff" * 8, b"\xc4\x0b__ndarray__",
+        b"\xc4\x0d__npgeneric__", b"\xc3", b"\xc4\x04data", b"\xc4\x05dtype", b"\xa3<f8", b"\xa2|S", b"\xc4\x05shape",
+    ]
+)  # fmt: skip
+"""Pieces of frames, and lengths that lie."""
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES | st.binary(max_size=4), max_size=40).map(b"".join))
+def test_what_is_allocated_is_bounded_by_the_frame(frame: bytes) -> None:
+    with contextlib.suppress(WireError):
+        peak_of(frame)
+    assert peak_of.last < (1 << 21)  # 40 lists of 4096 entries at the most
+
+
+class _Peak:
+    """Decodes a frame and keeps how many bytes were allocated at once."""
+
+    last = 0
+
+    def __call__(self, frame: bytes) -> None:
+        tracemalloc.start()
+        try:
+            decode(frame)
+        finally:
+            self.last = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+
+
+peak_of = _Peak()
+
+
+@pytest.mark.parametrize("value", ["text", ["a" * 1000, "b"], [[1, "2"]], {"a": 1}, [[1], [1, 2]], None, b"1"])
+def test_what_is_no_array_is_refused_before_numpy_sees_it(value: object) -> None:
+    with pytest.raises(WireError):
+        as_array(value)
+
+
+@pytest.mark.parametrize("value", [1, 2.5, True, [1, 2], [[1.5], [2]], np.float32(3), np.arange(3), [np.arange(2)]])
+def test_numbers_are_arrays(value: object) -> None:
+    np.testing.assert_array_equal(as_array(value), np.asarray(value))
 
 
 @settings(deadline=None)

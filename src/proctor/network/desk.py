@@ -12,6 +12,7 @@ from proctor.network import fields
 from proctor.network.front import Refusal
 from proctor.network.pump import Pump
 from proctor.network.seats import Seat, Seats
+from proctor.network.wire import WireError, as_array
 from proctor.plan.trial import Trial
 from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.decide import Decided
@@ -144,8 +145,8 @@ def _value(message: dict[Any, Any], path: EntryPath) -> Any:
 def _array(message: dict[Any, Any], path: EntryPath, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     key = fields.key_of(path)
     try:
-        array = np.asarray(_value(message, path))
-    except ValueError as problem:
+        array = as_array(_value(message, path))
+    except WireError as problem:
         raise Refusal(f"{key}: {problem}") from None
     if array.shape != shape:
         raise Refusal(f"{key} has shape {array.shape}; expected {shape}")

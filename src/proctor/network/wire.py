@@ -2,12 +2,14 @@
 
 An array is a map with the *bytes* keys `__ndarray__`, `data` (C order), `dtype` and `shape`; a numpy scalar one with
 `__npgeneric__`, `data` and `dtype`, except float64, which is a Python float and travels as one. Object, void and
-complex dtypes are refused both ways. Decoded arrays are read-only views of the frame. Nothing is ever executed.
+complex dtypes are refused both ways. Decoded arrays are read-only views of the frame. Nothing is ever executed, and
+what is allocated is bounded by the frame: no length that a frame states is believed before its bytes are there.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,15 @@ import numpy as np
 from proctor.errors import optional
 
 REFUSED_KINDS = "OVc"
+MOST_ENTRIES = 4096
+"""Of one list or map; numbers travel in arrays."""
+MOST_VALUES = 1_000_000
+"""Entries of all lists and maps of a frame together."""
+_DTYPE = re.compile(r"[<>|=]?[A-Za-z?]\d{0,10}(\[\w{1,8}\])?$")
+_SCALARS: dict[str, type | tuple[type, ...]] = {
+    "b": (bool, int), "i": int, "u": int, "f": (int, float), "S": bytes, "U": str,
+}  # fmt: skip
+"""Kind of a dtype -> what its scalars travel as."""
 
 
 class WireError(ValueError):
@@ -36,13 +47,52 @@ def encode(message: Any) -> bytes:
 
 def decode(frame: bytes) -> Any:
     """The message in a frame. Raises WireError where it is not one."""
+    count = _Count()
     try:
-        return msgpack().unpackb(frame, object_hook=_unpack)
+        return msgpack().unpackb(
+            frame,
+            object_hook=lambda found: _unpack(count.of(found)),
+            list_hook=count.of,
+            max_array_len=MOST_ENTRIES,
+            max_map_len=MOST_ENTRIES,
+        )
     except WireError:
         raise
     except Exception as problem:  # msgpack has a zoo of its own, and bytes from elsewhere may break anything in it
         detail = str(problem) or type(problem).__name__
         raise WireError(f"found {len(frame)} bytes that are no msgpack message ({detail})") from None
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A decoded value as an array: one that travelled as such, a number, or lists of numbers. Raises WireError for
+    anything else: of text, numpy would make rows as long as the longest."""
+    if isinstance(value, (np.ndarray, np.generic, bool, int, float)):
+        return np.asarray(value)
+    if not isinstance(value, list) or not _all_numbers(value):
+        raise WireError(f"found a {type(value).__name__}; expected an array, or lists of numbers")
+    try:
+        return np.asarray(value)
+    except ValueError as problem:
+        raise WireError(str(problem)) from None
+
+
+def _all_numbers(value: list[Any]) -> bool:
+    kinds = (bool, int, float, np.ndarray, np.generic)
+    return all(_all_numbers(item) if isinstance(item, list) else isinstance(item, kinds) for item in value)
+
+
+class _Count:
+    """Adds up the entries of a frame's lists and maps."""
+
+    def __init__(self) -> None:
+        self._values = 0
+
+    def of(self, found: Any) -> Any:
+        """The list or map itself, counted. Raises WireError where there are too many."""
+        self._values += len(found)
+        if self._values > MOST_VALUES:
+            raise WireError(f"found more than {MOST_VALUES:,} values in one frame; expected arrays")
+        return found
 
 
 def _pack(value: Any) -> Any:
@@ -58,8 +108,15 @@ def _unpack(found: dict[Any, Any]) -> Any:
     if b"__ndarray__" in found:
         return _array(found)
     if b"__npgeneric__" in found:
-        return _dtype(found).type(found.get(b"data"))
+        return _scalar(found)
     return found
+
+
+def _scalar(found: dict[Any, Any]) -> Any:
+    dtype, data = _dtype(found), found.get(b"data")
+    if not isinstance(data, _SCALARS.get(dtype.kind, ())):
+        raise WireError(f"found a scalar of dtype {dtype} with {type(data).__name__} data")
+    return dtype.type(data)
 
 
 def _array(found: dict[Any, Any]) -> np.ndarray:
@@ -68,7 +125,7 @@ def _array(found: dict[Any, Any]) -> np.ndarray:
         raise WireError("found an array without data and shape")
     if not all(isinstance(n, int) and n >= 0 for n in shape):
         raise WireError(f"found an array of shape {list(shape)}; expected whole numbers")
-    if math.prod(shape) * dtype.itemsize != len(data):
+    if not dtype.itemsize or math.prod(shape) * dtype.itemsize != len(data):
         raise WireError(f"found {len(data)} bytes for an array of shape {list(shape)} and dtype {dtype}")
     return np.ndarray(buffer=data, dtype=dtype, shape=tuple(shape))
 
@@ -76,9 +133,10 @@ def _array(found: dict[Any, Any]) -> np.ndarray:
 def _dtype(found: dict[Any, Any]) -> np.dtype[Any]:
     name = found.get(b"dtype")
     try:
-        dtype = np.dtype(name if isinstance(name, str) else "not a dtype")
+        dtype = np.dtype(name if isinstance(name, str) and _DTYPE.match(name) else "not a dtype")
     except (TypeError, ValueError, SyntaxError):
-        raise WireError(f"found an array of dtype {name!r}; expected one of numpy's") from None
+        named = repr(name[:40]) if isinstance(name, str) else str(name)[:40]
+        raise WireError(f"found an array of dtype {named}; expected one of numpy's") from None
     _check_dtype(dtype)
     return dtype
 

@@ -23,7 +23,7 @@ from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.network import fields
 from proctor.network.client import Client, ClientCfg, Reply, ServerError, ServerLost
-from proctor.network.wire import WireError, encode
+from proctor.network.wire import WireError, as_array, encode
 from proctor.plan.trial import Trial
 from proctor.policies.loader import Loader
 from proctor.policies.options import MOST_ROWS, PolicyOptions
@@ -289,8 +289,8 @@ class RemotePolicy(StagedPolicy):
         if key not in reply:
             return Fail(f'the policy server\'s answer has no "{key}"; it has {", ".join(map(str, reply)) or "nothing"}')
         try:
-            actions = np.asarray(reply[key])
-        except ValueError as problem:
+            actions = as_array(reply[key])
+        except WireError as problem:
             return Fail(f'the policy server\'s "{key}" is no array: {problem}')
         if actions.ndim == self._action_axes[trial.task]:
             actions = actions[None]
