@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
 GROUND = {
     "errors", "exports", "foreign", "generators", "images", "interpreters", "kernels", "registry", "rendering",
-    "spaces", "texts", "threads", "unpickle",
+    "spaces", "texts", "threads", "unpickle", "values",
 }  # fmt: skip
 """Modules that everybody may import; they import nothing but each other."""
 

@@ -133,12 +133,7 @@ def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
         ("reset", 2, Outcome.ENV_ERROR, "RuntimeError: the simulator does not start"),
         ("exit", 2, Outcome.ENV_ERROR, "SystemExit: 3"),
         ("nan_reward", "inline", Outcome.ENV_ERROR, "ValueError: the environment gave reward nan"),
-        (
-            "nan_observation",
-            "inline",
-            Outcome.ENV_ERROR,
-            "the observation holds NaN; the policy answered: action [nan nan]",
-        ),
+        ("nan_observation", "inline", Outcome.ENV_ERROR, "ValueError: the environment gave NaN in the observation"),
         ("die", 2, Outcome.WORKER_LOST, "a worker process died of SIGSEGV"),
         ("hang", 2, Outcome.TIMEOUT, "the environment did not return from step within 0.3 s; its worker was killed"),
     ],

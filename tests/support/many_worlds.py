@@ -22,7 +22,10 @@ KINDS: dict[str, Any] = {"energy": ((), np.float32), "force": ((3,), np.float64)
 
 
 class World:
-    """Noisy dynamics; the seed decides start, noise and length. Signals: a float32 scalar, an array and a count."""
+    """Noisy dynamics; the seed decides start, noise and length. Signals: a float32 scalar, an array and a count. `odd`
+    says which field of its third step has an odd value, and which."""
+
+    odd: ClassVar[tuple[str, Any]] = ("", None)
 
     def reset(self, seed: int) -> dict[str, np.ndarray]:
         self.rng = np.random.default_rng(seed)
@@ -43,7 +46,13 @@ class World:
             "force": self.x[:3].astype(np.float64) * 3.0,
             "count": np.int64(self.age),
         }
-        return Step(self.seen(), float(self.x.sum()), self.age >= self.left, False, bool(self.x[0] > 0), signals)
+        step = Step(self.seen(), float(self.x.sum()), self.age >= self.left, False, bool(self.x[0] > 0), signals)
+        name, value = self.odd
+        if self.age != 3 or not name:
+            return step
+        if name == "state":
+            return step._replace(observation={**step.observation, "state": np.full(4, value, np.float32)})
+        return step._replace(**{name: value})
 
     def frame(self) -> np.ndarray:
         return np.full((16, 16, 3), self.age * 9 % 256, np.uint8)
@@ -129,6 +138,8 @@ class Classic(gymnasium.Env[Any, Any]):
 
 class KindOptions(SuiteOptions):
     kind: Literal["env", "rows", "batch", "columns", "vector"] = "env"
+    odd: str = ""
+    """FIELD=VALUE of the third step of every world, a Python expression."""
 
 
 class ManyWorlds(Suite):
@@ -144,6 +155,8 @@ class ManyWorlds(Suite):
         return options.kind not in ("env", "rows")
 
     def make(self, options: KindOptions, *, render: bool, worlds: int) -> Env | BatchEnv:
+        field, _, value = options.odd.partition("=")
+        World.odd = (field, eval(value, {"np": np, "nan": np.nan, "inf": np.inf}) if value else None)
         if options.kind == "vector":
             vector = SyncVectorEnv([Classic] * worlds, autoreset_mode=AutoresetMode.DISABLED)
             signals = {name: f"env.{name}" for name in KINDS}  # infos lose their dtype in a vector environment

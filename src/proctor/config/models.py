@@ -54,6 +54,9 @@ class TaskCfg(Frozen):
     out_of_range: Literal["clip", "reject"] = "clip"
     """An action outside a space of continuous actions: clip it and count the step, or end the trial as
     `invalid_action`."""
+    nan_observations: Literal["fault", "allow"] = "fault"
+    """NaN in an observation: a fault of the environment, or a value that policies are to deal with, such as that of a
+    sensor which has nothing to say."""
     success_rule: Literal["at_end", "ever"] = "at_end"
     stop_on_success: bool = False
     options: dict[str, Any] = Field(default_factory=dict)

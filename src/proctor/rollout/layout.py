@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from proctor.values import NUMBERS, shown
+
 _ALIGN = 64
 
 
@@ -47,26 +49,22 @@ class Layout:
         return self.bare_shape is not None or (self.shapes is not None and all(isinstance(k, str) for k in self.shapes))
 
     def split(self, observation: Any) -> list[np.ndarray]:
-        """The observation's leaves as arrays. Raises ValueError where one does not have the space's shape."""
+        """The observation's leaves as arrays. Raises ValueError, with its key, where one is missing, holds no numbers
+        or does not have the space's shape."""
         if type(observation) is np.ndarray and self.bare_shape == observation.shape:
-            return [observation]
-        if self.shapes is not None:
-            found = [observation[key] for key in self.shapes]
+            if observation.dtype.kind in NUMBERS:
+                return [observation]
+        elif self.shapes is not None:
+            try:
+                found = [observation[key] for key in self.shapes]
+            except (KeyError, IndexError, TypeError):
+                found = [None] * len(self.shapes)
             for array, shape in zip(found, self.shapes.values(), strict=True):
-                if type(array) is not np.ndarray or array.shape != shape:
+                if type(array) is not np.ndarray or array.shape != shape or array.dtype.kind not in NUMBERS:
                     break
             else:
                 return found
-        found = []
-        for leaf in self.leaves:
-            value = observation
-            for part in leaf.path:
-                value = value[part]
-            array = value if type(value) is np.ndarray else np.asarray(value)
-            if array.shape != leaf.shape:
-                raise ValueError(f"{leaf.label} has shape {array.shape}; its space says {leaf.shape}")
-            found.append(array)
-        return found
+        return [_leaf(leaf, observation) for leaf in self.leaves]
 
     def columns(self, observation: Any, rows: int) -> list[np.ndarray] | None:
         """The leaves of a batch of observations, each `(rows, *shape)`; None unless they are as their space says, in
@@ -103,6 +101,22 @@ class Layout:
         if self.shapes is not None and self.flat:
             return dict(zip(self.shapes, leaves, strict=True))
         return _nest([(leaf.path, array) for leaf, array in zip(self.leaves, leaves, strict=True)])
+
+
+def _leaf(leaf: Leaf, observation: Any) -> np.ndarray:
+    """One leaf of an observation, as an array. Raises ValueError, with its key, where it is not as its space says."""
+    value = observation
+    try:
+        for part in leaf.path:
+            value = value[part]
+        array = value if type(value) is np.ndarray else np.asarray(value)
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise ValueError(f"{leaf.label} cannot be read from the observation: found {shown(observation)}") from None
+    if array.shape != leaf.shape:
+        raise ValueError(f"{leaf.label} has shape {array.shape}; its space says {leaf.shape}")
+    if array.dtype.kind not in NUMBERS:
+        raise ValueError(f"{leaf.label} is {shown(value)}; its space has numbers of {leaf.dtype}")
+    return array
 
 
 def layout_of(space: spaces.Space[Any]) -> Layout | None:

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from proctor.record.sheet import HEAD, Sheet
 from proctor.spaces import neutral_action
+from proctor.values import flag
 
 NO_SIGNALS: Mapping[str, Any] = {}
 
@@ -122,7 +123,8 @@ class SheetEnv(Env):
         self.write(action, rows[0])
         reward, terminated, truncated, success = rows[0, :HEAD].tolist()
         signals = {name: cells.column(rows)[0] for name, cells in self.sheet.signals.items()}
-        return Step(self.observed(rows), reward, bool(terminated), bool(truncated), bool(success), signals)
+        ends = flag("terminated", terminated), flag("truncated", truncated)
+        return Step(self.observed(rows), reward, *ends, flag("success", success), signals)
 
     def observed(self, rows: np.ndarray) -> Any:
         """The observation in the first row."""

@@ -19,6 +19,9 @@ from proctor.rollout.tasks import Task
 from proctor.rollout.worker.limits import ALL_SLOTS, RESETTING, STEPPING, Watch
 from proctor.rollout.worker.worlds import Begun, Given, Reset, Worlds, given_of
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns
+from proctor.values import NUMBERS, odd_rows, wrong_flag
+
+FLAGS = ("terminated", "truncated", "success")
 
 
 class BatchWorlds(Worlds):
@@ -88,6 +91,9 @@ class BatchWorlds(Worlds):
             where = slice(None) if rows == len(self.seen[0]) else list(slots)
             for column, leaf in zip(self.seen, leaves, strict=True):
                 column[where] = leaf
+        for name in FLAGS:
+            column = getattr(columns, name)
+            faults |= {row: wrong_flag(name, column[row]) for row in odd_rows(column)}
         terminated, truncated = (flag.astype(bool).tolist() for flag in (columns.terminated, columns.truncated))
         reward, success = columns.reward.astype(np.float64), columns.success.astype(bool)
         return Given(reward, terminated, truncated, success, columns.signals, faults, seconds)
@@ -121,11 +127,14 @@ class BatchWorlds(Worlds):
 
 
 def check_columns(columns: Columns, rows: int) -> None:
-    """Raise ValueError where a step in columns does not have a row for each world."""
-    flat = {name: getattr(columns, name) for name in ("reward", "terminated", "truncated", "success")}
+    """Raise ValueError where a step in columns does not have a row for each world, or its reward or flags are no
+    numbers."""
+    flat = {name: getattr(columns, name) for name in ("reward", *FLAGS)}
     for name, array in {**columns.signals, **flat}.items():
         if type(array) is not np.ndarray or array.shape[:1] != (rows,) or (name in flat and array.ndim != 1):
             found = array.shape if type(array) is np.ndarray else type(array).__name__
             raise ValueError(
                 f"step_columns gave {name} {found}; expected an array with {rows} rows, one for each world"
             )
+        if name in flat and array.dtype.kind not in NUMBERS:
+            raise ValueError(f"step_columns gave {name} of {array.dtype}; expected numbers or flags")

@@ -21,6 +21,7 @@ from proctor.rollout.blame import explain
 from proctor.rollout.messages import Start
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.limits import STEPPING
+from proctor.rollout.worker.nans import Nans, nan_in
 from proctor.rollout.worker.trial import Ending, RunningTrial, bytes_of, video_for
 from proctor.rollout.worker.worlds import Given, Reset, Worlds
 
@@ -63,6 +64,8 @@ class Group:
         self._odd: set[int] = set()
         """Slots whose chunk is not valid throughout, or clipped."""
         self._filmed: set[int] = set()
+        strict = task.layout is not None and task.cfg.nan_observations == "fault"
+        self._nans = Nans(task.layout, worlds.seen) if strict and task.layout is not None else None
 
     # Trials -----------------------------------------------------------------------------------------------------------
 
@@ -123,7 +126,9 @@ class Group:
             self.host.ask(self, [slot])
 
     def _first_look(self, slot: int, trial: RunningTrial) -> None:
-        """The policy is asked next, for the first time."""
+        """The policy is asked next, for the first time. Raises ValueError where it would see NaN."""
+        if self._nans is not None and (found := self._nans.found([slot])):
+            raise ValueError(nan_in(found[slot]))
         if self._labels:
             trial.record.observe([column[slot] for column in self.worlds.seen])
         if trial.video is not None:
@@ -200,11 +205,11 @@ class Group:
         return fine
 
     def _invalid(self, slot: int, reason: str) -> None:
-        """The policy's action cannot be executed; where the observation it saw was broken, the environment is to
-        blame."""
-        leaves = [column[slot] for column in self.worlds.seen] if self.task.layout is not None else []
-        if any(leaf.dtype.kind == "f" and np.isnan(leaf).any() for leaf in leaves):
-            self.fault(slot, Outcome.ENV_ERROR, f"the observation holds NaN; the policy answered: {reason}")
+        """The policy's action cannot be executed; where the observation it saw was not finite, and the task does not
+        say that policies are to deal with that, the environment is to blame."""
+        leaves = [column[slot] for column in self.worlds.seen] if self._nans is not None else []
+        if any(leaf.dtype.kind == "f" and not np.isfinite(leaf).all() for leaf in leaves):
+            self.fault(slot, Outcome.ENV_ERROR, f"the observation holds infinity; the policy answered: {reason}")
         else:
             self.finish(slot, Outcome.INVALID_ACTION, reason)
 
@@ -239,12 +244,16 @@ class Group:
         self._go_on(made)
 
     def _broken(self, slots: list[int], waiting: list[int], given: Given) -> set[int]:
-        """End the attempts that broke: what was raised, a reward that is no number, a limit. Their rows."""
+        """End the attempts that broke: what was raised, a reward or observation that is NaN, a limit. Their rows."""
         faults, limits, total = given.faults, self.host.limits, self._seconds
         if not math.isfinite(sum(given.reward.tolist())):
             for row in np.flatnonzero(~np.isfinite(given.reward)).tolist():
                 if row not in faults and row not in waiting:
                     faults[row] = ValueError(f"the environment gave reward {given.reward[row]}")
+        if self._nans is not None and (found := self._nans.found(slots)):
+            for row, slot in enumerate(slots):
+                if slot in found and row not in faults and row not in waiting:
+                    faults[row] = ValueError(nan_in(found[slot]))
         for row, problem in faults.items():
             self.fault(slots[row], Outcome.ENV_ERROR, explain(problem))
         gone = set(faults)

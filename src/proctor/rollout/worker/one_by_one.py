@@ -11,11 +11,12 @@ import numpy as np
 from proctor import suites
 from proctor.config.models import TaskCfg
 from proctor.errors import BREAKS
-from proctor.record.sheet import HEAD, SUCCESS, TERMINATED, TRUNCATED
+from proctor.record.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.limits import RESETTING, STEPPING, Watch
 from proctor.rollout.worker.worlds import Begun, Given, Reset, Worlds, given_of
 from proctor.suites.protocol import Env, SheetEnv, Step
+from proctor.values import odd_rows, wrong_flag
 
 
 class OneByOne(Worlds):
@@ -125,7 +126,20 @@ class RowByRow(OneByOne):
         where = [slots[row] for row in fine] if isinstance(fine, list) else list(slots[: len(rows)])
         for column, leaf in zip(self.seen, sheet.leaves(rows[fine], self._paths), strict=True):
             column[where] = leaf
-        head = rows[:, :HEAD]
-        terminated, truncated = ((head[:, i] != 0.0).tolist() for i in (TERMINATED, TRUNCATED))
+        flags = rows[:, TERMINATED:HEAD]
+        held = flags == 1.0
+        if held.tobytes() != (flags != 0.0).tobytes():
+            faults |= _odd_flags(flags)
+        terminated, truncated, success = (held[:, i - TERMINATED] for i in (TERMINATED, TRUNCATED, SUCCESS))
         signals = {name: cells.column(rows) for name, cells in sheet.signals.items()}
-        return Given(head[:, 0].copy(), terminated, truncated, head[:, SUCCESS] != 0.0, signals, faults, seconds)
+        reward = rows[:, REWARD].copy()
+        return Given(reward, terminated.tolist(), truncated.tolist(), success, signals, faults, seconds)
+
+
+def _odd_flags(flags: np.ndarray) -> dict[int, BaseException]:
+    """What is wrong with rows of flags of which some are neither true nor false, by row."""
+    found: dict[int, BaseException] = {}
+    for name, i in (("terminated", TERMINATED), ("truncated", TRUNCATED), ("success", SUCCESS)):
+        column = flags[:, i - TERMINATED]
+        found |= {row: wrong_flag(name, column[row]) for row in odd_rows(column)}
+    return found

@@ -17,8 +17,10 @@ import numpy as np
 from proctor.config.models import TaskCfg
 from proctor.errors import BREAKS
 from proctor.record.tape import MISSING, Column
+from proctor.rollout.objects import as_space_says
 from proctor.rollout.tasks import Task
 from proctor.suites.protocol import Step
+from proctor.values import NUMBERS, flag, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,16 @@ class Worlds(abc.ABC):
         """Let go of every environment."""
 
     def see(self, slot: int, observation: Any) -> None:
-        """Write one slot's observation to its row of `seen`. Raises ValueError where it does not have the shape that
+        """Write one slot's observation to its row of `seen`. Raises ValueError, with its key, where something is not as
         its space says."""
         layout = self.task.layout
         if layout is None:
-            self.seen[slot] = observation
-        elif type(observation) is np.ndarray and observation.shape == layout.bare_shape:
+            self.seen[slot] = as_space_says(self.task.observation_space, observation)
+        elif (
+            type(observation) is np.ndarray
+            and observation.shape == layout.bare_shape
+            and observation.dtype.kind in NUMBERS
+        ):
             self.seen[0][slot] = observation
         else:
             for column, leaf in zip(self.seen, layout.split(observation), strict=True):
@@ -138,8 +144,14 @@ def given_of(
                 observation, reward, terminated, truncated, success, said = step
                 if unseen is None or not unseen[row]:
                     worlds.see(slots[row], observation)
-                reward, terminated, truncated = float(reward), bool(terminated), bool(truncated)
-                success = bool(success)
+                if type(reward) is not float:
+                    reward = number("reward", reward)
+                if type(terminated) is not bool:
+                    terminated = flag("terminated", terminated)
+                if type(truncated) is not bool:
+                    truncated = flag("truncated", truncated)
+                if type(success) is not bool:
+                    success = flag("success", success)
             except BREAKS as problem:
                 faults[row] = problem
                 reward, terminated, truncated, success, said = _NOTHING

@@ -13,6 +13,7 @@ from proctor.suites.gymnasium.options import GymnasiumOptions, InitialStatesCfg
 from proctor.suites.gymnasium.signals import SignalReader
 from proctor.suites.gymnasium.success import is_known, success_check
 from proctor.suites.protocol import NO_SIGNALS, Env, Step
+from proctor.values import flag, number
 
 make_tuple = tuple.__new__
 """Makes a named tuple in a third of the time that its class takes: this is done at every step."""
@@ -55,7 +56,12 @@ class GymnasiumEnv(Env):
         if self._as_int:
             action = int(action)
         observation, reward, terminated, truncated, info = self._step(action)
-        reward, terminated, truncated = float(reward), bool(terminated), bool(truncated)
+        if type(reward) is not float:
+            reward = number("reward", reward)
+        if type(terminated) is not bool:
+            terminated = flag("terminated", terminated)
+        if type(truncated) is not bool:
+            truncated = flag("truncated", truncated)
         success = self._success(self.gym, observation, reward, terminated, truncated, info)
         if self._signals is None:
             return make_tuple(Step, (observation, reward, terminated, truncated, success, NO_SIGNALS))

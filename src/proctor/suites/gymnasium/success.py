@@ -13,6 +13,7 @@ from typing import Any
 from proctor.errors import InputError
 from proctor.registry import import_object
 from proctor.suites.gymnasium.options import SuccessCfg
+from proctor.values import flag
 
 SuccessCheck = Callable[[Any, Any, float, bool, bool, Mapping[str, Any]], bool]
 """(env, observation, reward, terminated, truncated, info) -> whether success holds after this step."""
@@ -33,7 +34,7 @@ def success_check(cfg: SuccessCfg | None) -> SuccessCheck:
     function = import_object(cfg.function)
     if not callable(function):
         raise InputError(f'success: "{cfg.function}" is a {type(function).__name__}; expected a function')
-    return lambda *step: bool(function(*step))
+    return lambda *step: flag("success (by its function)", function(*step))
 
 
 class Reported:
@@ -43,13 +44,13 @@ class Reported:
         self.said = False
 
     def __call__(self, env, observation, reward, terminated, truncated, info) -> bool:
-        value = info.get("success")
+        key, value = "success", info.get("success")
         if value is None:
-            value = info.get("is_success")
+            key, value = "is_success", info.get("is_success")
             if value is None:
                 return False
         self.said = True
-        return bool(value)
+        return value if type(value) is bool else flag(f'info["{key}"]', value)
 
 
 def is_known(check: SuccessCheck) -> bool:
@@ -62,7 +63,7 @@ def entry(path: list[str], env, observation, reward, terminated, truncated, info
     value: Any = info
     for part in path:
         value = value.get(part) if isinstance(value, Mapping) else None
-    return value is not None and bool(value)
+    return value is not None and flag(f'info["{".".join(path)}"]', value)
 
 
 def ended(wanted: bool, env, observation, reward, terminated, truncated, info) -> bool:

@@ -29,6 +29,7 @@ from proctor.suites.gymnasium.options import GymnasiumOptions, VectorCfg
 from proctor.suites.gymnasium.signals import SignalReader, parse_path
 from proctor.suites.gymnasium.success import is_known, success_check
 from proctor.suites.protocol import NO_SIGNALS, BatchEnv, Step
+from proctor.values import flag, number
 
 
 class VectorEnvAdapter(BatchEnv):
@@ -140,7 +141,9 @@ class VectorEnvAdapter(BatchEnv):
         self._ended = set(np.flatnonzero(ended).tolist())
         flags = (np.asarray(terminated).tolist(), np.asarray(truncated).tolist())
         return {
-            world: self._world_step(world, self._last(world, observation, infos), float(rewards[world]), flags)
+            world: self._world_step(
+                world, self._last(world, observation, infos), number("reward", rewards[world]), flags
+            )
             for world in actions
         }
 
@@ -165,7 +168,8 @@ class VectorEnvAdapter(BatchEnv):
     def _world_step(
         self, world: int, last: tuple[Any, dict[str, Any]], reward: float, flags: tuple[list[bool], list[bool]]
     ) -> Step:
-        (observation, info), terminated, truncated = last, flags[0][world], flags[1][world]
+        observation, info = last
+        terminated, truncated = flag("terminated", flags[0][world]), flag("truncated", flags[1][world])
         env = None if self._envs is None else self._envs[world]
         success = self._success[world](env, observation, reward, terminated, truncated, info)
         signals: Mapping[str, Any] = NO_SIGNALS

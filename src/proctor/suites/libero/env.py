@@ -32,6 +32,7 @@ from proctor.suites.libero.installation import Libero, read_states
 from proctor.suites.libero.options import LiberoOptions
 from proctor.suites.protocol import Env, Step
 from proctor.texts import text_to_bytes
+from proctor.values import flag
 
 TEXT_BYTES = 128
 CONTROL_HZ = 20
@@ -133,7 +134,7 @@ class LiberoEnv(Env):
         hand = np.asarray(self._seen["robot0_eef_pos"], np.float64)
         if not np.isfinite(hand).all():
             raise FloatingPointError("the simulation diverged: the hand's position is not finite")
-        success = bool(done) or (self._succeeded and self.options.preset.latched)
+        success = flag("done", done) or (self._succeeded and self.options.preset.latched)
         self._succeeded = success
         fingers = np.asarray(self._seen["robot0_gripper_qpos"], np.float64)
         return Step(None, float(reward), False, False, success, {"hand_pos": hand.copy(), "fingers": fingers.copy()})

@@ -28,6 +28,7 @@ from proctor.suites.metaworld.tasks import INSTRUCTIONS, TEXT_BYTES
 from proctor.suites.offscreen import Effects, Size, Viewer
 from proctor.suites.protocol import Env, Step
 from proctor.texts import text_to_bytes
+from proctor.values import flag
 
 FULL, PROPRIO = 39, 4
 UPSIDE_DOWN = frozenset({"corner", "corner2", "corner3"})
@@ -81,7 +82,7 @@ class MetaworldEnv(Env):
             "gripper_opening": float(self._vector[3]),
             "target_distance_m": float(info["obj_to_target"]),
         }
-        return Step(None, float(reward), False, False, bool(info["success"]), signals)
+        return Step(None, float(reward), False, False, flag('info["success"]', info["success"]), signals)
 
     def constants(self) -> Mapping[str, Any]:
         """`variation`: which one; `instruction`: the text."""

@@ -27,6 +27,7 @@ from proctor.suites.soccer.options import SoccerOptions
 from proctor.suites.soccer.preprocessing import LENGTH, official_observation, task_code
 from proctor.suites.soccer.readings import Readings
 from proctor.suites.soccer.tasks import match_seed
+from proctor.values import flag
 
 PICTURE = {"width": 640, "height": 360}
 TERM = "term/"
@@ -85,15 +86,16 @@ class SoccerEnv(Env):
 
     def step(self, action: Any) -> Step:
         observation, reward, terminated, _, info = self.base.step(action)
+        ended = flag("terminated", terminated)
         self._steps += 1
         terms = {name: float(value) for name, value in info["reward_terms"].items()}
         signals = {f"{TERM}{name}": value for name, value in terms.items()}
         signals |= self._readings.read(terms)
         if self._evaluation is not None:
             last = self._steps >= (self.step_limit or self.max_steps or np.inf)
-            signals["evaluation_reward"] = self._evaluation(self.base, bool(terminated), bool(last))
-        success = bool(info["success"])
-        return Step(self._observed(observation, info), float(reward), bool(terminated), False, success, signals)
+            signals["evaluation_reward"] = self._evaluation(self.base, ended, bool(last))
+        success = flag('info["success"]', info["success"])
+        return Step(self._observed(observation, info), float(reward), ended, False, success, signals)
 
     def constants(self) -> Mapping[str, Any]:
         """`reward_terms`: names, in the order in which a score adds them. `reset_seed`: what the simulator was reset

@@ -17,6 +17,7 @@ from proctor.suites.protocol import Env, Step
 from proctor.suites.steve.build import OBSERVED, build
 from proctor.suites.steve.forces import SceneForces
 from proctor.suites.steve.options import SteveOptions
+from proctor.values import flag
 
 RECORDED_POINTS = 32
 """Points of the wire in a record, evenly from the tip to the entry."""
@@ -59,7 +60,8 @@ class SteveEnv(Env):
         self._check()
         success = bool(self._intervention.target.reached)
         signals = self._signals()
-        return Step(_plain(observation), float(reward), bool(terminated), bool(truncated), success, signals)
+        ends = flag("terminated", terminated), flag("truncated", truncated)
+        return Step(_plain(observation), float(reward), *ends, success, signals)
 
     def _check(self) -> None:
         if self._simulation.simulation_error:
