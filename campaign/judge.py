@@ -69,7 +69,7 @@ def _table(path: Path) -> list[dict[str, str]]:
 
 def _reports(run: Path, reference: Path) -> list[str]:
     ours, theirs = _verdict(run), _verdict(reference)
-    return [] if ours == theirs else ["report.json says otherwise of agents or comparisons"]
+    return [] if ours == theirs else ["report.json has another verdict"]
 
 
 def _verdict(run: Path) -> Any:
@@ -77,7 +77,7 @@ def _verdict(run: Path) -> Any:
     if not path.is_file():
         return None
     report = json.loads(path.read_text())
-    return _timeless({name: report[name] for name in ("agents", "comparisons") if name in report})
+    return _timeless({name: report[name] for name in ("agents", "comparison", "verdict")})
 
 
 def _timeless(value: Any) -> Any:

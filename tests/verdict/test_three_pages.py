@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from made_up_runs import config, made_up
 
 from proctor.config.models import ScoringCfg
@@ -16,26 +17,48 @@ from proctor.record.episode import Outcome
 from proctor.runs.report import write_report
 
 
-def drawn(seed: int, lost: float, few: bool) -> Any:
-    """What came of a trial: agents of different skill, some trials unscored, one task tried less often."""
+def drawn(seed: int, lost: float, missing: float, few: bool, states: int | None) -> Any:
+    """What came of a trial: agents of different skill, some trials unscored or missing, one task tried less often, and
+    where there are few initial states, trials of one state that end alike."""
 
     def wins(trial: Trial) -> Any:
-        rng = np.random.default_rng([seed, ord(trial.agent), ord(trial.task), trial.index])
-        if few and trial.task == "u" and trial.index >= 5:
+        index = trial.index if states is None else trial.index % states
+        rng = np.random.default_rng([seed, ord(trial.agent), ord(trial.task), index])
+        if (few and trial.task == "u" and trial.index >= 5) or rng.random() < missing:
             return None
         if rng.random() < lost:
             return Outcome.TIMEOUT
         skill = {"a": 0.9, "b": 0.6, "c": 0.55}[trial.agent]
-        return {"outcome": bool(rng.random() < skill), "episode_reward": float(rng.normal(skill, 0.5))}
+        outcome, reward = bool(rng.random() < skill), float(rng.normal(skill, 0.5))
+        return {"outcome": outcome, "episode_reward": reward, "trace": rng.bytes(16).hex()}
 
     return wins
 
 
-@pytest.mark.parametrize("mode", ["success", "return"])
-@pytest.mark.parametrize(("lost", "few"), [(0.0, False), (0.1, False), (0.0, True), (0.3, True)])
-def test_the_three_pages_agree(tmp_path: Path, tell: Any, mode: str, lost: float, few: bool) -> None:
-    cfg = config(tmp_path, ("c", "a", "b"), ("t", "u"), n_trials=12, scoring=ScoringCfg(mode=mode))
-    run = made_up(cfg, drawn(len(mode), lost, few))
+@given(
+    seed=st.integers(0, 10**6),
+    mode=st.sampled_from(["success", "return"]),
+    lost=st.sampled_from([0.0, 0.1, 0.3]),
+    missing=st.sampled_from([0.0, 0.0, 0.2]),
+    few=st.booleans(),
+    states=st.sampled_from([None, None, 3, 12]),
+    n_trials=st.integers(2, 14),
+)
+@settings(
+    max_examples=12,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_the_three_pages_agree(
+    tmp_path_factory: pytest.TempPathFactory, tell: Any, seed: int, mode: str, lost: float, missing: float, few: bool,
+    states: int | None, n_trials: int,
+) -> None:  # fmt: skip
+    root = tmp_path_factory.mktemp("pages")
+    cfg = config(root, ("c", "a", "b"), ("t", "u"), n_trials=n_trials, scoring=ScoringCfg(mode=mode))
+    run = made_up(cfg, drawn(seed, lost, missing, few, states))
+    if states is not None:
+        with run.ledger() as ledger:
+            ledger.set_meta("initial_states", {"t": states, "u": states})
     write_report(run)
     assert tell("compare", run.path, "--quiet").code == 0
     assert tell("leaderboard", run.path, "--quiet").code == 0
@@ -44,15 +67,20 @@ def test_the_three_pages_agree(tmp_path: Path, tell: Any, mode: str, lost: float
     )
     assert report["comparison"]["pairs"] == compared["pairs"] == board["comparison"]["pairs"]
     assert report["comparison"]["agents"] == compared["agents"] == board["comparison"]["agents"]
-    assert compared["verdict"] == board["verdict"] == report["verdict"]
+    assert compared["verdict"] == report["verdict"]
+    if sum(entry["score"] is not None for entry in board["agents"]) > 1:
+        assert board["verdict"] == report["verdict"]
     for own, other, third in zip(report["agents"], compared["agents"], board["agents"], strict=True):
         assert own["agent"] == other["agent"] == third["agent"]
         assert own["rank"] == other["rank"] == third["rank"]
         assert own["success_rate"] == pytest.approx(other["success_rate"])
         assert own["success"]["interval"] == pytest.approx(other["success_interval"])
         assert own["score_mean"] == pytest.approx(other["score_mean"])
-        assert own["score_mean"] == pytest.approx(third["score"])
         assert own["score"]["interval"] == pytest.approx(other["score_interval"])
+        if third["score"] is None:  # a leaderboard sums no tasks where one is missing, and nobody ranks such an agent
+            assert own["rank"] is None
+            continue
+        assert own["score_mean"] == pytest.approx(third["score"])
         assert own["score"]["interval"] == pytest.approx(third["interval"])
         assert other["letters"]["score"] == third["letters"]
     told = [caution for caution in compared["cautions"] if "Unscored" in caution or "Simpson" in caution]
