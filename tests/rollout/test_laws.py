@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import torch
 import yaml
 from examining import TOYS, by_key, digests, policy, task
 from onnx import TensorProto, helper, numpy_helper
+from processes import alive, keepers, wait_for, workers
 
 from proctor import RunDir, config_from_dict
 from proctor.registry import import_object
@@ -162,7 +162,10 @@ def test_worlds_of_a_vector_environment_are_trials_of_their_own(examine: Callabl
 
 
 @pytest.mark.parametrize("placement", ["engine", "worker"])
-def test_a_killed_worker_changes_nothing(examine: Callable[..., RunDir], tmp_path: Path, placement: str) -> None:
+@pytest.mark.parametrize("victims", [workers, keepers])
+def test_a_killed_worker_changes_nothing(
+    examine: Callable[..., RunDir], tmp_path: Path, placement: str, victims: Callable[[int], list[int]]
+) -> None:
     agents = [policy(name, placement=placement) for name in ("Noisy", "Recurrent")]
     keys = {"agents": agents, "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 12}
     undisturbed = digests(examine(**keys, num_parallel=8))
@@ -170,27 +173,14 @@ def test_a_killed_worker_changes_nothing(examine: Callable[..., RunDir], tmp_pat
 
     def kill_one(progress: Progress) -> None:
         if progress.done >= 3 and not killed:
-            children = _workers_of(os.getpid())
-            killed.append(children[0])
-            os.kill(children[0], signal.SIGKILL)
+            killed.append(victims(os.getpid())[0])
+            os.kill(killed[0], signal.SIGKILL)
 
     raw = {**keys, "num_parallel": 8, "workers": 2, "scoring": "success", "output_root": str(tmp_path)}
     run = start(config_from_dict(raw), Hooks(progress=kill_one)).run
     assert killed
     assert digests(run) == undisturbed
     assert all(result.outcome.scored for result in run.results())
-
-
-def _workers_of(parent: int) -> list[int]:
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-            if int(stat[1]) == parent and b"backends.child" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-        except (OSError, IndexError):
-            continue
-    return found
 
 
 @pytest.mark.parametrize("placement", ["engine", "worker"])
@@ -208,33 +198,20 @@ def test_a_killed_run_resumed_equals_an_undisturbed_one(
     process = subprocess.Popen(
         [sys.executable, "-m", "proctor", "run", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    _wait_for(lambda: _done(root) >= 4)
-    children = _workers_of(process.pid)
+    wait_for(lambda: _done(root) >= 4)
+    left = [*workers(process.pid), *keepers(process.pid)]
     process.kill()
     process.wait()
     (folder,) = root.iterdir()
     assert 4 <= _done(root) < 24, "the run was killed in the middle"
-    _wait_for(lambda: not any(Path(f"/proc/{pid}/mem").exists() and _alive(pid) for pid in children))
+    assert len(left) == 4
+    wait_for(lambda: not any(map(alive, left)))
     finished = resume(folder)
     assert finished.complete
     assert digests(finished.run) == digests(undisturbed)
     assert _timeless(folder / "summary.csv") == _timeless(undisturbed.path / "summary.csv")
     names = [sorted(p.name for p in (path / "trials").iterdir()) for path in (folder, undisturbed.path)]
     assert names[0] == names[1]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return (Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]) != "Z"
-    except OSError:
-        return False
-
-
-def _wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def _done(root: Path) -> int:

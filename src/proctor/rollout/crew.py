@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import textwrap
 from collections.abc import Iterator
 
 from proctor.config.models import EvalConfig
@@ -13,7 +14,7 @@ from proctor.rollout.messages import Asks, Close, Event
 from proctor.rollout.slots import Slot
 from proctor.rollout.worker.cfg import WorkerCfg
 
-MAX_FRUITLESS_DEATHS = 5
+MAX_FRUITLESS_DEATHS, MAX_FRUITLESS_HANGS = 5, 2
 
 
 class Member:
@@ -59,7 +60,14 @@ class Crew:
         self._poll = select.poll()
         self._readable: set[int] = set()
         shares = self._backend.shares(cfg.num_parallel, cfg.workers.count)
-        self.members = [Member(self._backend.hire(slots)) for slots in shares]
+        self.members: list[Member] = []
+        try:
+            for slots in shares:
+                self.members.append(Member(self._backend.hire(slots)))
+        except BaseException:
+            for member in self.members:
+                member.worker.kill()
+            raise
         for member in self.members:
             self._register(member)
 
@@ -111,10 +119,11 @@ class Crew:
         """A fresh worker in the place of a lost one. Its slots must be free."""
         member.deaths += 1
         self._unregister(member)
-        if member.deaths >= MAX_FRUITLESS_DEATHS and lost.slot is None:
+        most = MAX_FRUITLESS_HANGS if lost.hung else MAX_FRUITLESS_DEATHS
+        if member.deaths >= most and lost.slot is None:
             raise RunError(
                 f"worker processes keep dying before they finish a trial ({lost.reason}, {member.deaths} times); "
-                "`proctor check` with `workers: inline` shows what goes wrong"
+                f"`proctor check` with `workers: inline` shows what goes wrong{printed(lost)}"
             )
         member.exclusive = None
         member.worker = self._backend.hire(member.worker.slots)
@@ -131,3 +140,8 @@ class Crew:
             member.worker.send(Close())
             member.worker.flush()
         return [event for member in self.members for event in member.worker.drain()]
+
+
+def printed(lost: Lost) -> str:
+    """The end of an error's text, with what workers printed last."""
+    return f"\nThe last lines of workers.log:\n{textwrap.indent(lost.said, '  ')}" if lost.said else ""

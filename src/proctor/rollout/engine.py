@@ -37,6 +37,7 @@ from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.collecting import collecting_seldom
+from proctor.rollout.copies import end_if_copied, forks
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.messages import (
@@ -57,7 +58,7 @@ from proctor.rollout.messages import (
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
-from proctor.rollout.startup import WATCH_S, WORK_S, Loading, compile_kernels, learn_tasks
+from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels
 from proctor.rollout.stopper import Stopper
 from proctor.rollout.supervisor import Supervisor
 from proctor.rollout.tasks import Task
@@ -123,7 +124,9 @@ class Engine:
         self._crew.watch(self._waker.fd)
         try:
             self.progress.phase = "making environments"
-            self._tasks = learn_tasks(self._crew, self.plan.tasks, self.cancel, self._observe)
+            self._tasks = Learning(self._crew, self.plan.tasks, self.cfg.limits.retries).tasks(
+                self.cancel, self._observe
+            )
             self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
             self._loading = Loading(self.cfg, self._tasks)
             worlds = {task.name: task.worlds for task in self._tasks.values() if task.worlds is not None}
@@ -247,9 +250,11 @@ class Engine:
                 member.worker.adopt(self.cfg.agent(name), agent.runner)
 
     def _unload(self) -> None:
+        before = forks()
         for name, agent in self._agents.items():
             self.batching[name] = agent.stats
             agent.close()
+        end_if_copied(before)
         self._agents = {}
 
     # Slots ----------------------------------------------------------------------------------------------------------

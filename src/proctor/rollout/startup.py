@@ -13,12 +13,14 @@ from functools import cache, partial
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig
-from proctor.errors import BREAKS, InputError
+from proctor.errors import BREAKS, InputError, RunError
 from proctor.kernels import compile_first
 from proctor.policies import load_policy
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
-from proctor.rollout.crew import Crew, Member
-from proctor.rollout.messages import Know, Probe, Probed, ProbeFailed, SeedIgnored
+from proctor.rollout.backends.base import Lost
+from proctor.rollout.copies import end_if_copied, forks
+from proctor.rollout.crew import Crew, Member, printed
+from proctor.rollout.messages import Event, Know, Probe, Probed, ProbeFailed, SeedIgnored
 from proctor.rollout.progress import CancelToken
 from proctor.rollout.tasks import Task, spaces_of
 
@@ -32,46 +34,70 @@ def compile_kernels(cfg: EvalConfig, waiting: Callable[[], None]) -> None:
     compile_first(dict.fromkeys(name for task in cfg.tasks for name in suites.suite_for(task).kernels), waiting)
 
 
-def learn_tasks(crew: Crew, names: Iterable[str], cancel: CancelToken, waiting: Callable[[], None]) -> dict[str, Task]:
-    """Every task, as the workers that will run it find it, and told to all of them. Raises InputError where an
-    environment cannot be made."""
-    tasks: dict[str, Task] = {}
-    failed: dict[str, str] = {}
-    expected: dict[str, Member] = {}
-    for i, name in enumerate(names):
-        member = expected[name] = crew.members[i % len(crew.members)]
-        member.worker.send(Probe(name))
-    crew.flush()
-    while expected and not cancel.cancelled:
-        crew.work(WORK_S)
-        for event in [event for _, events in crew.events() for event in events]:
-            if isinstance(event, Probed):
-                tasks[event.task.name] = event.task
-                del expected[event.task.name]
-            elif isinstance(event, SeedIgnored) and event.task in tasks:
-                tasks[event.task] = replace(tasks[event.task], initial_states=1)
-            elif isinstance(event, ProbeFailed):
-                failed[event.task] = event.error.split("\n", 1)[0]
-                del expected[event.task]
-        _replace_lost(crew, expected, failed)
-        if expected and not crew.busy:
-            crew.wait(WATCH_S)
-        waiting()
-    if failed:
-        raise InputError("\n".join(f'the environment of task "{t}" cannot be made: {e}' for t, e in failed.items()))
-    for member in crew.members:
-        member.worker.send(Know(tuple(tasks.values())))
-    return tasks
+class Learning:
+    """Has every task's environment made once, in the workers that will run it, to know what the tasks are like. A
+    worker that dies meanwhile is replaced and has to make it again: `retries` times for each task."""
 
+    def __init__(self, crew: Crew, names: Iterable[str], retries: int):
+        self._crew, self._retries = crew, retries
+        self._tasks: dict[str, Task] = {}
+        self._failed: dict[str, str] = {}
+        self._deaths: dict[str, list[str]] = {}
+        self._expected = {name: crew.members[i % len(crew.members)] for i, name in enumerate(names)}
+        for name, member in self._expected.items():
+            member.worker.send(Probe(name))
 
-def _replace_lost(crew: Crew, expected: dict[str, Member], failed: dict[str, str]) -> None:
-    for member in crew.members:
-        if lost := member.worker.lost():
-            tasks = [task for task, owner in expected.items() if owner is member]
-            failed |= {task: lost.reason for task in tasks[:1]} or {"worker": lost.reason}
-            for task in tasks:
-                del expected[task]
-            crew.replace(member, lost)
+    def tasks(self, cancel: CancelToken, waiting: Callable[[], None]) -> dict[str, Task]:
+        """Every task, told to all workers. Raises InputError where an environment cannot be made, and RunError where
+        that is because its workers die."""
+        crew, expected = self._crew, self._expected
+        crew.flush()
+        while expected and not cancel.cancelled:
+            crew.work(WORK_S)
+            for event in [event for _, events in crew.events() for event in events]:
+                self._take(event)
+            for member in crew.members:
+                if lost := member.worker.lost():
+                    self._lose(member, lost)
+            if expected and not crew.busy:
+                crew.wait(WATCH_S)
+            waiting()
+        if self._failed:
+            lines = [f'the environment of task "{task}" cannot be made: {e}' for task, e in self._failed.items()]
+            raise (RunError if self._deaths.keys() & self._failed.keys() else InputError)("\n".join(lines))
+        for member in crew.members:
+            member.worker.send(Know(tuple(self._tasks.values())))
+        return self._tasks
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Probed):
+            self._tasks[event.task.name] = event.task
+            del self._expected[event.task.name]
+        elif isinstance(event, SeedIgnored) and event.task in self._tasks:
+            self._tasks[event.task] = replace(self._tasks[event.task], initial_states=1)
+        elif isinstance(event, ProbeFailed):
+            self._failed[event.task] = event.error.split("\n", 1)[0]
+            del self._expected[event.task]
+
+    def _lose(self, member: Member, lost: Lost) -> None:
+        """What the worker still had to make is made by the next one; the environment that it was making when it died
+        has cost one of its tries."""
+        log.warning("while environments are made: %s", lost.reason)
+        for event in member.worker.events():
+            self._take(event)
+        tasks = [task for task, owner in self._expected.items() if owner is member]
+        if tasks and lost.slot is not None:
+            guilty = tasks[0]
+            reasons = self._deaths.setdefault(guilty, [])
+            reasons.append(lost.reason)
+            if lost.hung or len(reasons) > self._retries:
+                times = f" ({len(reasons)} times)" if len(reasons) > 1 else ""
+                self._failed[guilty] = f"{lost.reason}{times}{printed(lost)}"
+                del self._expected[tasks.pop(0)]
+        self._crew.replace(member, lost)
+        for task in tasks:
+            member.worker.send(Probe(task))
+        member.worker.flush()
 
 
 class Loading:
@@ -93,13 +119,15 @@ class Loading:
         """Load and let go of the agents whose turn comes later: one that cannot be loaded is found now."""
         for name in agents:
             waiting()
-            policy = self.load(name)
+            policy, before = self.load(name), forks()
             with suppress(*BREAKS):
                 policy.close()
+            end_if_copied(before)
 
 
 def load_agent(agent: AgentCfg, spaces: SpaceInfo) -> AnyPolicy:
     """An agent's policy. Raises InputError, whatever the policy's own code raises."""
+    before = forks()
     try:
         return load_policy(agent, spaces)
     except InputError:
@@ -107,3 +135,5 @@ def load_agent(agent: AgentCfg, spaces: SpaceInfo) -> AnyPolicy:
     except BREAKS as problem:
         log.warning("agent %s cannot be loaded", agent.name, exc_info=True)
         raise InputError(f'agent "{agent.name}" cannot be loaded: {type(problem).__name__}: {problem}') from problem
+    finally:
+        end_if_copied(before)

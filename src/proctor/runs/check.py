@@ -16,7 +16,7 @@ import numpy as np
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, ScoringCfg, TaskCfg
-from proctor.errors import BREAKS, InputError
+from proctor.errors import BREAKS, InputError, RunError
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
@@ -65,7 +65,7 @@ def _check(cfg: EvalConfig) -> Check:
     short = cfg.model_copy(update={"tasks": tasks, "n_trials": 1, "num_parallel": 1, "record": record})
     try:
         engine, tried = _short_run(short.model_copy(update={"agents": (AgentCfg(name="zero", policy="zero"),)}), found)
-    except InputError as error:
+    except (InputError, RunError) as error:
         found.problems += str(error).splitlines()
         return found
     spaces = engine.spaces()

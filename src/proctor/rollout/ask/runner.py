@@ -40,6 +40,7 @@ from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
 from proctor.rollout.ask.requests import FRESH, Request, Rngs, gather
 from proctor.rollout.ask.rows import DUE, RowFindings, examine
 from proctor.rollout.blame import explain
+from proctor.rollout.copies import end_if_copied, forks
 from proctor.rollout.tasks import Task
 from proctor.threads import hold
 
@@ -122,6 +123,7 @@ class PolicyRunner:
         if not self._held.yes:
             hold()
             self._held.yes = True
+        before = forks()
         try:
             size = self._pad_to[stage] or len(requests)
             if len(requests) <= size:
@@ -129,6 +131,8 @@ class PolicyRunner:
             return Answers.joined([self._block(stage, requests[i : i + size]) for i in range(0, len(requests), size)])
         except BREAKS as problem:
             return Answers.failed(requests, explain(problem))
+        finally:
+            end_if_copied(before)
 
     def examine(self, stage: str, begin: Callable[[], None]) -> RowFindings | None:
         """Ask again for the last forward of a stage, if it is one to be examined; `begin` is called before each."""

@@ -26,12 +26,13 @@ from proctor.rollout.worker.cfg import WorkerCfg
 @dataclass(frozen=True)
 class Lost:
     """A worker is gone. `slot` is the one whose environment code was running; None if none was, -1 for all. `acting`:
-    the code of a policy that lives there, not of an environment."""
+    the code of a policy that lives there, not of an environment. `said`: the last lines that workers have printed."""
 
     reason: str
     slot: int | None
     hung: bool
     acting: bool = False
+    said: str = ""
 
 
 class Worker(abc.ABC):
@@ -74,7 +75,7 @@ class Worker(abc.ABC):
 
     @abc.abstractmethod
     def kill(self) -> None:
-        """End it at once."""
+        """End it, and whatever it has started, at once."""
 
     def fileno(self) -> int | None:
         """What to wait on for events; None where `work` makes them."""

@@ -1,18 +1,17 @@
-"""The program of a worker process. Its arguments are the numbers of two inherited files: socket and memory."""
+"""The program of a worker process, which its keeper calls. It inherits two files: socket and memory."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
-import sys
 import time
 from typing import Any
 
 from proctor.rollout.backends.channel import Channel, Closed
 from proctor.rollout.board import Place, SharedBoard
 from proctor.rollout.collecting import collect_seldom
+from proctor.rollout.copies import end_if_copied, forks
 from proctor.rollout.messages import Asks, Close, Event
 from proctor.rollout.worker.host import Host
 from proctor.rollout.worker.limits import Watch
@@ -30,19 +29,23 @@ QUICK_S = 0.0002
 """Steps so quick that asking after each would cost more than they do: these are asked for together."""
 
 
-def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
-    (cfg, slots, parent), *early = channel.receive(block=True)
-    _die_with(parent)
-    board, link = SharedBoard(int(sys.argv[2]), slots), Link(channel)
+def main(socket_fd: int, memory_fd: int) -> None:
+    """Returns when the engine says so, or is gone."""
+    for fd in (socket_fd, memory_fd):
+        os.set_inheritable(fd, False)
+    channel = Channel(socket.socket(fileno=socket_fd))
+    (cfg, slots), *early = channel.receive(block=True)
+    before = forks()
+    os.register_at_fork(after_in_child=channel.sock.close)
+    board, link = SharedBoard(memory_fd, slots), Link(channel)
     host = Host(cfg, board, link.emit, Watch(board.pulse), apart=True)
     collect_seldom()
-    channel.send([None])  # alive
+    channel.send([os.getpid()])  # alive
     with pinned(), contextlib.suppress(Closed):
         for command in early:
             host.handle(command)
         serve(host, board, link)
+    end_if_copied(before)
 
 
 def serve(host: Host, board: SharedBoard, link: Link) -> None:
@@ -109,13 +112,3 @@ class Link:
         awaited = backlog > 0 and now - self._asked_at < PATIENCE_S
         if self._outbox and ((left_s < ANSWER_S and not awaited) or now + self._round_s - self._since > GATHER_S):
             self.flush()
-
-
-def _die_with(parent: int) -> None:
-    """Ask the kernel to end this process when its parent ends, so that a hung environment cannot outlive the run."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit(1)

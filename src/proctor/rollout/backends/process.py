@@ -1,39 +1,47 @@
 """A worker in a process of its own: a fresh interpreter, so that a crash or a hang costs the trial it ran, and
 nothing of the caller's program is run again (no `if __name__ == "__main__"` needed).
 
-The child gets a socket and a block of shared memory as inherited files, its start-up data as the first message, the
-run's number of threads for numeric libraries, and the signal to die with its parent.
+The worker gets a socket and a block of shared memory as inherited files, its start-up data as the first message, and
+the run's number of threads for numeric libraries. Between it and the engine stands its keeper (`keeper.py`), which ends
+whatever the worker has started when the worker, or the engine, has ended.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from proctor import threads
+from proctor.errors import RunError
 from proctor.interpreters import command
 from proctor.rendering import offscreen_backend
 from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.backends.channel import Channel, Closed
+from proctor.rollout.backends.keeper import GRACE_S
+from proctor.rollout.backends.output import last_lines, open_log
 from proctor.rollout.board import Place, SharedBoard
-from proctor.rollout.messages import Asks, Command, Event, Run
+from proctor.rollout.messages import Asks, Close, Command, Event, Run
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.cfg import WorkerCfg
 from proctor.rollout.worker.limits import ACTING, IDLE, LOADING, RESETTING, STEPPING, Watch
 
-LOG = "workers.log"
-"""What environments and libraries print, in the run folder."""
 START_SECONDS = 120.0
 CLOSE_SECONDS = 30.0
 _DURING = {ACTING: " in its policy", LOADING: " while it loaded a policy"}
 """What a worker was at when it died, where that was no environment."""
+HEAR_SECONDS = 2.0
+"""A worker that is asked to close may go on with a call for so long: then it has not heard, and is ended."""
+END_SECONDS = 4 * GRACE_S
+"""How long a keeper may take to end its worker and all that this has started."""
 
 
 class ProcessBackend(Backend):
@@ -60,24 +68,24 @@ class ProcessWorker(Worker):
         for sock in (ours, theirs):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         self._channel = Channel(ours)
-        fds = (theirs.fileno(), self._board.fd)
-        with (cfg.folder / LOG).open("ab") as log:
-            self._process = subprocess.Popen(
-                command("from proctor.rollout.backends.child import main; main()", *map(str, fds)),
-                pass_fds=fds, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                process_group=0,
-            )  # fmt: skip
-        theirs.close()
+        try:
+            self._process = _start((theirs.fileno(), self._board.fd), cfg.folder)
+        except OSError as problem:
+            ours.close()
+            self._board.close()
+            raise RunError(f"a worker process cannot be started: {problem}") from problem
+        finally:
+            theirs.close()
         self._started = time.monotonic()
-        self._greeted = False
-        self._channel.send([(cfg, slots, os.getpid())])
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        self._closing_since: float | None = None
+        self._pid: int | None = None
+        """Of the worker itself, the child of the process that was started; known once it has greeted."""
+        self._tell([(cfg, slots)])
 
     def send(self, command: Command) -> None:
         self._outbox.append(command)
+        if isinstance(command, Close):
+            self._closing_since = time.monotonic()
 
     def run(self, slots: Sequence[int], chunks: np.ndarray) -> None:
         where = list(slots)
@@ -96,10 +104,13 @@ class ProcessWorker(Worker):
     def flush(self) -> None:
         if self._outbox and not self._closed:
             outbox, self._outbox = self._outbox, []
-            try:
-                self._channel.send(outbox)
-            except Closed:
-                self._closed = True
+            self._tell(outbox)
+
+    def _tell(self, messages: list[Any]) -> None:
+        try:
+            self._channel.send(messages)
+        except Closed:
+            self._closed = True
 
     def events(self) -> list[Event]:
         found: list[Event] = []
@@ -112,8 +123,8 @@ class ProcessWorker(Worker):
             for message in messages:
                 if type(message) is list:
                     found.append(Asks(message))
-                elif message is None:
-                    self._greeted = True
+                elif type(message) is int:
+                    self._pid = message
                 else:
                     found.append(message)
             if not messages or self._channel.drained:
@@ -130,19 +141,22 @@ class ProcessWorker(Worker):
         if code is not None or self._closed:
             self.kill()
             ending = _ending(self._process.wait()) + _DURING.get(what, "")
-            return Lost(ending, running, hung=False, acting=what == ACTING)
+            return self._lost(ending, running, hung=False, acting=what == ACTING)
         seconds = time.monotonic() - (since if what != IDLE else self._started)
         if what == IDLE:
-            if self._greeted or seconds < START_SECONDS:
+            if self._pid is not None or seconds < START_SECONDS:
                 return None
             self.kill()
-            return Lost(f"a worker process did not start within {START_SECONDS:g} s", None, hung=True)
+            return self._lost(f"a worker process did not start within {START_SECONDS:g} s", None, hung=True)
         who, limit = self._limit(what)
         if limit is None or seconds <= limit:
             return None
         self.kill()
         reason = f"{who} within {limit:g} s; its worker was killed"
-        return Lost(reason, running, hung=True, acting=what == ACTING)
+        return self._lost(reason, running, hung=True, acting=what == ACTING)
+
+    def _lost(self, reason: str, slot: int | None, hung: bool, acting: bool = False) -> Lost:
+        return Lost(reason, slot, hung, acting, last_lines(self._cfg.folder))
 
     def _limit(self, what: float) -> tuple[str, float | None]:
         """What a call has not done once so many seconds have gone."""
@@ -155,8 +169,8 @@ class ProcessWorker(Worker):
         }[what]
 
     def drain(self) -> list[Event]:
-        found, until = [], time.monotonic() + CLOSE_SECONDS
-        while not self._closed and time.monotonic() < until:
+        found: list[Event] = []
+        while not self._closed and self._will_close():
             found += self.events()
             if self.lost() is not None:
                 break
@@ -164,13 +178,44 @@ class ProcessWorker(Worker):
         self.kill()
         return found
 
+    def _will_close(self) -> bool:
+        """Whether a worker that was asked to close is about to: one that is still starting, or does not come back from
+        a call, has not heard."""
+        asked = self._closing_since
+        if asked is None or self._pid is None:
+            return False
+        what, _, since = self._pulse.read()
+        deaf = what != IDLE and since < asked
+        return time.monotonic() - asked < (HEAR_SECONDS if deaf else CLOSE_SECONDS)
+
     def kill(self) -> None:
+        """The keeper ends everybody, and then itself. If it does not, or was killed, the worker dies with it, and the
+        worker's process group is ended from here."""
         if self._process.poll() is None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(END_SECONDS)
+        if self._process.poll() in (None, -signal.SIGKILL):
             self._process.kill()
             self._process.wait()
+            if self._pid is not None:
+                with contextlib.suppress(OSError):
+                    os.killpg(self._pid, signal.SIGKILL)
         self._closed = True
         self._channel.sock.close()
         self._board.close()
+
+
+def _start(files: tuple[int, int], folder: Path) -> subprocess.Popen[bytes]:
+    """A keeper, which starts the worker, in a process group of its own: Ctrl-C reaches the main process only."""
+    log = open_log(folder)
+    try:
+        return subprocess.Popen(
+            command("from proctor.rollout.backends.keeper import main; main()", *map(str, (*files, os.getpid()))),
+            pass_fds=files, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0,
+        )  # fmt: skip
+    finally:
+        os.close(log)
 
 
 def _environment() -> dict[str, str]:

@@ -21,6 +21,7 @@ from proctor.record.episode import Outcome
 from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.blame import explain
 from proctor.rollout.board import Board
+from proctor.rollout.copies import end_if_copied, forks
 from proctor.rollout.messages import (
     Asks,
     Close,
@@ -67,6 +68,7 @@ class Host:
         """A round for which the engine is asked has so many slots at most, and lasts so long: the others are stepped
         while it answers."""
         self.limits = Limits(cfg.limits)
+        self._forks = forks()
         self.policies = LocalPolicies(self)
         self.ready: deque[tuple[Group, int]] = deque()
         """Slots that can begin or be stepped, in worlds that are stepped one by one; the longest-waiting first."""
@@ -127,6 +129,7 @@ class Host:
                 self.policies.close()
             case Close():
                 self.close()
+        end_if_copied(self._forks)
 
     def run(self, slots: Sequence[int], chunks: np.ndarray | Chunk) -> None:
         """Execute a chunk of actions in each of these slots, of one task; or a single one that is not valid as it
@@ -163,6 +166,7 @@ class Host:
 
     def work(self, until: float) -> None:
         """Step what can be stepped, until nothing can or this time (monotonic) has come; at least once."""
+        end_if_copied(self._forks)
         while self._one_thing() and time.monotonic() < until:
             pass
 
@@ -313,6 +317,7 @@ class Host:
     def _let_go(self, env: Env | BatchEnv) -> None:
         with suppress(*BREAKS):
             env.close()
+        end_if_copied(self._forks)
 
     def close(self) -> None:
         """Let go of every environment and policy."""
@@ -321,3 +326,4 @@ class Host:
         self._groups, self._of_slot, self._batch = {}, {}, None
         self.ready.clear()
         self.policies.close()
+        end_if_copied(self._forks)

@@ -14,6 +14,7 @@ from typing import Any
 
 from proctor.config.models import LimitsCfg
 from proctor.errors import BREAKS
+from proctor.rollout.copies import end_if_copied, forks
 
 NBYTES = 64
 """Of memory that a pulse needs."""
@@ -27,6 +28,7 @@ class Watch:
     def __init__(self, pulse: Any = None):
         self._cells = memoryview(bytearray(NBYTES) if pulse is None else pulse)[:24].cast("d")
         self._since = 0.0
+        self._forks = forks()
         self.now = 0.0
         """When the last call came back, on the machine's monotonic clock."""
 
@@ -38,7 +40,8 @@ class Watch:
         cells[0] = what
 
     def end(self) -> float:
-        """The call has come back; the seconds since `begin`."""
+        """The call has come back; the seconds since `begin`. A copy of the process that comes back, too, ends here."""
+        end_if_copied(self._forks)
         self._cells[0] = IDLE
         self.now = now = time.monotonic()
         return now - self._since
