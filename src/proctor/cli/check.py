@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -14,12 +14,18 @@ def check_command(
     config: Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file.")],
     sets: Sets = None,
     as_json: Json = False,
+    untrusted: Annotated[
+        bool, typer.Option("--untrusted", help="List the code that a run would use, with its hash; run none of it.")
+    ] = False,
 ) -> None:
     """Find out before a run what would go wrong in it.
 
     Validates the config, loads every policy, tries every environment for a few steps, and says how long the run takes.
-    Exit code 2 if a run would fail or its numbers would mean nothing.
+    Exit code 2 if a run would fail or its numbers would mean nothing. With --untrusted nothing of this is done: a
+    config from somebody else is only read.
     """
+    if untrusted:
+        _list_code(config, sets or [], as_json)
     from proctor.cli.progress import duration
     from proctor.config import load_config
     from proctor.report.text import count
@@ -43,3 +49,22 @@ def check_command(
             f"at most about {duration(found.seconds)}, if every episode goes to its step limit ({found.steps:,} steps)"
         )
     raise typer.Exit(0 if found.ok else 2)
+
+
+def _list_code(config: str, sets: list[str], as_json: bool) -> NoReturn:
+    """All code that the config would run. Exit code 2 where some of it cannot be found."""
+    from proctor.runs.untrusted import untrusted_code
+
+    found = untrusted_code(config, sets)
+    complete = all(code.found for code in found)
+    if as_json:
+        typer.echo(json.dumps({"complete": complete, "code": [vars(code) for code in found]}))
+        raise typer.Exit(0 if complete else 2)
+    for code in found:
+        typer.echo(f"{code.where}: {code.target}")
+        typer.echo(f"    {code.source}" + ("" if code.file is None else f": {code.file}"))
+        if code.sha256 is not None:
+            typer.echo(f"    sha256 {code.sha256}")
+    if not found:
+        typer.echo("This config names no code beside Proctor's own.")
+    raise typer.Exit(0 if complete else 2)

@@ -9,8 +9,6 @@ Proctor, or with packages that the user has installed, and are not listed.
 from __future__ import annotations
 
 import hashlib
-import importlib.machinery
-import importlib.util
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from proctor.config.models import EvalConfig
+from proctor.config.paths import find_module
 from proctor.config.problems import Path
 
 NAMING = ("agents", "tasks", "scoring", "workers", "loggers")
@@ -41,6 +40,16 @@ def code_of(config: EvalConfig) -> list[Code]:
     """All code that running this config would use."""
     data = config.model_dump(mode="json", include=set(NAMING))
     return [code for key in NAMING for code in _found(data[key], (key,), data[key])]
+
+
+def code_in(data: Mapping[str, Any]) -> list[Code]:
+    """All code that is named in a config as it was written, which need not be valid; its paths are absolute."""
+    return [code for key, value in data.items() for code in _found(value, (key,), value)]
+
+
+def part_code(where: str, target: str) -> list[Code]:
+    """The code of a part that a package brings, by its import string."""
+    return list(_named(target, (where,)))
 
 
 def scoring_code(config: EvalConfig) -> list[Code]:
@@ -82,7 +91,7 @@ def _named(text: str, where: Path) -> Iterator[Code]:
 
 
 def _of_module(named: tuple[str, str, Path], module: str) -> Iterator[Code]:
-    spec = _module(module)
+    spec = find_module(module)
     if spec is not None and spec.has_location and spec.origin is not None:
         yield from _of_file(named, spec.origin)
     elif spec is not None:
@@ -98,21 +107,6 @@ def _of_file(named: tuple[str, str, Path], file: str) -> Iterator[Code]:
     except (OSError, ValueError):
         return
     yield Code(_dotted(where), target, attribute, FilePath(file), digest.hexdigest())
-
-
-def _module(name: str) -> importlib.machinery.ModuleSpec | None:
-    """Where a module is. `importlib.util.find_spec` alone would import the packages around it."""
-    top, *inner = name.split(".")
-    try:
-        spec = importlib.util.find_spec(top) if top else None
-        for part in inner:
-            if spec is None:
-                return None
-            top = f"{top}.{part}"
-            spec = importlib.machinery.PathFinder.find_spec(top, spec.submodule_search_locations)
-    except (ImportError, ValueError):
-        return None
-    return spec
 
 
 def _dotted(where: Path) -> str:

@@ -64,6 +64,24 @@ def load_sections(
     return _resolve(data, (), context), found
 
 
+def read_config(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> tuple[dict[str, Any], FilePath]:
+    """A YAML file as it was written, short forms written out and overrides applied, and its folder. Nothing that it
+    names is imported, and whether it makes sense is not looked at. Raises ConfigError where it is no YAML."""
+    file, problems = FilePath(path), Problems(str(path))
+    raw = read(file, problems)
+    if not isinstance(raw, Mapping):
+        if not problems:
+            problems.add((), f"found {shown(raw)}; expected a mapping with agents and tasks")
+        problems.raise_any()
+        return {}, file.absolute().parent
+    data = plain(raw, (), problems)
+    expand_shorthands(data)
+    data = override(data, overrides, problems)
+    expand_shorthands(data)
+    problems.raise_any()
+    return data, file.absolute().parent
+
+
 def config_from_dict(raw: Mapping[str, Any], base: FilePath | None = None, overrides: Sequence[str] = ()) -> EvalConfig:
     """The resolved config of a dict such as YAML gives. Relative paths start from `base` (None: the working
     directory). Raises ConfigError with every problem found."""

@@ -10,6 +10,7 @@ holds.
 from __future__ import annotations
 
 import glob
+import importlib.machinery
 import importlib.util
 import os
 import re
@@ -67,16 +68,31 @@ def import_string(text: str, where: Path, context: Context) -> str:
         return f"{existing_file(module, where, context)}:{name}"
     if _MODULE.match(module):
         local = context.base.joinpath(*module.split(".")).with_suffix(".py")
-        if local.is_file() and not _importable(module):
+        if local.is_file() and find_module(module) is None:
             return f"{absolute(str(local), context.base)}:{name}"
     return text
 
 
-def _importable(module: str) -> bool:
+def import_parts(text: str) -> tuple[str, str] | None:
+    """Module or file, and name, of what looks like an import string; None for any other text."""
+    match = _IMPORT_STRING.match(text)
+    return None if match is None else (match["module"], match["name"])
+
+
+def find_module(name: str) -> importlib.machinery.ModuleSpec | None:
+    """Where a module is; None where there is none. Nothing is imported: `importlib.util.find_spec` alone would import
+    the packages around it."""
+    top, *inner = name.split(".")
     try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
+        spec = importlib.util.find_spec(top) if top else None
+        for part in inner:
+            if spec is None:
+                return None
+            top = f"{top}.{part}"
+            spec = importlib.machinery.PathFinder.find_spec(top, spec.submodule_search_locations)
+    except (ImportError, ValueError):
+        return None
+    return spec
 
 
 def resolve_options(value: Any, where: Path, context: Context) -> Any:

@@ -1,0 +1,168 @@
+"""All code that a config would run, found without running any of it: for a config from somebody else.
+
+The config is read as it was written, not resolved: to resolve it is to import its suites and loggers. So this lists
+what a run could use, which may be more than it does.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.metadata
+import os
+import sysconfig
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from proctor.config.code import Code, code_in, part_code
+from proctor.config.imports import OWN, imported_files, is_installed, module_files
+from proctor.config.load import read_config
+from proctor.config.paths import Context, expand_pattern, import_parts, is_pattern, resolve_options
+from proctor.config.problems import Problems
+from proctor.policies.files import sha256
+from proctor.registry import BACKENDS, LOGGERS, SCORINGS, SUITES
+
+_ONLY_IF_NAMED = {registry.group for registry in (BACKENDS, LOGGERS, SCORINGS, SUITES)}
+"""Groups whose parts are loaded where a config names them; parts of other groups are loaded in any run."""
+_NAMES_CODE = (
+    "policy",
+    "suite",
+    "mode",
+    "metrics",
+    "kind",
+    "target",
+    "module",
+    "algorithm",
+    "function",
+    "wrappers",
+    "id",
+)
+"""Keys whose import strings are code, whether it can be found or not."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One piece of code. `source` says what it is: a file, a package, part of Python; `file` and `sha256` are None
+    where there is no file."""
+
+    where: str
+    target: str
+    source: str
+    file: str | None
+    sha256: str | None
+
+    @property
+    def found(self) -> bool:
+        return self.source != NOT_FOUND
+
+
+NOT_FOUND = "not found"
+
+
+def untrusted_code(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> list[Listed]:
+    """Everything that running this config would import or unpickle, in the order of the config. Raises ConfigError
+    where the file is no YAML."""
+    data, base = read_config(path, overrides)
+    resolved = _absolute(data, base)
+    everything = code_in(resolved)
+    named = [code for code in everything if not _is_own(code)]
+    listed = [_listed(code) for code in named]
+    listed += _beside(named, base)
+    listed += _missing(resolved, {code.target for code in everything})
+    listed += [_listed(code, origin) for code, origin in _plug_ins(resolved)]
+    return list(dict.fromkeys(listed))
+
+
+def _absolute(data: dict[str, Any], base: Path) -> dict[str, Any]:
+    """The config with its paths absolute, an agent with a pattern once for each file."""
+    resolved = resolve_options(data, (), Context(base, Problems("")))
+    if isinstance(agents := resolved.get("agents"), list):
+        resolved["agents"] = [one for entry in agents for one in _each_checkpoint(entry, base)]
+    return resolved
+
+
+def _each_checkpoint(entry: Any, base: Path) -> Iterator[Any]:
+    checkpoint = entry.get("checkpoint") if isinstance(entry, dict) else None
+    if not isinstance(checkpoint, str) or "://" in checkpoint:
+        yield entry
+    elif is_pattern(checkpoint, base):
+        yield from ({**entry, "checkpoint": file} for file in expand_pattern(checkpoint, base).values())
+    else:
+        yield {**entry, "checkpoint": os.path.join(base, os.path.expanduser(checkpoint))}
+
+
+def _is_own(code: Code) -> bool:
+    """Whether the code comes with Proctor."""
+    return code.file is not None and Path(os.path.realpath(code.file)).is_relative_to(os.path.realpath(OWN))
+
+
+def _listed(code: Code, origin: str | None = None) -> Listed:
+    if code.file is None:
+        return Listed(code.where, code.target, "part of Python", None, None)
+    return Listed(code.where, code.target, origin or _source(code.file), str(code.file), code.sha256)
+
+
+def _source(file: Path) -> str:
+    compiled = " (compiled)" if file.name.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)) else ""
+    if not is_installed(file):
+        return f"file{compiled}" if compiled or file.suffix == ".py" else "file that runs when it is loaded"
+    for name in ("purelib", "platlib"):
+        folder = os.path.realpath(sysconfig.get_path(name))
+        if os.path.realpath(file).startswith(folder + os.sep):
+            top = os.path.relpath(os.path.realpath(file), folder).split(os.sep)[0].split(".")[0]
+            return f"package {_distribution(top)}{compiled}"
+    return f"part of Python{compiled}"
+
+
+def _distribution(top: str) -> str:
+    names = importlib.metadata.packages_distributions().get(top, [])
+    return f"{names[0]} {importlib.metadata.version(names[0])}" if names else top
+
+
+def _beside(named: list[Code], base: Path) -> Iterator[Listed]:
+    """Files that come along with those that the config names: the packages around a module, and what a file imports in
+    turn."""
+    for code in named:
+        if code.file is None or code.file.suffix != ".py" or is_installed(code.file):
+            continue
+        module = code.target.partition(":")[0]
+        around = [] if module.endswith(".py") else [f for f in module_files(module, base) if f != code.file]
+        reasons = {file: f"package around {module}" for file in around if not is_installed(file)}
+        for source in (code.file, *reasons):
+            for file in imported_files(source):
+                reasons.setdefault(file, f"imported by {source.name}")
+        for file, reason in reasons.items():
+            if file != code.file:
+                yield Listed(code.where, reason, _source(file), str(file), sha256(file))
+
+
+def _missing(data: Mapping[str, Any], found: set[str]) -> Iterator[Listed]:
+    """Import strings that name code and lead nowhere."""
+    for where, text in _texts(data, ()):
+        key = next((part for part in reversed(where) if isinstance(part, str)), "")
+        named = key in _NAMES_CODE and import_parts(text) is not None
+        if text not in found and (named or key == "imports" or text.partition(":")[0].endswith(".py")):
+            yield Listed(".".join(map(str, where)), text, NOT_FOUND, None, None)
+
+
+def _texts(value: Any, where: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts(inner, (*where, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _texts(inner, (*where, place))
+    elif isinstance(value, str):
+        yield where, value
+
+
+def _plug_ins(data: Mapping[str, Any]) -> Iterator[tuple[Code, str]]:
+    """Parts that installed packages add, each with its package."""
+    words = {text for _, text in _texts(data, ())}
+    for package in importlib.metadata.distributions():
+        for entry in package.entry_points:
+            used = entry.group not in _ONLY_IF_NAMED or entry.name in words
+            if entry.group.startswith("proctor.") and used:
+                for code in part_code(f"plug-in {entry.name} ({entry.group})", entry.value):
+                    yield code, f"package {package.name} {package.version}"
