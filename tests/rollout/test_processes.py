@@ -213,8 +213,10 @@ def run_apart(folder: Path, **keys: Any) -> RunDir:
 
 
 @pytest.mark.parametrize("workers", ["inline", 1])
-@pytest.mark.parametrize("what", ["fork", "fork_and_raise"])
-@pytest.mark.parametrize("when", ["made", "reset", "step", "close"])
+@pytest.mark.parametrize(
+    ("when", "what"),
+    [("made", "fork"), ("reset", "fork"), ("step", "fork"), ("step", "fork_and_raise"), ("close", "fork")],
+)
 def test_the_copy_that_comes_back_from_an_environment_ends(
     examine: Callable[..., RunDir], folder: Path, when: str, what: str, workers: Any
 ) -> None:
