@@ -30,6 +30,7 @@ def main() -> None:
     os.chdir(folder)
     (folder / "temporary").mkdir(exist_ok=True)
     tempfile.tempdir = str(folder / "temporary")
+    os.environ["XDG_STATE_HOME"] = str(folder / "state")
     tell = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is not for the reader
     corpus = Corpus(folder / "corpus") if kind == "files" else None
