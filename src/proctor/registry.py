@@ -17,6 +17,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 import zlib
@@ -226,7 +227,7 @@ def _import_module(name: str, base: Path | None) -> Any:
             if name.partition(".")[0] == OWN and isinstance(problem, Exception):
                 raise
             raise _not_imported(name, problem) from problem
-    if base is not None and (base / Path(*name.split("."))).with_suffix(".py").is_file():
+    if base is not None and os.path.isfile((base / Path(*name.split("."))).with_suffix(".py")):
         return import_file(Path(*name.split(".")).with_suffix(".py"), base)
     raise InputError(f'no module "{name}" on the Python path' + (f" or under {base}" if base else ""))
 
@@ -235,7 +236,7 @@ def import_file(name: str | Path, base: Path | None = None) -> Any:
     """The module of a Python file, which is looked for under `base`; the same file is run once per process. It may
     import the files beside it: its folder is put at the end of the path, where it hides nothing that is installed."""
     path = Path(name) if base is None else base / name
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"no file {path}")
     path = path.resolve()
     module_name = f"proctor_user_{path.stem}_{zlib.crc32(str(path).encode()):08x}"

@@ -68,7 +68,7 @@ def import_string(text: str, where: Path, context: Context) -> str:
         return f"{existing_file(module, where, context)}:{name}"
     if _MODULE.match(module):
         local = context.base.joinpath(*module.split(".")).with_suffix(".py")
-        if local.is_file() and find_module(module) is None:
+        if os.path.isfile(local) and find_module(module) is None:
             return f"{absolute(str(local), context.base)}:{name}"
     return text
 

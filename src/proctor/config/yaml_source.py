@@ -94,7 +94,7 @@ def _text(file: FilePath, problems: Problems) -> str:
         problems.add((), f"more than {MAX_BYTES:,} bytes; a config file is no larger than that")
     except FileNotFoundError:
         folder = file.absolute().parent
-        near = did_you_mean(file.name, os.listdir(folder)) if folder.is_dir() else None
+        near = did_you_mean(file.name, os.listdir(folder)) if os.path.isdir(folder) else None
         problems.add((), "no such file", near)
     except UnicodeDecodeError as error:
         problems.add((), f"not UTF-8 text (byte {error.start}); expected a YAML file")

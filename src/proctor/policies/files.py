@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from proctor.errors import InputError
@@ -14,10 +15,10 @@ def find_file(name: str, base: Path | None, what: str) -> Path:
     path = Path(name).expanduser()
     if base is not None:
         path = base / path
-    if path.is_file():
+    if os.path.isfile(path):
         return path
-    siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-    if path.is_dir():
+    siblings = [p.name for p in path.parent.iterdir()] if os.path.isdir(path.parent) else []
+    if os.path.isdir(path):
         raise InputError(f"{what}: {path} is a folder")
     raise InputError(f"{what}: no file {path}{did_you_mean(path.name, siblings)}")
 
@@ -39,7 +40,7 @@ def conversion(checkpoint: str, base: Path | None = None) -> str | None:
     if path.name == SAVED_MODEL:
         path = path.parent
     folder = path if base is None else base / path
-    if (folder / SAVED_MODEL).is_file():
+    if os.path.isfile(folder / SAVED_MODEL):
         argument = "--saved-model"
     elif path.suffix.lower() in ARGUMENTS:
         argument = ARGUMENTS[path.suffix.lower()]

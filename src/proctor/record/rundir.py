@@ -50,7 +50,7 @@ class RunDir:
     @classmethod
     def create(cls, cfg: EvalConfig, now: datetime) -> RunDir:
         """A new folder `<timestamp>_<name>` under the config's output root; never one that exists."""
-        name = re.sub(r"[^A-Za-z0-9._+-]+", "_", cfg.name).strip("._") or "run"
+        name = re.sub(r"[^A-Za-z0-9._+-]+", "_", cfg.name).strip("._")[:80] or "run"
         root = Path(cfg.output_root)
         stem = f"{now:%Y%m%d-%H%M%S}_{name}"
         try:
@@ -73,7 +73,7 @@ class RunDir:
     @classmethod
     def open(cls, path: str | Path, *, trust: bool = False) -> RunDir:
         run = cls(Path(path), trust=trust)
-        if not run.path.is_dir():
+        if not os.path.isdir(run.path):
             raise InputError(f'there is no run folder "{path}"')
         if not (run.path / "ledger.sqlite").is_file():
             raise InputError(f"{path} is not a run folder: it has no ledger.sqlite")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -99,7 +100,7 @@ def evaluate(
         place = finished.run.path
     else:
         place = RunDir.create(cfg, datetime.now()).path if folder is None else Path(folder)
-        if folder is not None and not place.is_dir():
+        if folder is not None and not os.path.isdir(place):
             raise InputError(f"no folder {place}; leave it out to make a new one")
     write_records(place, records)
     if finished is not None and not finished.complete:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,7 +100,7 @@ def encoder_hash(cfg: GoalModelCfg, model: GoalModel, base: Path | None) -> str:
     source = source_of(cfg, base)
     for value in (str(source or ""), *_texts(cfg.kwargs)):
         path = Path(value) if base is None else base / value
-        digest.update(path.read_bytes() if value and path.is_file() else value.encode())
+        digest.update(path.read_bytes() if value and os.path.isfile(path) else value.encode())
     return digest.hexdigest()
 
 

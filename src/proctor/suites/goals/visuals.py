@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -202,7 +203,7 @@ def read_grouped_pickle(path: Path, space: str) -> Visuals:
 
     or one task to a file, which then names itself under `task_id`. `space` names the encoder that made them, which the
     file does not say. Raises InputError for anything else."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"no file {path}")
     data = read_pickle(path)
     groups: Any = data

@@ -95,7 +95,7 @@ def config_folder() -> Path:
 def find_assets(root: Path, assets_folder: str | None) -> Path:
     """The folder with LIBERO's meshes and textures. Raises InputError that names what is missing, and where."""
     folder = Path(assets_folder) if assets_folder else _configured_assets(root)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         missing = f"there is no folder {folder}"
     else:
         absent = [name for name in ASSET_FOLDERS if not (folder / name).is_dir()]

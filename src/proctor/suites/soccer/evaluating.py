@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ MODULE = "proctor_evaluation"
 def with_hash(cfg: EvaluationCfg) -> EvaluationCfg:
     """With the file's hash filled in. Raises InputError where the file is not the one that the config means; that it is
     not there, whoever resolved the path has said."""
-    if not Path(cfg.file).exists():
+    if not os.path.exists(cfg.file):
         return cfg
     return cfg.model_copy(update={"sha256": hashlib.sha256(_read(cfg)).hexdigest()})
 

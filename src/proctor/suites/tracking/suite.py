@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 from typing import ClassVar
 
@@ -95,8 +96,8 @@ def _stamps(options: TrackingOptions) -> tuple[tuple[str, float], ...]:
     """When the files and folders that the options name were last changed."""
     named = [source["path"] if isinstance(source, dict) and "path" in source else source for source in options.motions]
     roots = [Path(str(n)).expanduser() for n in (options.robot, options.description_file, *named) if n is not None]
-    files = [file for root in roots for file in ([root, *root.rglob("*")] if root.is_dir() else [root])]
-    return tuple((str(file), file.stat().st_mtime) for file in files if file.exists())
+    files = [file for root in roots for file in ([root, *root.rglob("*")] if os.path.isdir(root) else [root])]
+    return tuple((str(file), file.stat().st_mtime) for file in files if os.path.exists(file))
 
 
 def warm() -> None:

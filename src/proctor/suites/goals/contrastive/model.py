@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     """Raises InputError where there is no such file, or it is no goal model's, or a tensor has another shape than its
     header says."""
     safetensors = optional("safetensors", "reading a goal model", "crafter")
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise InputError(f"no goal model {path}; train one with examples/train_goals.py, or name another checkpoint")
     try:
         with safetensors.safe_open(str(path), framework="np") as file:

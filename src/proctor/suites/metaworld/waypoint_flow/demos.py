@@ -7,6 +7,7 @@ the path bends or the gripper changes its mind, become the waypoints.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,7 @@ class Demos:
 
 def read_demos(path: Path) -> Demos:
     """What `Demos.save` wrote. Raises InputError for another file, or none."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"no file {path}; make it with: python examples/train_manipulation.py collect {path.name}")
     with np.load(path, allow_pickle=False) as found:
         missing = [name for name in FILES if name not in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -134,9 +135,9 @@ def _find(source: str, base: Path | None) -> Iterator[str | Path]:
         yield source
         return
     path = (base or Path()) / Path(source).expanduser()
-    if path.is_file():
+    if os.path.isfile(path):
         yield path
-    elif path.is_dir():
+    elif os.path.isdir(path):
         found = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
         if not found:
             raise InputError(f"motions: the folder {path} has no motion files ({', '.join(SUFFIXES)})")
@@ -147,7 +148,7 @@ def _find(source: str, base: Path | None) -> Iterator[str | Path]:
             raise InputError(f"motions: no file matches {path}")
         yield from matches
     else:
-        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        siblings = [p.name for p in path.parent.iterdir()] if os.path.isdir(path.parent) else []
         raise InputError(f"motions: no file or folder {path}" + did_you_mean(path.name, siblings))
 
 

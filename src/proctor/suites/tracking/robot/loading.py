@@ -55,9 +55,9 @@ def _beside(path: Path) -> Path | None:
 
 def _find(name: str, base: Path | None) -> Path:
     path = (base or Path()) / Path(name).expanduser()
-    if path.is_file():
+    if os.path.isfile(path):
         return path
-    siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    siblings = [p.name for p in path.parent.iterdir()] if os.path.isdir(path.parent) else []
     raise InputError(
         f"robot: no file {path}"
         + did_you_mean(path.name, siblings)
@@ -85,7 +85,7 @@ def _menagerie_file(name: str) -> Path:
     if folder is None:
         folder = _cached_folder(name)
     path = folder / file
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(
             f"robot menagerie:{name}: no file {path}; {ROOT_VARIABLE} must be a copy of the menagerie: a folder that "
             f"contains {name}/{file}"
