@@ -183,10 +183,16 @@ def test_a_ledger_that_cannot_be_written_is_a_run_error(tmp_path: Path) -> None:
             ledger.add([(FIRST, 0, 0)])
 
 
-@pytest.mark.parametrize("content", [b"this is no database, whatever its name says" * 9, b""])
-def test_a_file_that_is_no_ledger(tmp_path: Path, content: bytes) -> None:
+def test_a_ledger_without_a_plan_has_nothing_to_go_on_with(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
-    path.write_bytes(content)
+    path.touch()
+    with pytest.raises(InputError, match="was given up before its trials were planned, .* start the run again"):
+        Ledger.open(path)
+
+
+def test_a_file_that_is_no_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    path.write_bytes(b"this is no database, whatever its name says" * 9)
     with pytest.raises(InputError) as error:
         Ledger.open(path)
     assert str(error.value).startswith(f"{path} cannot be read as a ledger: ")

@@ -213,7 +213,9 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(tmp_path: Path, mo
 
     real = recorder.write_npz
     monkeypatch.setattr(recorder, "write_npz", write)
-    with pytest.raises(RunError, match=r"No space left on device(.|\n)*Finished trials are safe(.|\n)*proctor resume"):
+    with pytest.raises(
+        RunError, match=r"No space left on device.*; 5 of 16 trials are finished and kept.*proctor resume"
+    ):
         start(config_from_dict(examination(tmp_path, n_trials=N)))
     (folder,) = tmp_path.iterdir()
     run = RunDir.open(folder)

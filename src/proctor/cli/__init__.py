@@ -102,4 +102,11 @@ def main() -> NoReturn:
     except ProctorError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT if isinstance(error, InputError) else UNSCORED)
+    except Exception as error:
+        from proctor.record.disk import trouble
+
+        if (why := trouble(error)) is None:
+            raise
+        print(f"error: {getattr(error, 'filename', None) or 'a file'} cannot be written: {why}", file=sys.stderr)
+        sys.exit(UNSCORED)
     sys.exit(DONE)

@@ -78,6 +78,11 @@ class Ledger:
             found = ledger.get_meta("format")
         except sqlite3.DatabaseError as error:
             ledger.close()
+            if "no such table: meta" in str(error):
+                raise InputError(
+                    f"{path.parent} was given up before its trials were planned, so there is nothing to go on with; "
+                    "remove it and start the run again"
+                ) from None
             raise InputError(f"{path} cannot be read as a ledger: {error}") from None
         if found != FORMAT:
             ledger.close()

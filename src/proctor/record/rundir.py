@@ -25,6 +25,7 @@ from typing import Any
 from proctor.config.code import Code, scoring_code
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError, RunError
+from proctor.record.disk import beginning
 from proctor.record.episode import Episode
 from proctor.record.ledger import Ledger
 from proctor.record.npz import read_npz, write_synced
@@ -62,12 +63,13 @@ class RunDir:
                     break
             else:
                 raise RunError(f"no free folder name like {root / stem}")
-            (path / "trials").mkdir()
         except OSError as error:
             raise InputError(f"cannot make a run folder under output_root {root}: {error}") from None
         run = cls(path, trust=True)
-        run.write_config(cfg)
-        Ledger.create(path / "ledger.sqlite").close()
+        with beginning(path):
+            (path / "trials").mkdir()
+            run.write_config(cfg)
+            Ledger.create(path / "ledger.sqlite").close()
         return run
 
     @classmethod

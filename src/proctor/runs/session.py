@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +19,7 @@ from typing import Any
 from proctor.config import EvalConfig
 from proctor.plan.plan import Plan
 from proctor.record import environment
+from proctor.record.disk import finishing
 from proctor.record.ledger import Ledger
 from proctor.record.rundir import RunDir
 from proctor.report import Report
@@ -55,7 +57,7 @@ class Hooks:
 
 def work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     """One session, followed by the config's loggers. The folder is locked."""
-    with _logging_to(run.path / "run.log"), RunLogs(run, cfg) as logs:
+    with finishing(run.path), _logging_to(run.path / "run.log"), RunLogs(run, cfg) as logs:
         end = _session(run, cfg, replace(hooks, progress=logs.ahead_of(hooks.progress)))
         logs.end(end.progress, None if end.report is None else run.report())
         return end
@@ -141,9 +143,17 @@ def _add_rows(ledger: Ledger, engine: Engine) -> None:
     ledger.set_meta("rows", added(ledger.get_meta("rows", {}), new))
 
 
+class _RunLog(logging.FileHandler):
+    """A run's log. A line that the disk does not take is left out: whatever else is written tells of the disk."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
+
+
 @contextlib.contextmanager
 def _logging_to(path: Path) -> Iterator[None]:
-    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+    handler = _RunLog(path, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     level, propagate = log.level, log.propagate
@@ -153,6 +163,7 @@ def _logging_to(path: Path) -> Iterator[None]:
         yield
     finally:
         log.removeHandler(handler)
-        handler.close()
+        with contextlib.suppress(OSError):
+            handler.close()
         log.setLevel(level)
         log.propagate = propagate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from datetime import datetime
 
@@ -10,6 +11,7 @@ from proctor.config.code import code_of
 from proctor.errors import InputError
 from proctor.plan.plan import Plan, Shard
 from proctor.policies import fingerprint
+from proctor.record.disk import beginning
 from proctor.record.rundir import RunDir
 from proctor.record.trust import remember
 from proctor.record.video import require_video
@@ -39,12 +41,15 @@ def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -
     prints = {agent.name: fingerprint(agent) for agent in cfg.agents}
     remember(code_of(cfg))
     run = RunDir.create(cfg, datetime.now())
-    with run.locked():
+    with beginning(run.path), contextlib.ExitStack() as held:
+        held.enter_context(run.locked())
         with run.ledger() as ledger:
             ledger.set_meta("shard", str(shard or Shard()))
             ledger.set_meta("fingerprints", prints)
             note_protocol(ledger, cfg)
             ledger.add(Plan(cfg, shard).placed())
+        lock = held.pop_all()
+    with lock:
         try:
             return work(run, cfg, hooks)
         except InputError:

@@ -239,7 +239,7 @@ class Host:
         try:
             result = self._recorder.record(ended)
         except Exception as problem:
-            why = str(problem) if isinstance(problem, InputError) else explain(problem)
+            why = str(problem) if isinstance(problem, (InputError, OSError)) else explain(problem)
             self.emit(Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}"))
             return
         recording = time.monotonic() - began
