@@ -186,7 +186,7 @@ def test_a_ledger_that_cannot_be_written_is_a_run_error(tmp_path: Path) -> None:
 def test_a_ledger_without_a_plan_has_nothing_to_go_on_with(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     path.touch()
-    with pytest.raises(InputError, match="was given up before its trials were planned, .* start the run again"):
+    with pytest.raises(InputError, match=r"was given up before its trials were planned, .* start the run again"):
         Ledger.open(path)
 
 
