@@ -108,7 +108,12 @@ def test_a_record_that_is_not_there_or_not_whole(run: RunDir) -> None:
             path.write_bytes(content)
         with pytest.raises(InputError) as error:
             run.episode(result("trials/x.npz"))
-        assert str(error.value).startswith(f"the record of trial a/t/0000 cannot be read: {path}: ")
+        start = (
+            f"the record of trial a/t/0000, {path}, is damaged: it is missing. "
+            if content is None
+            else (f"the record of trial a/t/0000 cannot be read: {path}: ")
+        )
+        assert str(error.value).startswith(start)
 
 
 # The lock --------------------------------------------------------------------------------------------------

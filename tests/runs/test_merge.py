@@ -115,7 +115,10 @@ def test_a_missing_record_is_named(tmp_path: Path) -> None:
     lost.unlink()
     with pytest.raises(InputError) as error:
         merge([one.path, two.path])
-    assert str(error.value) == (f"{lost}, which the ledger names for trial linear/toy/0001, is missing; restore it")
+    assert str(error.value) == (
+        f"the record of trial linear/toy/0001 in {two.path} is damaged: it is missing. Put it back as it was, or run "
+        f"such trials again: proctor resume {two.path}"
+    )
 
 
 def test_one_folder_is_not_enough_and_a_folder_must_be_a_run(tmp_path: Path, examine: Examine) -> None:

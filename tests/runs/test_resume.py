@@ -161,7 +161,7 @@ def test_a_trial_whose_record_is_gone_is_run_again(examine: Examine) -> None:
     before, results = contents(run), digests(run)
     lost = run.path / "trials" / "noisy_trial0002_seed125.npz"
     lost.unlink()
-    with pytest.raises(InputError, match=f"record of trial noisy/toy/0002 cannot be read: {lost}"):
+    with pytest.raises(InputError, match=f"record of trial noisy/toy/0002, {lost}, is damaged: it is missing"):
         score(run.path)
     assert resume(run.path).complete
     assert digests(run) == results

@@ -46,7 +46,7 @@ def test_scoring_again_changes_nothing(examine: Examine) -> None:
 
 
 def test_another_scoring_needs_neither_simulator_nor_model(orphan: RunDir) -> None:
-    report = score(orphan.path, ["scoring=return"])
+    report = score(orphan.path, ["scoring=return"]).report
     rewards = [r.episode_reward for r in orphan.results() if r.episode_reward is not None]
     assert report.agents[0].overall.score.mean == pytest.approx(sum(rewards) / 4)
     assert [float(row["score"]) for row in timeless(orphan)] == rewards
@@ -93,7 +93,7 @@ def test_a_record_that_was_changed_is_noticed_and_nothing_is_written(examine: Ex
     results = by_key(run)
     with pytest.raises(InputError) as error:
         score(run.path, ["scoring=return"])
-    assert str(error.value) == (f"the record {path} has been changed since it was written; restore it, or run again")
+    assert "is damaged: its bytes are not those that were written" in str(error.value)
     assert run.config().scoring.mode == "success"
     assert by_key(run) == results
 

@@ -42,6 +42,8 @@ T = TypeVar("T")
 def follow(work: Callable[[Hooks], RunEnd], *, as_json: bool, quiet: bool) -> NoReturn:
     """Run a session with a progress display, show its result, and exit with its code."""
     finished, display = followed(work, as_json=as_json, quiet=quiet)
+    for note in finished.notes:
+        print(f"note: {note}", file=sys.stderr)
     display.result(finished)
     raise typer.Exit(exit_code(finished))
 

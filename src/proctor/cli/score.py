@@ -25,7 +25,8 @@ def score_command(
     """Compute metrics, scores and reports again from records.
 
     Needs neither simulator nor model. Another scoring: --set scoring.mode=return, --set scoring.options.w_safety=2.
-    Other weights of terms: --weights goal_scored=5 --weights offside=-1.
+    Other weights of terms: --weights goal_scored=5 --weights offside=-1. Exit code 1
+    if the ledger said something else than the records: it is corrected, and the report says what it was.
     """
     from proctor.cli.report import show
     from proctor.record.rundir import RunDir
@@ -34,9 +35,11 @@ def score_command(
     folder = RunDir.open(run)
     before = folder.plain_config().scoring
     numbers = numbers_by_name("--weights", "TERM", weights or [])
-    show(folder, score(run, sets or [], numbers, trust=trust), as_json)
+    found = score(run, sets or [], numbers, trust=trust)
+    show(folder, found.report, as_json)
     if not as_json and folder.plain_config().scoring != before:
         typer.echo("The run's config has this scoring from now on: a later proctor resume uses it, too.")
+    raise typer.Exit(1 if found.corrected else 0)
 
 
 def numbers_by_name(option: str, what: str, given: Sequence[str]) -> dict[str, float]:

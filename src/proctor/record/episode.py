@@ -84,6 +84,15 @@ class Episode:
         misses = np.flatnonzero(~flags)
         return int(misses[-1]) + 2 if misses.size else 1
 
+    @property
+    def total_reward(self) -> float | None:
+        """The sum of rewards; None without a step."""
+        return float(self.arrays["rewards"].sum()) if self.n_steps else None
+
+    def reached(self, success_rule: str) -> int | None:
+        """1-based step at which a task's success rule was met for good; None where it was not."""
+        return self.first_success if success_rule == "ever" else self.success_from
+
     def ending(self, outcome: Outcome) -> Episode:
         """The same episode with this outcome."""
         return replace(self, outcome=outcome)

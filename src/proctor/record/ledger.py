@@ -30,7 +30,7 @@ from proctor.record.batch import (
 from proctor.record.episode import Outcome
 from proctor.record.result import TrialResult
 
-FORMAT = 4
+FORMAT = 5
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -40,7 +40,8 @@ CREATE TABLE trials (
   state TEXT NOT NULL DEFAULT 'pending', attempts INTEGER NOT NULL DEFAULT 0, faults TEXT NOT NULL DEFAULT '[]',
   outcome TEXT, success INTEGER, steps_total INTEGER, steps_to_success INTEGER, episode_reward REAL, max_steps INTEGER,
   first_success INTEGER, clipped_steps INTEGER, wall_time_s REAL, sim_time_s REAL, metrics TEXT, error TEXT, npz TEXT,
-  digest TEXT, trace TEXT, video TEXT, "case" TEXT, after_stop INTEGER NOT NULL DEFAULT 0,
+  npz_size INTEGER, npz_crc INTEGER, digest TEXT, trace TEXT, video TEXT, "case" TEXT,
+  after_stop INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (agent, task, idx)
 ) WITHOUT ROWID;
 CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);

@@ -28,9 +28,12 @@ _CENTRAL = struct.Struct("<4sHHHHHHIIIHHHHHII")
 _END = struct.Struct("<4sHHHHIIH")
 
 
-def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write the arrays, in order of their names. After the return the file survives a crash of the machine."""
-    write_synced(path, pack_npz(arrays))
+def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> tuple[int, int]:
+    """Write the arrays, in order of their names: the file's bytes and their CRC-32. After the return the file survives
+    a crash of the machine."""
+    data = pack_npz(arrays)
+    write_synced(path, data)
+    return len(data), zlib.crc32(data)
 
 
 def write_synced(path: Path, data: bytes) -> None:

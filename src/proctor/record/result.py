@@ -40,6 +40,9 @@ class TrialResult:
     """Why, for what the policy or the infrastructure broke: first line, then the traceback."""
     npz: str | None = None
     """Where the recorded arrays are, as a path within the run folder."""
+    npz_size: int | None = None
+    npz_crc: int | None = None
+    """Bytes and CRC-32 of that file, as it was written."""
     digest: str | None = None
     """The digest of the recorded arrays."""
     trace: str | None = None

@@ -29,6 +29,7 @@ from proctor.record.disk import beginning
 from proctor.record.episode import Episode
 from proctor.record.ledger import Ledger
 from proctor.record.npz import read_npz, write_synced
+from proctor.record.records import damage
 from proctor.record.result import TrialResult
 from proctor.record.trust import require
 
@@ -132,17 +133,25 @@ class RunDir:
         return found
 
     def episode(self, result: TrialResult) -> Episode:
-        """The recorded arrays of a trial."""
+        """The recorded arrays of a trial. Raises InputError where it has none, or where they are not what was
+        written."""
         if result.npz is None:
             raise InputError(
                 f"trial {result.trial.key} has no recorded arrays (`record: summary`, or it was not scored)"
             )
         path = self.path / result.npz
+        why = damage(self.path, result.npz, (result.npz_size, result.npz_crc))
+        if why is not None:
+            raise InputError(
+                f"the record of trial {result.trial.key}, {path}, is damaged: {why}. Put the file back as it was, or "
+                f"run such trials again: proctor resume {self.path}"
+            )
         try:
             arrays = read_npz(path)
         except (OSError, ValueError) as error:
             raise InputError(f"the record of trial {result.trial.key} cannot be read: {path}: {error}") from None
-        assert result.max_steps is not None, "a trial that was recorded had a limit"
+        if result.max_steps is None:
+            raise InputError(f"the ledger of {self.path} has no step limit for trial {result.trial.key}, which has one")
         return Episode(arrays, result.outcome, result.max_steps, result.trial.task)
 
     # One process at a time -------------------------------------------------------------------------------------------

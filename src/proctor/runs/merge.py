@@ -7,6 +7,7 @@ runs it.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,6 +21,7 @@ from proctor.errors import InputError
 from proctor.plan.plan import Plan
 from proctor.plan.resume import differences, is_free
 from proctor.record.ledger import Ledger
+from proctor.record.records import damage
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.runs.conditions import added
@@ -27,6 +29,7 @@ from proctor.runs.noting import join_protocols
 from proctor.runs.report import write_report
 
 BATCH = 256
+VIDEO = re.compile(r"videos/[^/\0]+\.mp4")
 
 
 def merge(paths: Sequence[str | Path], *, trust: bool = False) -> RunDir:
@@ -111,6 +114,14 @@ def _replaces(known: TrialResult, result: TrialResult, run: RunDir) -> bool:
 
 
 def _copy_files(run: RunDir, merged: RunDir, result: TrialResult) -> None:
+    why = None if result.npz is None else damage(run.path, result.npz, (result.npz_size, result.npz_crc))
+    if why is None and result.video is not None and not VIDEO.fullmatch(result.video):
+        why = f"its video is said to be {result.video!a}, which is no file in videos/"
+    if why is not None:
+        raise InputError(
+            f"the record of trial {result.trial.key} in {run.path} is damaged: {why}. Put it back as it was, or run "
+            f"such trials again: proctor resume {run.path}"
+        )
     for name in filter(None, (result.npz, result.video)):
         (merged.path / name).parent.mkdir(exist_ok=True)
         try:

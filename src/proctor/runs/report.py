@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from proctor.plan.plan import Shard
 from proctor.record.ledger import Ledger
+from proctor.record.records import Found, of_wrong_size
 from proctor.record.rundir import RunDir
 from proctor.report import Report, ReportContext, write_batches
+from proctor.report.text import count
 from proctor.rollout.stopper import Stopper
 from proctor.runs import conditions
 from proctor.runs.changing import changed
 from proctor.runs.noting import protocols
 from proctor.verdict.raters import kept_ratings
 
+CORRECTED = "corrected"
+"""The ledger's note of what was not as its records have it."""
 LEVEL = 0.95
 """Of intervals, where no error rate is declared."""
 
@@ -44,7 +48,11 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             spent=ledger.get_meta("spent"),
             rounding=tuple(conditions.rounding(rows)),
             notes=_notes(ledger),
-            cautions=(*_cautions(env), *conditions.cautions(rows, env.get("sessions", []))),
+            cautions=(
+                *_about_records(run, ledger),
+                *_cautions(env),
+                *conditions.cautions(rows, env.get("sessions", [])),
+            ),
             stops=stopper.stops(),
             spared=stopper.spared(),
             protocols=protocols(ledger),
@@ -54,6 +62,20 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             initial_states=ledger.initial_states(),
         )
         return write_batches(run.path, cfg, ledger.batches(), context)
+
+
+def _about_records(run: RunDir, ledger: Ledger) -> Iterator[str]:
+    """What is wrong with the records, by their sizes, and what was found wrong with the ledger."""
+    found = Found(of_wrong_size(run.path, ledger))
+    if found.n and not (run.path / "trials").is_dir():
+        gone = count(found.n, "trial")
+        yield f"The folder trials/ is missing, with the records of {gone}: nothing can be recomputed."
+    elif found.n:
+        yield (
+            f"The records of {count(found.n, 'trial')} are damaged, and these numbers cannot be recomputed: "
+            f"{found}. `proctor resume` runs such trials again."
+        )
+    yield from ledger.get_meta(CORRECTED, [])
 
 
 def _cautions(environment: Mapping[str, Any]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from proctor.config import EvalConfig, apply_overrides, config_from_dict
@@ -10,15 +11,15 @@ from proctor.config.code import code_of
 from proctor.errors import InputError
 from proctor.plan.plan import Plan
 from proctor.plan.resume import check_resumable
-from proctor.plan.trial import Trial
 from proctor.policies import fingerprint
-from proctor.record.batch import KEY
 from proctor.record.ledger import Ledger
+from proctor.record.records import Found, damaged
 from proctor.record.rundir import RunDir
 from proctor.record.trust import remember
+from proctor.report.text import count
 from proctor.runs.noting import note_protocol
 from proctor.runs.report import shard_of
-from proctor.runs.session import Hooks, RunEnd, work
+from proctor.runs.session import Hooks, RunEnd, log, work
 
 
 def resume(
@@ -48,11 +49,11 @@ def resume(
             _note_look(run, ledger, old, cfg)
             run.write_config(cfg)
             note_protocol(ledger, cfg)
-            ledger.reopen(_lost(run, ledger))
+            again = _reopened(run, ledger)
             if retry_unscored:
                 ledger.reopen_unscored()
             ledger.add(Plan(cfg, shard).placed())
-        return work(run, cfg, hooks)
+        return replace(work(run, cfg, hooks), notes=again)
 
 
 def _note_look(run: RunDir, ledger: Ledger, old: EvalConfig, cfg: EvalConfig) -> None:
@@ -61,14 +62,15 @@ def _note_look(run: RunDir, ledger: Ledger, old: EvalConfig, cfg: EvalConfig) ->
         ledger.set_meta("looks", [*ledger.looks(), old.trials_per_agent])
 
 
-def _lost(run: RunDir, ledger: Ledger) -> list[Trial]:
-    """Finished trials whose recorded arrays are gone."""
-    return [
-        Trial(*key)
-        for batch in ledger.batches(("npz",), metrics=())
-        for *key, npz in zip(*(batch[name] for name in (*KEY, "npz")), strict=True)
-        if npz is not None and not (run.path / npz).is_file()
-    ]
+def _reopened(run: RunDir, ledger: Ledger) -> tuple[str, ...]:
+    """Make trials whose records are missing or damaged pending again, and say which."""
+    found = list(damaged(run.path, ledger))
+    ledger.reopen(trial for trial, _ in found)
+    if not found:
+        return ()
+    said = f"{count(len(found), 'trial')} whose record is damaged run again: {Found(found)}"
+    log.warning(said)
+    return (said,)
 
 
 def _overridden(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from proctor import metrics
 from proctor.config import EvalConfig, apply_overrides, scoring_from_dict
 from proctor.config.code import scoring_code
 from proctor.errors import InputError
+from proctor.plan.trial import Trial
 from proctor.record.columns import read_trials
 from proctor.record.ledger import Ledger
+from proctor.record.recomputing import differences, recomputed
+from proctor.record.records import Found
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.record.trust import remember
 from proctor.report import Report
+from proctor.report.text import count
 from proctor.runs.noting import note_protocol
-from proctor.runs.report import write_report
+from proctor.runs.report import CORRECTED, write_report
 from proctor.scoring import make_scoring
 
 BATCH = 256
+
+
+class Scored(NamedTuple):
+    """`corrected`: trials of which the ledger said something else than their records, and what."""
+
+    report: Report
+    corrected: list[tuple[Trial, str]]
 
 
 def score(
@@ -29,10 +42,11 @@ def score(
     weights: Mapping[str, float] | None = None,
     *,
     trust: bool = False,
-) -> Report:
-    """Compute metrics, scores and reports again from the records alone. Overrides may change `scoring` only; `weights`
-    are those of terms, for a scoring that adds up terms, on every task that recorded them. Code that the overrides name
-    is trusted; code that the run itself names must be (`proctor.record.trust`), unless `trust`."""
+) -> Scored:
+    """Compute outcomes, metrics, scores and reports again from the records alone. Overrides may change `scoring` only;
+    `weights` are those of terms, for a scoring that adds up terms, on every task that recorded them. Code that the
+    overrides name is trusted; code that the run itself names must be (`proctor.record.trust`), unless `trust`. A ledger
+    that says something else than its records is corrected, and the report says so from then on."""
     run = RunDir.open(path, trust=trust)
     old = run.plain_config()
     cfg = _rescored(old, overrides)
@@ -41,15 +55,34 @@ def score(
     run.require_trust(scoring_code(cfg))
     with run.locked():
         with run.ledger() as ledger:
-            recorded = (r for r in run.results() if r.npz is not None)
-            while batch := [(r.trial, _recomputed(run, r, cfg)) for r in itertools.islice(recorded, BATCH)]:
-                ledger.set_metrics(batch)
+            corrected = _recompute(run, ledger, cfg)
             if weights:
                 cfg = _reweighted(cfg, weights, ledger)
             _check_scoring(cfg, ledger)
             note_protocol(ledger, cfg)
         run.write_config(cfg)
-        return write_report(run)
+        return Scored(write_report(run), corrected)
+
+
+def _recompute(run: RunDir, ledger: Ledger, cfg: EvalConfig) -> list[tuple[Trial, str]]:
+    """Everything that follows from the records, into the ledger; what was otherwise there."""
+    rules = {task.name: task.success_rule for task in cfg.tasks}
+    corrected: list[tuple[Trial, str]] = []
+    recorded = (r for r in run.results() if r.npz is not None)
+    while batch := list(itertools.islice(recorded, BATCH)):
+        found = [_recomputed(run, result, cfg, rules) for result in batch]
+        ledger.set_metrics((new.trial, new.metrics) for new in found)
+        differing = [(new, what) for old, new in zip(batch, found, strict=True) if (what := differences(old, new))]
+        if differing:
+            ledger.finish(new for new, _ in differing)
+            corrected += [(new.trial, what) for new, what in differing]
+    if corrected:
+        said = (
+            f"The ledger said something else than the records of {count(len(corrected), 'trial')}, and was corrected: "
+            f"{Found(corrected)}."
+        )
+        ledger.set_meta(CORRECTED, [*ledger.get_meta(CORRECTED, []), said])
+    return corrected
 
 
 def _check_scoring(cfg: EvalConfig, ledger: Ledger) -> None:
@@ -86,10 +119,11 @@ def _rescored(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:
     return cfg.model_copy(update={"scoring": scoring_from_dict(after["scoring"])})
 
 
-def _recomputed(run: RunDir, result: TrialResult, cfg: EvalConfig) -> dict[str, float | None]:
+def _recomputed(run: RunDir, result: TrialResult, cfg: EvalConfig, rules: Mapping[str, str]) -> TrialResult:
     episode = run.episode(result)
     if result.digest is not None and episode.digest() != result.digest:
         raise InputError(
             f"the record {run.path}/{result.npz} has been changed since it was written; restore it, or run again"
         )
-    return metrics.compute(episode, cfg.scoring.metrics)
+    again = recomputed(result, episode, rules[result.trial.task])
+    return replace(again, metrics=metrics.compute(episode.ending(again.outcome), cfg.scoring.metrics))

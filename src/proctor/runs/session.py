@@ -35,12 +35,14 @@ log = logging.getLogger("proctor")
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a session on a run folder ended. `report` is None where the run was stopped before any trial."""
+    """How a session on a run folder ended. `report` is None where the run was stopped before any trial. `notes`: what
+    the user is to know of how the session began."""
 
     run: RunDir
     progress: Progress
     cancelled: bool
     report: Report | None
+    notes: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -46,10 +46,10 @@ class Recorder:
     def record(self, ended: EndedTrial) -> TrialResult:
         """Write one trial and say what it came to. When this returns, the arrays survive a crash."""
         episode = ended.episode
-        npz = None
+        npz = size = crc = None
         if self.series:
             npz = f"trials/{ended.stem}.npz"
-            write_npz(self.folder / npz, episode.arrays)
+            size, crc = write_npz(self.folder / npz, episode.arrays)
         n, dt, whole = episode.n_steps, episode.dt_s, episode.digest()
         return TrialResult(
             trial=ended.trial,
@@ -58,7 +58,7 @@ class Recorder:
             steps_total=n,
             steps_to_success=ended.steps_to_success,
             first_success=episode.first_success,
-            episode_reward=float(episode.arrays["rewards"].sum()) if n else None,
+            episode_reward=episode.total_reward,
             max_steps=episode.max_steps,
             clipped_steps=ended.clipped_steps,
             wall_time_s=ended.wall_time_s,
@@ -66,6 +66,8 @@ class Recorder:
             metrics=metrics.compute(episode, self.metrics),
             error=ended.error,
             npz=npz,
+            npz_size=size,
+            npz_crc=crc,
             digest=whole,
             trace=_trace(episode, whole, ended.ends),
             video=ended.video,

@@ -57,7 +57,7 @@ class RunningTrial:
         episode = self.record.episode(ending.outcome or Outcome.DONE, self.end, task.max_steps, task.name)
         reached = None
         if ending.outcome is None and ending.success_known:
-            reached = episode.first_success if task.cfg.success_rule == "ever" else episode.success_from
+            reached = episode.reached(task.cfg.success_rule)
             only_truncated = self.end[1] and not self.end[0]
             missed = Outcome.TRUNCATED if only_truncated else Outcome.FAILURE
             episode = episode.ending(missed if reached is None else Outcome.SUCCESS)
