@@ -173,6 +173,21 @@ def test_a_fault_that_passes_leaves_no_trace_but_its_attempts(
     assert bad.attempts == 2
 
 
+def test_an_environment_that_does_not_close_holds_up_no_run(examine: Callable[..., RunDir]) -> None:
+    """A slot that goes to another task lets go of its environment first."""
+    stuck = task(kwargs={"trouble": "close"})
+    run = examine(
+        tasks=[stuck, {**stuck, "name": "other"}], n_trials=2, num_parallel=1, workers=1, limits={"reset_s": 1.0}
+    )
+    assert [(r.trial.task, r.attempts, r.outcome.scored) for r in run.results()] == [
+        (name, 1, True) for name in ("toy", "toy", "other", "other")
+    ]
+    assert (
+        "the environment did not return from close within 1 s; its worker was killed"
+        in (run.path / "run.log").read_text()
+    )
+
+
 def test_an_inline_step_that_took_too_long_is_a_timeout(examine: Callable[..., RunDir]) -> None:
     run = examine(tasks=[task(kwargs={"nap_s": 0.02})], n_trials=1, limits={"step_s": 0.01, "retries": 0})
     (result,) = run.results()

@@ -53,6 +53,10 @@ class Toy(gymnasium.Env[Any, Any]):
             observation[:] = np.nan
         return observation, reward, self.left <= 0, False, {"success": bool(self.x[0] > 0), "x": self.x.copy()}
 
+    def close(self) -> None:
+        if self.trouble == "close":
+            time.sleep(1000)
+
     def _trouble(self) -> None:
         if self.marks and not self._first_time():
             return

@@ -143,10 +143,10 @@ class LimitsCfg(Frozen):
 
     step_s: float | None = Field(default=60.0, gt=0, le=MOST_SECONDS)
     reset_s: float | None = Field(default=300.0, gt=0, le=MOST_SECONDS)
-    """Making an environment and resetting it."""
+    """Making an environment and resetting it; closing it, for which there are 20 s at most."""
     trial_s: float | None = Field(default=None, gt=0, le=MOST_SECONDS)
     act_s: float | None = Field(default=120.0, gt=0, le=MOST_SECONDS)
-    """One forward of a policy."""
+    """One forward of a policy; closing it, for which there are 20 s at most."""
     retries: int = Field(default=2, ge=0, le=1000)
     max_loaded_agents: int = Field(default=8, ge=1, le=10_000)
     """How many policies are in memory at once; more agents are examined in groups of this size."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from proctor.config.models import LimitsCfg
 from proctor.network.seats import Seat
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
@@ -72,7 +73,7 @@ class Pump:
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self.runtime.close()
+        self.runtime.close(LimitsCfg())
 
     def _look(self) -> None:
         """Start what is due, and come back when more will be."""

@@ -8,7 +8,7 @@ rows, or a kernel that rounds by position break it. `row_dependence` looks for t
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -120,19 +120,20 @@ def forward(policy: AnyPolicy, batch: Batch, stage: str | None = None) -> Action
     return result if isinstance(result, Actions) else Actions(result)
 
 
-def row_dependence(policy: AnyPolicy, batch: Batch) -> str | None:
+def row_dependence(policy: AnyPolicy, batch: Batch, begin: Callable[[], None] = lambda: None) -> str | None:
     """None if every row's answer, of every stage that can be reached, stays equal, to the byte, when the rows change
     places and when the other rows are replaced; else a sentence that says what mattered. The batch is not changed and
-    its generators do not advance."""
+    its generators do not advance. `begin` is called before each forward."""
     for stage, there in stage_batches(policy, batch):
-        if found := _stage_dependence(policy, there, stage):
+        if found := _stage_dependence(policy, there, stage, begin):
             first = stage is None or (isinstance(policy, StagedPolicy) and stage == policy.stages[0].name)
             return found if first else f"stage {stage}: {found}"
     return None
 
 
-def _stage_dependence(policy: AnyPolicy, batch: Batch, stage: str | None) -> str | None:
+def _stage_dependence(policy: AnyPolicy, batch: Batch, stage: str | None, begin: Callable[[], None]) -> str | None:
     def asked(rows: Sequence[int]) -> list[Answer]:
+        begin()
         return answers(policy, pick_rows(batch, rows), stage)
 
     rows = list(range(len(batch)))

@@ -53,6 +53,7 @@ from proctor.rollout.messages import (
     Run,
     SeedIgnored,
     Start,
+    Unclosed,
     Unload,
 )
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
@@ -87,6 +88,9 @@ class Engine:
         self.pad_to: dict[str, dict[str, int | None]] = {}
         """Rows of a forward by agent and stage, of those agents whose answers may depend on it."""
         self.account = TimeAccount()
+        self.unclosed: list[str] = []
+        """Who did not return from `close` in time, and was left behind or killed."""
+        self._hired: list[Member] = []
         self._waker = Waker()
         self._answers: deque[tuple[Lane, Answers, float]] = deque()
         self._tasks: dict[str, Task] = {}
@@ -121,6 +125,7 @@ class Engine:
         self.progress.phase = "compiling kernels, once on this machine"
         compile_kernels(self.cfg, self._observe)
         self._crew = Crew(self.cfg, self._worker_cfg())
+        self._hired = self._crew.members
         self._crew.watch(self._waker.fd)
         try:
             self.progress.phase = "making environments"
@@ -145,6 +150,14 @@ class Engine:
         self.progress.spared = self._stopper.spared()
         return self.progress
 
+    def stuck(self) -> str | None:
+        """What the thread of `run` does not come back from, although the time for that is over, where nobody but the
+        caller can do something about it: with workers in this process. Asked on another thread."""
+        found = next((reason for member in self._hired if (reason := member.worker.stuck()) is not None), None)
+        if found is None and self._hired and self._crew.inline and self._supervisor.overdue():
+            return f"the policy did not answer within {self.cfg.limits.act_s:g} s"
+        return found
+
     def _count_earlier(self) -> None:
         """Begin with what earlier sessions have finished."""
         self.progress.planned, self.progress.done = self.ledger.counts()
@@ -168,6 +181,9 @@ class Engine:
             for event in self._crew.close():
                 if isinstance(event, Done):
                     self._recorded(event.result)
+                elif isinstance(event, Unclosed):
+                    log.warning("%s", event.reason)
+                    self.unclosed.append(event.reason)
             self._commit()
         except Exception:
             if clean:
@@ -253,7 +269,8 @@ class Engine:
         before = forks()
         for name, agent in self._agents.items():
             self.batching[name] = agent.stats
-            agent.close()
+            if late := agent.close(self.cfg.limits):
+                self.unclosed.append(f'agent "{name}": {late}')
         end_if_copied(before)
         self._agents = {}
 

@@ -141,6 +141,12 @@ class Fault(NamedTuple):
     error: str
 
 
+class Unclosed(NamedTuple):
+    """After Close: an environment or policy did not return in time."""
+
+    reason: str
+
+
 class Fatal(NamedTuple):
     """The worker cannot write records."""
 
@@ -148,4 +154,4 @@ class Fatal(NamedTuple):
 
 
 Command = Probe | Know | Load | Unload | Start | Run | Finish | Close
-Event = Asks | Probed | SeedIgnored | ProbeFailed | Refused | Asked | Done | Fault | Fatal
+Event = Asks | Probed | SeedIgnored | ProbeFailed | Refused | Asked | Done | Fault | Fatal | Unclosed

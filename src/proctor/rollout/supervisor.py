@@ -40,6 +40,11 @@ class Supervisor:
                 raise Abandoned
             self._since = None
 
+    def overdue(self) -> bool:
+        """Whether what was entered has not been left in time."""
+        since = self._since
+        return self._limit_s is not None and since is not None and time.monotonic() - since > self._limit_s
+
     def run(self, loop: Callable[[], None]) -> None:
         """Until the loop is through. What it raises is raised here."""
         while not self._watch(self._start(loop)):

@@ -11,20 +11,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from proctor import suites
-from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, ScoringCfg, TaskCfg
+from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, RecordCfg, ScoringCfg, TaskCfg
 from proctor.errors import BREAKS, InputError, RunError
 from proctor.plan.trial import Trial
 from proctor.policies import load_policy, loader_for, options_for
-from proctor.policies.protocol import SpaceInfo
+from proctor.policies.protocol import AnyPolicy, SpaceInfo
 from proctor.policies.rows import row_dependence, sample_batch
 from proctor.record.result import TrialResult
 from proctor.registry import SCORINGS
 from proctor.rollout.engine import Engine
 from proctor.rollout.trying import temporary_engine
+from proctor.rollout.worker.limits import ACTING, CLOSING, MAKING, RESETTING, STEPPING, UNLOADING
+from proctor.runs.bounded import Hung, Timed, bounded
 from proctor.runs.judging import judging_problems
 from proctor.scoring import make_scoring
 from proctor.suites.protocol import Env
@@ -75,8 +78,8 @@ def _check(cfg: EvalConfig) -> Check:
     broken = {r.trial.task for r in tried if not r.outcome.scored}
     tasks = tuple(task for task in cfg.tasks if task.name not in broken)
     for task in tasks:
-        _look_for_carry_over(task, cfg.base_seed, found)
-    agents = tuple(agent for agent in cfg.agents if _loads(agent, spaces, found))
+        _look_for_carry_over(task, cfg, found)
+    agents = tuple(agent for agent in cfg.agents if _loads(agent, spaces, cfg.limits, found))
     if agents and tasks:
         _try_agents(cfg, short.model_copy(update={"agents": agents, "tasks": tasks}), found)
     return found
@@ -88,8 +91,9 @@ def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]
     tasks = tuple(t.model_copy(update={"max_episode_steps": STEPS}) for t in cfg.tasks)
     cfg = cfg.model_copy(update={"limits": limits, "tasks": tasks})
     with temporary_engine(cfg) as engine:
-        engine.run()
+        bounded(engine.run, engine.stuck)
         results = list(engine.ledger.results())
+    found.warnings += engine.unclosed
     for r in results:
         if r.error is not None:
             first_line = r.error.splitlines()[0]
@@ -112,26 +116,32 @@ def _try_scoring(cfg: EvalConfig, results: list[TrialResult], found: Check) -> N
         try:
             scoring.score(result)
         except BREAKS as error:
-            text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-            told.append(f'task "{result.trial.task}": {text}')
+            told.append(f'task "{result.trial.task}": {_said(error)}')
 
 
-def _loads(agent: AgentCfg, spaces: SpaceInfo, found: Check) -> bool:
+def _said(error: BaseException) -> str:
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+
+
+def _loads(agent: AgentCfg, spaces: SpaceInfo, limits: LimitsCfg, found: Check) -> bool:
     try:
         policy = load_policy(agent, spaces)
         hold()
     except BREAKS as error:
-        text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        text = _said(error)
         found.problems.append(text if agent.name in text else f'agent "{agent.name}": {text}')
         return False
+    timed = Timed(limits)
     try:
-        found.warnings += _row_problems(agent, policy, spaces)
-    finally:
-        policy.close()
+        found.warnings += bounded(lambda: list(_row_problems(agent, policy, spaces, timed)), timed.stuck)
+        bounded(lambda: timed.call(UNLOADING, policy.close), timed.stuck)
+    except BREAKS as error:
+        found.problems.append(f'agent "{agent.name}": {_said(error)}')
+        return False
     return True
 
 
-def _row_problems(agent: AgentCfg, policy: object, spaces: SpaceInfo) -> Iterator[str]:
+def _row_problems(agent: AgentCfg, policy: AnyPolicy, spaces: SpaceInfo, timed: Timed) -> Iterator[str]:
     pad_to = options_for(agent).pad_to
     if loader_for(agent.policy).row_by_row:
         return
@@ -141,26 +151,27 @@ def _row_problems(agent: AgentCfg, policy: object, spaces: SpaceInfo) -> Iterato
     for task, space in spaces.observation.items():
         trials = [Trial(agent.name, task, i, i) for i in range(pad_to)]
         try:
-            problem = row_dependence(policy, sample_batch(policy, space, trials))  # type: ignore[arg-type]
+            batch = timed.call(ACTING, sample_batch, policy, space, trials)
+            problem = timed.call(ACTING, row_dependence, policy, batch, partial(timed.begin, ACTING))
         except BREAKS:
             continue  # the short run says what is wrong with it
         if problem is not None:
             yield f'agent "{agent.name}" on task "{task}": {problem}; its trials are not reproducible to the byte'
 
 
-def _look_for_carry_over(task: TaskCfg, seed: int, found: Check) -> None:
+def _look_for_carry_over(task: TaskCfg, cfg: EvalConfig, found: Check) -> None:
     """Does the environment give the same episode again after it has been used?"""
     if suites.is_batch(task) or suites.isolated(task) or not suites.suite_for(task).reusable:
         return
-    env = suites.make_env(task, render=False, worlds=1)
-    assert isinstance(env, Env)
+    timed = Timed(cfg.limits)
     try:
-        same = _signature(env, seed) == _signature(env, seed)
-    except BREAKS as error:
-        found.problems.append(f'task "{task.name}": it breaks under random actions: {type(error).__name__}: {error}')
+        same = bounded(lambda: _twice_alike(task, cfg.base_seed, timed), timed.stuck)
+    except Hung as error:
+        found.problems.append(f'task "{task.name}": {error}')
         return
-    finally:
-        env.close()
+    except BREAKS as error:
+        found.problems.append(f'task "{task.name}": it breaks under random actions: {_said(error)}')
+        return
     if not same:
         found.warnings.append(
             f'task "{task.name}": the environment gives another episode for the same seed once it has been used; set '
@@ -168,7 +179,15 @@ def _look_for_carry_over(task: TaskCfg, seed: int, found: Check) -> None:
         )
 
 
-def _signature(env: Env, seed: int) -> list[bytes]:
+def _twice_alike(task: TaskCfg, seed: int, timed: Timed) -> bool:
+    env = timed.call(MAKING, partial(suites.make_env, task, render=False, worlds=1))
+    try:
+        return _signature(env, seed, timed) == _signature(env, seed, timed)
+    finally:
+        timed.call(CLOSING, env.close)
+
+
+def _signature(env: Env, seed: int, timed: Timed) -> list[bytes]:
     """Observations and rewards of a few steps with seeded random actions."""
     from proctor.rollout.layout import layout_of
 
@@ -179,9 +198,9 @@ def _signature(env: Env, seed: int) -> list[bytes]:
         leaves = layout.split(observation) if layout is not None else [np.array(repr(observation))]
         return b"".join(leaf.tobytes() for leaf in leaves)
 
-    seen = [freeze(env.reset(seed, 0))]
+    seen = [freeze(timed.call(RESETTING, env.reset, seed, 0))]
     for _ in range(STEPS):
-        step = env.step(env.action_space.sample())
+        step = timed.call(STEPPING, env.step, env.action_space.sample())
         seen += [freeze(step.observation), repr(step.reward).encode()]
         if step.terminated or step.truncated:
             break

@@ -7,15 +7,19 @@ and the trials of that batch are asked again one by one, so the one that hangs i
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from proctor.config.models import LimitsCfg
 from proctor.errors import BREAKS
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
 from proctor.rollout.ask.runner import Answers, PolicyRunner
 from proctor.rollout.blame import explain, too_long
+from proctor.rollout.copies import end_if_copied, forks
+from proctor.rollout.worker.limits import UNLOADING, limit_of
 
 MAX_HANGS = 8
 """After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""
@@ -128,12 +132,25 @@ class AgentRuntime:
                 self.lanes[name].put(request)
             lane.retired = True
 
-    def close(self) -> None:
+    def close(self, limits: LimitsCfg) -> str | None:
+        """Let go of the policy. What to say of one that does not return in time; it is left behind."""
         for lane in self.lanes.values():
             lane.close()
         for lane in self.lanes.values():
             lane.join(2.0)
+        closing = threading.Thread(target=self._close_policy, name="proctor-close", daemon=True)
+        closing.start()
+        late, limit_s = limit_of(UNLOADING, limits)
+        closing.join(limit_s)
+        if not closing.is_alive():
+            return None
+        log.warning("agent %s: %s within %g s", self.name, late, limit_s)
+        return f"{late} within {limit_s:g} s"
+
+    def _close_policy(self) -> None:
+        before = forks()
         try:
             self.runner.policy.close()
-        except BREAKS as problem:
+        except BaseException as problem:
             log.warning("agent %s: close raised %s", self.name, explain(problem))
+        end_if_copied(before)

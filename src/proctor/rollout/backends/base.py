@@ -84,6 +84,11 @@ class Worker(abc.ABC):
     def work(self, seconds: float) -> None:  # noqa: B027 - only for workers in this process
         """Step environments for about this long, where they live in this process."""
 
+    def stuck(self) -> str | None:
+        """For a worker in this process: what it does not come back from, although the time for that is over. Asked on
+        another thread."""
+        return None
+
     @property
     def busy(self) -> bool:
         """Whether `work` has something to do."""

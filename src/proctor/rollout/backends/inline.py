@@ -18,7 +18,7 @@ from proctor.rollout.messages import Command, Event
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.cfg import WorkerCfg
 from proctor.rollout.worker.host import Host
-from proctor.rollout.worker.limits import Watch
+from proctor.rollout.worker.limits import Watch, overdue
 
 
 class InlineBackend(Backend):
@@ -74,6 +74,12 @@ class InlineWorker(Worker):
     @property
     def busy(self) -> bool:
         return self._host.busy or bool(self._events)
+
+    def stuck(self) -> str | None:
+        watch = self._host.watch
+        reason, slot = overdue(watch, self._host.cfg.limits), watch.read()[1]
+        task = self._host.task_in(max(slot, 0))
+        return None if reason is None else f'task "{task}": {reason}'
 
     def lost(self) -> Lost | None:
         return None

@@ -29,10 +29,10 @@ from proctor.rollout.backends.channel import Channel, Closed
 from proctor.rollout.backends.keeper import GRACE_S
 from proctor.rollout.backends.output import last_lines, open_log
 from proctor.rollout.board import Place, SharedBoard
-from proctor.rollout.messages import Asks, Close, Command, Event, Run
+from proctor.rollout.messages import Asks, Close, Command, Event, Run, Unclosed
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.cfg import WorkerCfg
-from proctor.rollout.worker.limits import ACTING, IDLE, LOADING, RESETTING, STEPPING, Watch
+from proctor.rollout.worker.limits import ACTING, IDLE, LOADING, NOBODYS, Watch, limit_of
 
 START_SECONDS = 120.0
 CLOSE_SECONDS = 30.0
@@ -136,7 +136,7 @@ class ProcessWorker(Worker):
 
     def lost(self) -> Lost | None:
         what, slot, since = self._pulse.read()
-        running = slot if what not in (IDLE, LOADING) else None
+        running = slot if what not in NOBODYS else None
         code = self._process.poll()
         if code is not None or self._closed:
             self.kill()
@@ -148,7 +148,7 @@ class ProcessWorker(Worker):
                 return None
             self.kill()
             return self._lost(f"a worker process did not start within {START_SECONDS:g} s", None, hung=True)
-        who, limit = self._limit(what)
+        who, limit = limit_of(what, self._cfg.limits)
         if limit is None or seconds <= limit:
             return None
         self.kill()
@@ -158,21 +158,12 @@ class ProcessWorker(Worker):
     def _lost(self, reason: str, slot: int | None, hung: bool, acting: bool = False) -> Lost:
         return Lost(reason, slot, hung, acting, last_lines(self._cfg.folder))
 
-    def _limit(self, what: float) -> tuple[str, float | None]:
-        """What a call has not done once so many seconds have gone."""
-        limits = self._cfg.limits
-        return {
-            STEPPING: ("the environment did not return from step", limits.step_s),
-            RESETTING: ("the environment did not return from make and reset", limits.reset_s),
-            ACTING: ("the policy did not answer", limits.act_s),
-            LOADING: ("the policy was not loaded", START_SECONDS),
-        }[what]
-
     def drain(self) -> list[Event]:
         found: list[Event] = []
         while not self._closed and self._will_close():
             found += self.events()
-            if self.lost() is not None:
+            if lost := self.lost():
+                found += [Unclosed(lost.reason)] if lost.hung else []
                 break
             time.sleep(0.002)
         self.kill()

@@ -7,7 +7,6 @@ waves, and a finished world waits for the others. What a call breaks, it breaks 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from proctor import suites
 from proctor.config.models import TaskCfg
 from proctor.errors import BREAKS
 from proctor.rollout.tasks import Task
-from proctor.rollout.worker.limits import ALL_SLOTS, RESETTING, STEPPING, Watch
+from proctor.rollout.worker.limits import ALL_SLOTS, CLOSING, MAKING, RESETTING, STEPPING, Watch
 from proctor.rollout.worker.worlds import Begun, Given, Reset, Worlds, given_of
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns
 from proctor.values import NUMBERS, odd_rows, wrong_flag
@@ -52,9 +51,11 @@ class BatchWorlds(Worlds):
 
     def _environment(self, task: TaskCfg, films: bool) -> BatchEnv:
         if self._env is None:
+            self._watch.now_at(MAKING)
             env = suites.make_env(task, render=films, worlds=self._slots)
             assert isinstance(env, BatchEnv)
             self._env = env
+            self._watch.now_at(RESETTING)
         return self._env
 
     def step(self, slots: Sequence[int], actions: np.ndarray, unseen: Sequence[bool] | None, until: float) -> Given:
@@ -121,8 +122,7 @@ class BatchWorlds(Worlds):
 
     def close(self) -> None:
         if self._env is not None:
-            with suppress(*BREAKS):
-                self._env.close()
+            self._watch.call(CLOSING, ALL_SLOTS, self._env.close)
             self._env = None
 
 

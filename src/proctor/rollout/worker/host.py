@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ from proctor.rollout.tasks import Task
 from proctor.rollout.worker.batch import BatchWorlds
 from proctor.rollout.worker.cfg import WorkerCfg
 from proctor.rollout.worker.group import Group
-from proctor.rollout.worker.limits import RESETTING, Limits, Watch
+from proctor.rollout.worker.limits import CLOSING, MAKING, RESETTING, Limits, Watch
 from proctor.rollout.worker.one_by_one import OneByOne, RowByRow
 from proctor.rollout.worker.policies import LocalPolicies
 from proctor.rollout.worker.recorder import EndedTrial, Recorder
@@ -82,6 +81,8 @@ class Host:
         self._untried: deque[tuple[Task, Env, bool]] = deque()
         """Environments of which it is not known whether the seed changes anything, and whether they are kept for a
         trial; tried before any trial begins."""
+        self.trying: str | None = None
+        """The task whose environment was last made to be tried."""
         self._turns_s = 0.0
         """What slots have waited while others were stepped, since the last trial was done."""
         self._recorder = Recorder(cfg.folder, cfg.record.level != "summary", cfg.metrics)
@@ -102,6 +103,11 @@ class Host:
     def tasks(self) -> list[Task]:
         """Those that the engine has told of."""
         return [group.task for group in self._groups.values()]
+
+    def task_in(self, slot: int) -> str | None:
+        """The task whose environment has a slot."""
+        group = self._of_slot.get(slot)
+        return self.trying if group is None else group.task.name
 
     # Commands ---------------------------------------------------------------------------------------------------------
 
@@ -283,7 +289,8 @@ class Host:
     def _probe(self, name: str) -> None:
         """Make a task's environment once, and say what it is like. The first one that is made is kept for slot 0."""
         cfg, renders = self.cfg.tasks[name], self.cfg.record.level == "video"
-        self.watch.begin(RESETTING, 0)
+        self.trying = name
+        self.watch.begin(MAKING, 0)
         try:
             env = suites.make_env(cfg, render=renders, worlds=self.board.slots)
             task = Task.of(cfg, env, self.cfg.max_episode_steps)
@@ -308,6 +315,7 @@ class Host:
 
     def _try_seeds(self, task: Task, env: Env, kept: bool) -> None:
         """Say so where the seed changes nothing. An environment that breaks at this is left to its trials."""
+        self.trying = task.name
         ignored, problem, _ = self.watch.call(RESETTING, 0, ignores_seed, env, task)
         if ignored and problem is None:
             self.emit(SeedIgnored(task.name))
@@ -315,9 +323,7 @@ class Host:
             self._let_go(env)
 
     def _let_go(self, env: Env | BatchEnv) -> None:
-        with suppress(*BREAKS):
-            env.close()
-        end_if_copied(self._forks)
+        self.watch.call(CLOSING, 0, env.close)
 
     def close(self) -> None:
         """Let go of every environment and policy."""

@@ -18,7 +18,12 @@ from proctor.rollout.copies import end_if_copied, forks
 
 NBYTES = 64
 """Of memory that a pulse needs."""
-IDLE, STEPPING, RESETTING, ACTING, LOADING = 0.0, 1.0, 2.0, 3.0, 4.0
+IDLE, STEPPING, RESETTING, ACTING, LOADING, MAKING, CLOSING, UNLOADING = map(float, range(8))
+NOBODYS = (IDLE, LOADING, CLOSING, UNLOADING)
+"""What is done for no trial: nobody pays for what goes wrong there."""
+LOAD_S, CLOSE_S = 120.0, 20.0
+"""How long a worker may take to load a policy; how long an environment or a policy may take to close, if the limit of
+its other calls is not shorter."""
 ALL_SLOTS = -1
 
 
@@ -39,6 +44,10 @@ class Watch:
         cells[2] = self._since = time.monotonic()
         cells[0] = what
 
+    def now_at(self, what: float) -> None:
+        """The call goes on with something of another kind, within the same limit."""
+        self._cells[0] = what
+
     def end(self) -> float:
         """The call has come back; the seconds since `begin`. A copy of the process that comes back, too, ends here."""
         end_if_copied(self._forks)
@@ -58,6 +67,32 @@ class Watch:
         """What is running, for which slot, and since when on the machine's monotonic clock."""
         what, slot, since = self._cells.tolist()
         return what, int(slot), since
+
+
+def limit_of(what: float, limits: LimitsCfg) -> tuple[str, float | None]:
+    """What a call of this kind has not done, once so many seconds have gone; None: there is no limit."""
+
+    def closing(limit_s: float | None) -> float:
+        return CLOSE_S if limit_s is None else min(limit_s, CLOSE_S)
+
+    return {
+        STEPPING: ("the environment did not return from step", limits.step_s),
+        MAKING: ("the environment was not made", limits.reset_s),
+        RESETTING: ("the environment did not return from reset", limits.reset_s),
+        CLOSING: ("the environment did not return from close", closing(limits.reset_s)),
+        ACTING: ("the policy did not answer", limits.act_s),
+        LOADING: ("the policy was not loaded", LOAD_S),
+        UNLOADING: ("the policy did not return from close", closing(limits.act_s)),
+    }[what]
+
+
+def overdue(watch: Watch, limits: LimitsCfg) -> str | None:
+    """Which call is not back yet although its time is over, for whoever looks on from elsewhere; None: none."""
+    what, _, since = watch.read()
+    if what == IDLE:
+        return None
+    who, limit = limit_of(what, limits)
+    return None if limit is None or time.monotonic() - since <= limit else f"{who} within {limit:g} s"
 
 
 class Limits:

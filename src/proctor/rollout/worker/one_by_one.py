@@ -13,7 +13,7 @@ from proctor.config.models import TaskCfg
 from proctor.errors import BREAKS
 from proctor.record.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED
 from proctor.rollout.tasks import Task
-from proctor.rollout.worker.limits import RESETTING, STEPPING, Watch
+from proctor.rollout.worker.limits import CLOSING, MAKING, RESETTING, STEPPING, Watch
 from proctor.rollout.worker.worlds import Begun, Given, Reset, Worlds, given_of
 from proctor.suites.protocol import Env, SheetEnv, Step
 from proctor.values import odd_rows, wrong_flag
@@ -55,10 +55,14 @@ class OneByOne(Worlds):
         slot, made = reset.slot, self._made.get(reset.slot)
         fits = made is not None and made[0] == reset.task and (made[1] or not reset.films)
         if not (fits and self._reusable):
-            self.discard(slot)
+            self._watch.now_at(MAKING)
+            if slot in self._envs:
+                with suppress(*BREAKS):
+                    self._take(slot).close()
             env = suites.make_env(reset.task, render=reset.films, worlds=1)
             assert isinstance(env, Env)
             self.adopt(slot, env, reset.task, reset.films)
+            self._watch.now_at(RESETTING)
         return self._envs[slot]
 
     def step(self, slots: Sequence[int], actions: np.ndarray, unseen: Sequence[bool] | None, until: float) -> Given:
@@ -86,11 +90,13 @@ class OneByOne(Worlds):
         return self._envs[slot].render()
 
     def discard(self, slot: int) -> None:
-        env = self._envs.pop(slot, None)
+        if slot in self._envs:
+            self._watch.call(CLOSING, slot, self._take(slot).close)
+
+    def _take(self, slot: int) -> Env:
+        """The slot's environment, which is not the slot's any more."""
         self._made.pop(slot, None)
-        if env is not None:
-            with suppress(*BREAKS):
-                env.close()
+        return self._envs.pop(slot)
 
     def close(self) -> None:
         for slot in list(self._envs):

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from proctor import suites
 from proctor.config.models import AgentCfg
-from proctor.errors import BREAKS
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
@@ -27,7 +25,7 @@ from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.blame import explain, too_long
 from proctor.rollout.messages import Asked, Refused
 from proctor.rollout.tasks import spaces_of
-from proctor.rollout.worker.limits import ACTING, ALL_SLOTS, LOADING
+from proctor.rollout.worker.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
 
 if TYPE_CHECKING:
     from proctor.rollout.worker.group import Group
@@ -87,8 +85,7 @@ class LocalPolicies:
         """Let go of every policy. No trial may be running that needs one."""
         for local in self._by_agent.values():
             if local.own:
-                with suppress(*BREAKS):
-                    local.runner.policy.close()
+                self._host.watch.call(UNLOADING, ALL_SLOTS, local.runner.policy.close)
         self._by_agent, self.waiting = {}, []
 
     # Asking -----------------------------------------------------------------------------------------------------------
