@@ -29,7 +29,12 @@ ENVIRONMENT = {
 }  # fmt: skip
 """Kind -> the call in which it happens, and what the environment then does (`campaign.subject`)."""
 
-ONLY_APART = ("environment hangs", "environment hangs at reset", "environment ends its process")
+ONLY_APART = (
+    "environment hangs",
+    "environment hangs at reset",
+    "environment ends its process",
+    "environment leaves a process behind",
+)
 """Inline there is nobody who could notice."""
 
 LETHAL = {
@@ -104,12 +109,12 @@ class Schedule:
 
 
 def draw(seed: int) -> Schedule:
-    """The schedule of this seed: disturbed sessions that extend the run, and a last one in peace."""
+    """The schedule of this seed: disturbed sessions, each of which may extend the run, and a last one in peace."""
     rng = random.Random(seed)
     layout = Layout.draw(rng)
     served = rng.random() < 0.2
     n_sessions = rng.randint(3, 6)
-    n_trials = [4 + 2 * i for i in range(n_sessions)]
+    n_trials = [4 + 2 * i for i in range(n_sessions)] if rng.random() < 0.5 else [10] * n_sessions
     sessions = [_session(rng, layout, served, n) for n in n_trials]
     return Schedule(
         seed, layout, served, _tokens(rng, layout, n_trials[-1]), (*sessions, Session(n_trials=n_trials[-1]))

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from campaign.examination import UNDISTURBED, Examination
-from campaign.processes import MARK
+from campaign.places import ROOT
 
 STARTUP_S = 60.0
 
@@ -34,7 +34,7 @@ class Server:
 
     def start(self) -> None:
         command = [sys.executable, "-P", "-m", "proctor", "serve", str(self.config), "--port", str(self.port)]
-        environment = {name: value for name, value in os.environ.items() if name != MARK}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with (self.folder / "server.log").open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
         until = time.monotonic() + STARTUP_S

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
 GROUND = {
-    "cells", "errors", "exports", "foreign", "generators", "images", "interpreters", "kernels", "registry", "rendering",
+    "errors", "exports", "foreign", "generators", "images", "interpreters", "kernels", "registry", "rendering",
     "spaces", "texts", "threads", "unpickle", "values",
 }  # fmt: skip
 """Modules that everybody may import; they import nothing but each other."""

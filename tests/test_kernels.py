@@ -80,3 +80,32 @@ def test_a_checksum_sees_every_file_of_a_folder(tmp_path: Path) -> None:
     both = kernels.checksum(tmp_path)
     (tmp_path / "b.py").write_text("y = 2\n")
     assert len({0, before, both, kernels.checksum(tmp_path)}) == 4
+
+
+# What is kept --------------------------------------------------------------------------------------------------------
+
+
+def twice(x: float) -> float:
+    return 2 * x
+
+
+def test_a_kernel_is_compiled_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation and a home that cannot be written to, as in containers and nightly jobs."""
+    from numba.core.caching import CompileResultCacheImpl
+
+    monkeypatch.setattr(CompileResultCacheImpl, "_locator_classes", [])
+    assert kernels.kept(nogil=True)(twice)(2.5) == 5.0
+
+
+def test_a_kernel_is_compiled_where_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core.caching import IndexDataCacheFile
+
+    tried: list[str] = []
+
+    def full(*args: object) -> None:
+        tried.append("save")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", full)
+    assert kernels.kept(nogil=True)(twice)(2.5) == 5.0
+    assert tried == ["save"]

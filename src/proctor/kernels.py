@@ -20,6 +20,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from proctor.interpreters import command
 
@@ -52,6 +53,29 @@ def compile_first(targets: Iterable[str], waiting: Callable[[], None]) -> None:
         for process in running.values():
             process.kill()
             process.wait()
+
+
+def kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit` that keeps on disk what it compiles. Where neither the folder of the source nor the user's cache can
+    be written to, or the disk is full, each process compiles for itself."""
+    from numba import njit
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher: Any = njit(**options)(function)
+        try:
+            dispatcher.enable_caching()
+        except RuntimeError:
+            return dispatcher
+        save = dispatcher._cache.save_overload
+
+        def save_if_there_is_room(*args: Any) -> None:
+            with contextlib.suppress(OSError):
+                save(*args)
+
+        dispatcher._cache.save_overload = save_if_there_is_room
+        return dispatcher
+
+    return compiled
 
 
 def checksum(folder: Path) -> int:

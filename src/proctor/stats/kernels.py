@@ -10,7 +10,8 @@ All of it is in one file, since numba notices a change only in the file of the f
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from proctor.kernels import kept
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -21,20 +22,20 @@ HALF = np.uint64(32)
 MEAN, IQM, TRIAL_MEDIAN, TASK_MEDIAN = 0, 1, 2, 3
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def mixed(state):
     z = (state ^ (state >> np.uint64(30))) * MIX_1
     z = (z ^ (z >> np.uint64(27))) * MIX_2
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def stream(key, replicate):
     """Where the stream of a replicate starts."""
     return mixed(mixed(key + GOLDEN) ^ mixed(np.uint64(replicate) * GOLDEN + MIX_1))
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def largest(offsets):
     found = 0
     for j in range(len(offsets) - 1):
@@ -42,7 +43,7 @@ def largest(offsets):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def draw(picks, bounds, offsets, keys, replicate, tasks_too):
     """One resample: indices into the pooled values in `picks`, task after task; task j's are `bounds[j] :
     bounds[j + 1]`. With `tasks_too` the tasks are drawn first."""
@@ -66,7 +67,7 @@ def draw(picks, bounds, offsets, keys, replicate, tasks_too):
             picks[at + size - 1] = start + (((mixed(of_values) >> HALF) * n) >> HALF)
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def middle(counts, ordered, cut, total):
     """The mean of what is left of `total` counted, ordered values without the `cut` lowest and highest."""
     low, high, at, found = cut, total - cut, 0, 0.0
@@ -77,7 +78,7 @@ def middle(counts, ordered, cut, total):
     return found / (high - low)
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def task_means(means, values, picks, bounds):
     for j in range(len(bounds) - 1):
         found = 0.0
@@ -86,7 +87,7 @@ def task_means(means, values, picks, bounds):
         means[j] = found / (bounds[j + 1] - bounds[j])
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def statistics(out, first, keys, offsets, tasks_too, values, rank, ordered, code):
     """`out[r]` is the statistic of replicate `first + r`. `rank[i]` is where value i is in `ordered`."""
     n_tasks = len(offsets) - 1
@@ -114,7 +115,7 @@ def statistics(out, first, keys, offsets, tasks_too, values, rank, ordered, code
             out[r] = middle(counts, ordered, cut, total)
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def shares_above(out, first, keys, offsets, tasks_too, rank, places):
     """`out[r, k]`: the share of replicate `first + r` whose rank is `places[k]` or more; `places` ascend."""
     n_tasks = len(offsets) - 1
@@ -135,7 +136,7 @@ def shares_above(out, first, keys, offsets, tasks_too, rank, places):
             out[r, k] = 1 - below / total
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def improvements(out, first, keys_x, keys_y, offsets_x, offsets_y, tasks_too, level_x, level_y):
     """`out[r]`: the mean over tasks of P(x > y) + P(x = y) / 2. Levels number the distinct values of a task from 0, in
     order, jointly for x and y."""
@@ -162,7 +163,7 @@ def improvements(out, first, keys_x, keys_y, offsets_x, offsets_y, tasks_too, le
         out[r] = found / n_tasks
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def flipped_sums(out, first, keys, values):
     """`out[r]`: the sum of the values, each with a sign of its own from the stream of replicate `first + r`."""
     n = len(values)
@@ -179,7 +180,7 @@ def flipped_sums(out, first, keys, values):
         out[r] = found
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def t_values(out, first, keys, values):
     """`out[r]`: the mean of replicate `first + r` minus that of the values, in units of its own standard error."""
     n = len(values)
@@ -200,7 +201,7 @@ def t_values(out, first, keys, values):
             out[r] = np.inf if mean > 0 else -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def spending_streams(stops, steps, budgets):
     """For each row of `steps` (-1, 0, 1 per look): in `stops` the look, from 1, at which the boundary is crossed, with
     the sign of the sum there; 0 where it never is. `budgets[i]` is what may be spent by look i + 1. The recursion is

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
-from proctor.kernels import checksum
+from proctor.kernels import checksum, kept
 from proctor.metrics.transport.band import band_arcs, delay
 from proctor.metrics.transport.distances import Costs, exact, fill, njit_plain, pooled, span
 from proctor.metrics.transport.levels import FACTOR, Side, coarsest, divisor, masses, one_arc, split
@@ -62,11 +61,7 @@ def _compiled(sources: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray, flo
         finish(costs, tree)
         return plan_value(tree, costs), tree.wide[0] != 0
 
-    options = {"nogil": True, "error_model": "numpy"}
-    try:
-        return njit(cache=True, **options)(transport)
-    except RuntimeError:  # neither this folder nor the user's cache can be written to
-        return njit(**options)(transport)
+    return kept(nogil=True, error_model="numpy")(transport)
 
 
 @njit_plain

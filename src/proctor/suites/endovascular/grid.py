@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
+from proctor.kernels import kept
 from proctor.suites.endovascular.anatomy import ArchType, VesselTree, aortic_arch
 from proctor.suites.endovascular.rod import Field
 
@@ -30,7 +30,7 @@ KEPT = 24
 VERSION = 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kept(nogil=True, error_model="numpy")
 def carve(values, origin, spacing, points, radii):
     """Lower `values` to the distance to one branch, where it is below `FAR_MM`."""
     for s in range(len(points) - 1):

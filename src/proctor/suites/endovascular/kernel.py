@@ -24,8 +24,8 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from proctor.kernels import kept
 from proctor.suites.endovascular.rod import (
     ANGLE,
     BAND,
@@ -58,9 +58,9 @@ system where it slips."""
 STEEP = 1.75
 """Bound on the slope of an interpolated distance field."""
 
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-compiled = functools.partial(njit, **OPTIONS)
-inner = functools.partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+compiled = functools.partial(kept, **OPTIONS)
+inner = functools.partial(kept, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
 """Without what Python needs to call it, which takes longer to compile than the function."""
 
 

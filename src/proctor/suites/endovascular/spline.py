@@ -6,10 +6,10 @@ It is compiled into `solver.advance`.
 
 from __future__ import annotations
 
-from numba import njit
+from proctor.kernels import kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kept(nogil=True, error_model="numpy")
 def sample(field, px, py, pz):
     """The field at a point as a quadratic spline: value, gradient (x, y, z), second derivatives (xx, yy, zz, xy, xz,
     yz). Outside the grid those of its nearest point; NaN counts as its first."""

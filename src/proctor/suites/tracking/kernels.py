@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import njit
+from proctor.kernels import kept
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _rotated(q: Any, x: float, y: float, z: float) -> tuple[float, float, float]:
     """The vector, rotated by q."""
     tx, ty, tz = 2.0 * (q[2] * z - q[3] * y), 2.0 * (q[3] * x - q[1] * z), 2.0 * (q[1] * y - q[2] * x)
@@ -25,7 +25,7 @@ def _rotated(q: Any, x: float, y: float, z: float) -> tuple[float, float, float]
     )
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _multiply(a: Any, b0: float, b1: float, b2: float, b3: float) -> tuple[float, float, float, float]:
     """b first, then a; normalised."""
     w = a[0] * b0 - a[1] * b1 - a[2] * b2 - a[3] * b3
@@ -36,7 +36,7 @@ def _multiply(a: Any, b0: float, b1: float, b2: float, b3: float) -> tuple[float
     return w * scale, x * scale, y * scale, z * scale
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def settle(rolled: Any, before: Any, least_s: float, out: Any) -> None:
     """Of the states (n, substeps, s) of a rollout the last ones, with time 0, and whether the simulation broke down:
     MuJoCo then starts the clock anew, so that it shows less than `least_s`, or leaves numbers that are not finite. Such
@@ -55,7 +55,7 @@ def settle(rolled: Any, before: Any, least_s: float, out: Any) -> None:
         states[i, 0] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def forward(states: Any, tree: Any, out: Any) -> None:
     """Poses and velocities of all B bodies in n states (n, 1 + nq + nv: time, qpos, qvel), written into `out`: pos
     (n, B, 3), quat (n, B, 4), lin_vel (n, B, 3), ang_vel (n, B, 3). `tree` has for each body its parent (-1: the
@@ -103,7 +103,7 @@ def forward(states: Any, tree: Any, out: Any) -> None:
             ang[i, b, 0], ang[i, b, 1], ang[i, b, 2] = ox, oy, oz
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def state(qpos: Any, qvel: Any, default: Any, out: Any) -> None:
     """The observed state of n worlds into `out` (n, 2J + 6): joints against the default pose and their velocities, the
     direction of gravity and the angular velocity in the root's frame."""
@@ -121,7 +121,7 @@ def state(qpos: Any, qvel: Any, default: Any, out: Any) -> None:
             row[2 * joints + 3 + axis] = qvel[i, 3 + axis]
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _heading(q: Any) -> tuple[float, float]:
     """Cosine and sine of the direction of the x axis, seen from above; 0 where it points straight up or down."""
     ahead, aside = 1.0 - 2.0 * (q[2] * q[2] + q[3] * q[3]), 2.0 * (q[1] * q[2] + q[0] * q[3])
@@ -131,7 +131,7 @@ def _heading(q: Any) -> tuple[float, float]:
     return ahead / length, aside / length
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _turned_back(out: Any, at: int, vector: Any, c: float, s: float) -> int:
     """Write a vector (x, y, z), turned about the vertical against the heading; where to write the next."""
     x, y, z = vector
@@ -139,7 +139,7 @@ def _turned_back(out: Any, at: int, vector: Any, c: float, s: float) -> int:
     return at + 3
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def privileged(bodies: Any, observed: Any, root: int, out: Any) -> None:
     """The privileged observation of n worlds into `out` (n, 1 + 3 (N - 1) + 12 N); `bodies` as `forward` gives them."""
     pos, quat, lin, ang = bodies
@@ -161,7 +161,7 @@ def privileged(bodies: Any, observed: Any, root: int, out: Any) -> None:
                 at = _turned_back(row, at, (v[0], v[1], v[2]), c, s)
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def distances(pos: Any, tracked: Any, targets: Any, at: Any, out: Any) -> None:
     """How far the tracked bodies of n worlds are from rows `at` (n,) of `targets` (rows, Bt, 3), into `out`: their
     positions (n, Bt, 3), and for each world (n, 3) the mean distance, the largest one, and the mean of the squares."""
