@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
 GROUND = {
-    "errors", "exports", "foreign", "generators", "images", "interpreters", "kernels", "registry", "rendering",
+    "cells", "errors", "exports", "foreign", "generators", "images", "interpreters", "kernels", "registry", "rendering",
     "spaces", "texts", "threads", "unpickle", "values",
 }  # fmt: skip
 """Modules that everybody may import; they import nothing but each other."""

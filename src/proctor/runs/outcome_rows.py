@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from proctor.cells import read as read_cell
+from proctor.config.models import LARGEST_SEED
 from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.record.episode import Outcome
@@ -47,10 +49,13 @@ def read_rows(path: Path, task: str) -> list[Row]:
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    names = [name.strip() for name in reader.fieldnames or []]
-    reader.fieldnames = names
-    _check_header(path, names)
-    rows = [_row(path, reader.line_num, raw, task) for raw in reader]
+    try:
+        names = [read_cell(name.strip()) for name in reader.fieldnames or []]
+        reader.fieldnames = names
+        _check_header(path, names)
+        rows = [_row(path, reader.line_num, raw, task) for raw in reader]
+    except csv.Error as error:
+        raise InputError(f"{path}, row {reader.line_num + 1}: no row of a table: {error}") from None
     if not rows:
         raise InputError(f"{path} has a header and no rows; expected a row per trial")
     return rows
@@ -80,7 +85,7 @@ class _Cells:
 
     def text(self, name: str) -> str | None:
         value = self.raw.get(name)
-        return value.strip() or None if isinstance(value, str) else None
+        return read_cell(value.strip()) or None if isinstance(value, str) else None
 
     def bad(self, name: str, expected: str) -> InputError:
         found = self.text(name)
@@ -93,6 +98,8 @@ class _Cells:
             return None
         if value != int(value) or value < least:
             raise self.bad(name, f"a whole number from {least} on")
+        if value > LARGEST_SEED:
+            raise self.bad(name, f"at most {LARGEST_SEED:,}")
         return int(value)
 
     def number(self, name: str, expected: str = "a number") -> float | None:

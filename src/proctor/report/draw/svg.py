@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from proctor.stats import Interval
 
@@ -28,6 +29,11 @@ SHAPES = {
 def esc(value: object) -> str:
     """Text for HTML, in elements and in attributes."""
     return html.escape(str(value), quote=True)
+
+
+def beside(path: str) -> str:
+    """The address of a file of the run folder. Whatever a ledger says, it has no scheme and leads to no other host."""
+    return quote(path.lstrip("/\\"))
 
 
 def shape_definitions() -> str:

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from proctor import cells
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -37,17 +39,19 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a `;`-delimited table, blank where a value is None or NaN."""
+    """Write a `;`-delimited table, blank where a value is None or NaN; text is no formula (`proctor.cells`)."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, delimiter=";", lineterminator="\n")
-        writer.writerow(header)
+        writer.writerow([cells.written(name) for name in header])
         writer.writerows([_cell(value) for value in row] for row in rows)
 
 
 def _cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    return repr(float(value)) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return repr(float(value))
+    return str(value) if isinstance(value, (bool, int, np.number)) else cells.written(str(value))
 
 
 def plain(value: Any) -> Any:

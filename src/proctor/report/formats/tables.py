@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from proctor import cells
 from proctor.record.columns import OUTCOMES, Trials
 from proctor.report.formats.base import Format
 from proctor.report.formats.files import replacing, write_csv
@@ -132,7 +133,7 @@ def write_trials(path: Path, table: TrialTable, how: str) -> None:
     names, values = table.names(), table.values()
     source = {f"v{i}": column for i, column in enumerate(values.values())}
     source |= {f"n{i}": place + 1 for i, (place, _) in enumerate(names.values())}
-    picks = [_pick(name, kind, list(values), list(names)) for name, kind in table.columns().items()]
+    picks = [_pick(name, kind, list(values), list(names), how) for name, kind in table.columns().items()]
     with duckdb.connect(":memory:", config={"threads": 1}) as connection, replacing(path) as temporary:
         connection.register("source", source)
         for i, (_, texts) in enumerate(names.values()):
@@ -141,11 +142,13 @@ def write_trials(path: Path, table: TrialTable, how: str) -> None:
 
 
 CSV = "FORMAT csv, DELIM ';', HEADER true, NULL ''"
+_FORMULAS = ", ".join(f"chr({ord(first)})" for first in cells.FORMULAS + "'")
 PARQUET = "FORMAT parquet, COMPRESSION zstd"
 
 
-def _pick(name: str, kind: str, values: list[str], names: list[str]) -> str:
-    """How a column is read from the source, with its type; what is not there is NULL."""
+def _pick(name: str, kind: str, values: list[str], names: list[str], how: str) -> str:
+    """How a column is read from the source, with its type; what is not there is NULL. Text of a CSV file is no formula
+    (`proctor.cells`)."""
     if name in names:
         i = names.index(name)
         value = f"list_extract(getvariable('n{i}'), n{i})"
@@ -154,7 +157,9 @@ def _pick(name: str, kind: str, values: list[str], names: list[str]) -> str:
     else:
         value = f"v{values.index(name)}"
         value = f"nullif({value}, '')" if kind == TEXT else f"nullif({value}, 'nan'::DOUBLE)"
-    return f"CAST({value} AS {kind}) AS {_identifier(name)}"
+    if how == CSV and kind == TEXT:
+        value = f"CASE WHEN left({value}, 1) IN ({_FORMULAS}) THEN '''' || {value} ELSE {value} END"
+    return f"CAST({value} AS {kind}) AS {_identifier(cells.written(name) if how == CSV else name)}"
 
 
 def _identifier(name: str) -> str:

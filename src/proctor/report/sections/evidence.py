@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from proctor.record.episode import Outcome
 from proctor.report import text
@@ -69,7 +68,7 @@ def _mark(mark: Mark) -> str:
     shape, target = svg.shape(mark.outcome), mark.video or mark.npz
     if target is None:
         return f'<span class="mark" title="{words}">{shape}</span>'
-    return f'<a class="mark" href="{quote(target)}" title="{words}" aria-label="{words}">{shape}</a>'
+    return f'<a class="mark" href="{svg.beside(target)}" title="{words}" aria-label="{words}">{shape}</a>'
 
 
 class Extremes(Section):
@@ -112,7 +111,7 @@ def _seed(trial: Extreme) -> str:
 
 
 def _link(path: str, label: str, words: str) -> str:
-    return f'<a href="{esc(quote(path))}" aria-label="{esc(label)}">{words}</a>'
+    return f'<a href="{svg.beside(path)}" aria-label="{esc(label)}">{words}</a>'
 
 
 class Endings(Section):

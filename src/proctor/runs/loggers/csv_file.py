@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
+from proctor import cells
 from proctor.errors import InputError
 from proctor.runs.loggers.base import Logger, LoggerOptions
 
@@ -43,7 +44,7 @@ class CsvLogger(Logger):
             rows = csv.writer(file)
             if fresh:
                 rows.writerow(HEADER)
-            rows.writerows([step, key, repr(float(value))] for key, value in values.items())
+            rows.writerows([step, cells.written(key), repr(float(value))] for key, value in values.items())
 
     def _check(self) -> None:
         if not self.path.exists() or self.path.stat().st_size == 0:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from proctor.config.models import AgentCfg, EvalConfig
 from proctor.report import text
@@ -202,9 +201,10 @@ def _cell(passage: Passage | None, seed: int, view: _View) -> str:
     words = ", ".join(facts(passage))
     label = esc(f"{passage.agent}, seed {seed}: {words}")
     drawn = drawing.picture(passage, view.frame, view.longest)
-    video = f', <a href="{quote(passage.video)}">video</a>' if passage.video else ""
+    video = f', <a href="{svg.beside(passage.video)}">video</a>' if passage.video else ""
+    shown = svg.beside(passage.picture or passage.npz)
     return (
-        f'<figure class="passage"><a href="{quote(passage.picture or passage.npz)}" aria-label="{label}">{drawn}</a>'
+        f'<figure class="passage"><a href="{shown}" aria-label="{label}">{drawn}</a>'
         f"<figcaption>{svg.shape(passage.outcome)} seed {seed}{video}<span>{esc(words)}</span></figcaption></figure>"
     )
 

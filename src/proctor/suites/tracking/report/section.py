@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import numpy as np
 
@@ -138,7 +137,7 @@ def _map(m: JointErrors, top: float) -> str:
     label = esc(f"{title}: joint error over {text.number(m.duration)} {m.unit}{fall}; largest mean: {listed}")
     names = "".join(f"<span>{esc(joint)}</span>" for joint in m.joints)
     return (
-        f'<figure class="joint-map"><figcaption><a href="{quote(m.npz)}">{esc(title)}</a>'
+        f'<figure class="joint-map"><figcaption><a href="{svg.beside(m.npz)}">{esc(title)}</a>'
         f" <span>{esc(f'largest mean error: {listed}{fall}')}</span></figcaption>"
         f'<div role="img" aria-label="{label}"><div class="joint-names">{names}</div>'
         f"<div>{heat_map(m, top)}{_time_axis(m)}</div></div></figure>\n"
