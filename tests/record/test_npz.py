@@ -79,7 +79,7 @@ def test_the_names_in_the_zip_are_checked_by_anyone(tmp_path: Path) -> None:
 
 
 def test_a_crash_before_the_rename_leaves_no_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(*_: object) -> None:
+    def crash(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     for step in ("fsync", "replace"):

@@ -99,7 +99,7 @@ def import_command(
     if (folder / INDEX).exists():
         raise InputError(f"{folder} has success visuals already; name another folder")
     visuals = read_grouped_pickle(file, space)
-    write_visuals(folder, visuals)
+    write_visuals(folder.resolve(), visuals)
     n = sum(len(own.trial) for own in visuals.tasks.values())
     typer.echo(f"success visuals: {folder} ({count(n, 'embedding')} of {count(len(visuals.tasks), 'task')})")
 

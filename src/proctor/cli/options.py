@@ -130,6 +130,6 @@ def write_files(what: str, folder: Path, write: Callable[[Path], object]) -> Non
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write(folder)
+        write(folder.resolve())
     except OSError as error:
         raise InputError(f"cannot write the {what} into {folder}: {error}; name a folder: --out FOLDER") from None

@@ -28,6 +28,7 @@ from proctor.record.batch import (
     result_of,
 )
 from proctor.record.episode import Outcome
+from proctor.record.files import refuse_link
 from proctor.record.result import TrialResult
 
 FORMAT = 5
@@ -73,10 +74,11 @@ class Ledger:
     def open(cls, path: Path) -> Ledger:
         if not path.is_file():
             raise InputError(f"{path.parent} is not a run folder: it has no {path.name}")
+        refuse_link(path)
         ledger = cls(_connect(path))
         try:
-            ledger._configure()
             found = ledger.get_meta("format")
+            ledger._configure()
         except sqlite3.DatabaseError as error:
             ledger.close()
             if "no such table: meta" in str(error):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import io
-import os
 import struct
 import zlib
 from collections.abc import Mapping
@@ -18,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from proctor.foreign import MOST_ARRAYS, read_npz
+from proctor.record.files import write_synced
 
-__all__ = ["pack_npz", "read_npz", "write_npz", "write_synced"]
+__all__ = ["pack_npz", "read_npz", "write_npz"]
 
 _DEFLATE_FROM = 16 * 1024
 _DATE = 0x0021  # 1980-01-01
@@ -34,20 +34,6 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> tuple[int, int]:
     data = pack_npz(arrays)
     write_synced(path, data)
     return len(data), zlib.crc32(data)
-
-
-def write_synced(path: Path, data: bytes) -> None:
-    """Write bytes under a temporary name, sync, rename."""
-    temporary = path.with_name(path.name + ".tmp")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    os.replace(temporary, path)
 
 
 def pack_npz(arrays: Mapping[str, np.ndarray]) -> bytes:

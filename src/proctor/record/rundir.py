@@ -27,8 +27,9 @@ from proctor.config.models import EvalConfig
 from proctor.errors import InputError, RunError
 from proctor.record.disk import beginning
 from proctor.record.episode import Episode
+from proctor.record.files import refuse_links_in, write_synced
 from proctor.record.ledger import Ledger
-from proctor.record.npz import read_npz, write_synced
+from proctor.record.npz import read_npz
 from proctor.record.records import damage
 from proctor.record.result import TrialResult
 from proctor.record.trust import require
@@ -48,6 +49,11 @@ class RunDir:
 
     def __fspath__(self) -> str:
         return str(self.path)
+
+    @property
+    def real(self) -> Path:
+        """Where the folder lies, if `path` leads there by links."""
+        return Path(os.path.realpath(self.path))
 
     @classmethod
     def create(cls, cfg: EvalConfig, now: datetime) -> RunDir:
@@ -107,7 +113,7 @@ class RunDir:
         self.write_json("config.json", cfg.model_dump(mode="json"))
 
     def write_json(self, name: str, value: Any) -> None:
-        write_synced(self.path / name, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
+        write_synced(self.real / name, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
 
     def read_json(self, name: str, default: Any = None) -> Any:
         try:
@@ -158,9 +164,11 @@ class RunDir:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder. Raises RunError if another process does."""
+        """Hold the folder, to write to it. Raises RunError if another process does, InputError where it has links in
+        it."""
+        refuse_links_in(self.path)
         path = self.path / "lock"
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

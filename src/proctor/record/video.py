@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import optional
+from proctor.record.files import begin
 
 
 def require_video() -> Any:
@@ -32,6 +33,7 @@ class VideoWriter:
         av = require_video()
         if self._container is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            begin(self._temporary)
             self._container = av.open(str(self._temporary), mode="w", format="mp4")
             self._stream = self._container.add_stream("libx264", rate=self._fps)
             self._stream.height, self._stream.width = frame.shape[0] // 2 * 2, frame.shape[1] // 2 * 2

@@ -61,7 +61,7 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             looks=tuple(ledger.looks()),
             initial_states=ledger.initial_states(),
         )
-        return write_batches(run.path, cfg, ledger.batches(), context)
+        return write_batches(run.real, cfg, ledger.batches(), context)
 
 
 def _about_records(run: RunDir, ledger: Ledger) -> Iterator[str]:

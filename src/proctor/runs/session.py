@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from proctor.config import EvalConfig
 from proctor.plan.plan import Plan
 from proctor.record import environment
 from proctor.record.disk import finishing
+from proctor.record.files import no_follow
 from proctor.record.ledger import Ledger
 from proctor.record.rundir import RunDir
 from proctor.report import Report
@@ -147,6 +149,9 @@ def _add_rows(ledger: Ledger, engine: Engine) -> None:
 
 class _RunLog(logging.FileHandler):
     """A run's log. A line that the disk does not take is left out: whatever else is written tells of the disk."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding="utf-8", opener=no_follow)
 
     def handleError(self, record: logging.LogRecord) -> None:
         if not isinstance(sys.exception(), OSError):

@@ -5,27 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from proctor import cells
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` to write to; it takes the place of `path` when the block ends, and is
-    removed when the block raises."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+from proctor.record.files import replacing
 
 
 def write_text(path: Path, text: str) -> None:

@@ -141,9 +141,9 @@ def write_trials(path: Path, table: TrialTable, how: str) -> None:
         connection.execute(f"COPY (SELECT {', '.join(picks)} FROM source) TO {_quoted(str(temporary))} ({how})")
 
 
-CSV = "FORMAT csv, DELIM ';', HEADER true, NULL ''"
+CSV = "FORMAT csv, DELIM ';', HEADER true, NULL '', USE_TMP_FILE false"
 _FORMULAS = ", ".join(f"chr({ord(first)})" for first in cells.FORMULAS + "'")
-PARQUET = "FORMAT parquet, COMPRESSION zstd"
+PARQUET = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
 
 
 def _pick(name: str, kind: str, values: list[str], names: list[str], how: str) -> str:

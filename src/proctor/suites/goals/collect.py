@@ -18,7 +18,8 @@ from proctor.config.models import EvalConfig, RecordCfg
 from proctor.errors import InputError
 from proctor.foreign import read_json
 from proctor.images import resize
-from proctor.record.npz import read_npz, write_npz, write_synced
+from proctor.record.files import write_synced
+from proctor.record.npz import read_npz, write_npz
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.runs.resume import resume
@@ -59,7 +60,7 @@ def collect(cfg: EvalConfig, goals: GoalsCfg, hooks: Hooks = Hooks()) -> Collect
     instructions = task_instructions(cfg, goals)
     model = make_goal_model(goals.model, Surroundings(instructions))
     encoder = describe(goals, model)
-    folder = Path(goals.visuals_folder)
+    folder = Path(goals.visuals_folder).resolve()
     _claim(folder, {"space": model.space, "encoder": encoder["hash"], "select": goals.select.model_dump(mode="json")})
     finished = _run(folder, cfg, hooks)
     if not finished.complete:

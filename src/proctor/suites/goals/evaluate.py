@@ -158,5 +158,5 @@ def report(folder: str | Path, *, trust: bool = False) -> GoalsReport:
     if records.goals.ablation is not None:
         ablation = read_ablation(RunDir.open(place, trust=trust), records.goals, records.tasks)
     found = build_report(records, ablation)
-    write_goals(place, found)
+    write_goals(place.resolve(), found)
     return found

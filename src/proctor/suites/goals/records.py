@@ -18,7 +18,8 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.foreign import read_json
-from proctor.record.npz import read_npz, write_npz, write_synced
+from proctor.record.files import write_synced
+from proctor.record.npz import read_npz, write_npz
 from proctor.suites.goals.config import GoalsCfg
 from proctor.suites.goals.evidence import Answers
 from proctor.suites.goals.instructions import Instruction
