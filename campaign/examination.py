@@ -10,7 +10,7 @@ from typing import Any
 
 N_TRIALS = 8
 BASE_SEED = 1000
-LIMITS = {"step_s": 2.0, "reset_s": 4.0, "act_s": 20.0, "retries": 4}
+LIMITS = {"step_s": 2.0, "reset_s": 4.0, "act_s": 3.0, "retries": 4}
 
 
 @dataclass(frozen=True)

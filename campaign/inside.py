@@ -37,7 +37,7 @@ def main() -> None:
     if "clock jumps" in faults:
         _jump(faults["clock jumps"])
 
-    from proctor.cli import main as proctor
+    from proctor.__main__ import main as proctor
 
     proctor()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -143,3 +144,11 @@ def test_another_interpreter_looks_where_this_one_does(tmp_path: Path, monkeypat
 def test_this_package_is_found_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", ["/nowhere"])
     assert search_path() == ["/nowhere", ROOT]
+
+
+def test_an_interruption_while_modules_are_imported_is_silent(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    program = "from proctor.__main__ import main; main()"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")

@@ -1,11 +1,20 @@
-"""The command line as `python -m proctor`."""
+"""The command line: `proctor`, and `python -m proctor`."""
 
+import signal
 import sys
 
-from proctor.interpreters import search_path
 
-sys.path[:] = search_path()
+def main() -> None:
+    """Ctrl-C while modules are still imported ends the process without a word, as it ends any other program."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from proctor.cli import main as command_line
 
-from proctor.cli import main  # noqa: E402 - found where it is safe to look
+    signal.signal(signal.SIGINT, before)
+    command_line()
 
-main()
+
+if __name__ == "__main__":
+    from proctor.interpreters import search_path
+
+    sys.path[:] = search_path()
+    main()

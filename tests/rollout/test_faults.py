@@ -122,6 +122,23 @@ def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
     assert {seed: r.digest for seed, r in others.items()} == {s: d for s, d in healthy.items() if s != BAD}
 
 
+@pytest.mark.parametrize("nap_s", [1.5, 600.0])
+@pytest.mark.parametrize("placement", ["engine", "worker"])
+@pytest.mark.parametrize("workers", ["inline", 1])
+@pytest.mark.parametrize("num_parallel", [1, N])
+def test_a_forward_that_is_slow_once_costs_nobody_anything(
+    tmp_path: Path, examine: Callable[..., RunDir], healthy: dict[int, str | None], workers: Any, placement: str,
+    num_parallel: int, nap_s: float,
+) -> None:  # fmt: skip
+    """A process that was stopped for a while, as schedulers of clusters do it, looks like a slow policy."""
+    if nap_s > 60 and workers == "inline":
+        pytest.skip("inline, nobody notices a call that does not return")
+    agents = [troubled("hang once", placement, nap_s=nap_s, mark=str(tmp_path / "napped"))]
+    run = examine(agents=agents, n_trials=N, num_parallel=num_parallel, workers=workers, limits={"act_s": 0.5})
+    assert (tmp_path / "napped").exists()
+    assert {result.trial.seed: result.digest for result in run.results()} == healthy
+
+
 # What the infrastructure breaks --------------------------------------------------------------------------------
 
 
@@ -220,11 +237,11 @@ def test_an_agent_that_cannot_be_loaded_is_bad_input_before_the_first_trial(
 def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
 
-    def write(path: Path, arrays: Any) -> None:
+    def write(path: Path, arrays: Any) -> tuple[int, int]:
         if len(written) == 5:
             raise OSError(28, "No space left on device")
         written.append(path)
-        real(path, arrays)
+        return real(path, arrays)
 
     real = recorder.write_npz
     monkeypatch.setattr(recorder, "write_npz", write)

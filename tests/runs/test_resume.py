@@ -243,3 +243,13 @@ def test_a_shard_stays_what_it_is(tmp_path: Path) -> None:
     finished = resume(run.path, ["limits.max_loaded_agents=1"])
     assert finished.complete
     assert [r.trial.index for r in run.results()] == [0, 2, 4]
+
+
+def test_what_a_writer_left_when_it_died_is_removed(examine: Examine) -> None:
+    run = examine()
+    kept = sorted(path.name for path in (run.path / "trials").iterdir())
+    (run.path / "trials" / f"{kept[0]}.tmp").write_bytes(b"half")
+    (run.path / ".report.html.17.tmp").write_bytes(b"half")
+    resume(run.path)
+    assert sorted(path.name for path in (run.path / "trials").iterdir()) == kept
+    assert not list(run.path.glob("*.tmp")) + list(run.path.glob(".*.tmp"))

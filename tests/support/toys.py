@@ -186,8 +186,8 @@ class Wanderer(StagedPolicy):
 class Troubled(Linear):
     """Noisy, but for the trials with these seeds it does something wrong at their fourth forward."""
 
-    def __init__(self, trouble: str, seeds: tuple[int, ...], nap_s: float = 0.0):
-        self.trouble, self.seeds, self.nap_s = trouble, set(seeds), nap_s
+    def __init__(self, trouble: str, seeds: tuple[int, ...], nap_s: float = 0.0, mark: str = ""):
+        self.trouble, self.seeds, self.nap_s, self.mark = trouble, set(seeds), nap_s, mark
 
     def reset(self, trials: Any) -> Any:
         if self.trouble == "reset" and trials[0].seed in self.seeds:
@@ -201,6 +201,9 @@ class Troubled(Linear):
             if self.trouble == "raise":
                 raise ValueError("this observation is too much")
             if self.trouble == "hang":
+                time.sleep(self.nap_s)
+            if self.trouble == "hang once" and not Path(self.mark).exists():
+                Path(self.mark).touch()
                 time.sleep(self.nap_s)
             if self.trouble == "die":
                 os.kill(os.getpid(), signal.SIGSEGV)

@@ -56,6 +56,14 @@ def _write(fd: int, data: bytes) -> None:
         os.close(fd)
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Remove what writers left in a folder when they died: files under temporary names. Nobody else may be writing."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".tmp") and entry.is_file(follow_symlinks=False):
+                os.unlink(entry.path)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A new and empty file beside `path` to write to; it takes the place of `path` when the block ends, and is removed

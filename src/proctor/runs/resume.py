@@ -12,6 +12,7 @@ from proctor.errors import InputError
 from proctor.plan.plan import Plan
 from proctor.plan.resume import check_resumable
 from proctor.policies import fingerprint
+from proctor.record.files import remove_leftovers
 from proctor.record.ledger import Ledger
 from proctor.record.records import Found, damaged
 from proctor.record.rundir import RunDir
@@ -39,6 +40,8 @@ def resume(
     remember(code_of(cfg))
     check_resumable(old, cfg)
     with run.locked():
+        for folder in (run.path, run.path / "trials"):
+            remove_leftovers(folder)
         with run.ledger() as ledger:
             _check_fingerprints(cfg, ledger)
             shard = shard_of(ledger)

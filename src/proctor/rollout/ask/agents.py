@@ -16,6 +16,7 @@ from proctor.errors import BREAKS
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
+from proctor.rollout.ask.requests import guilty
 from proctor.rollout.ask.runner import Answers, PolicyRunner
 from proctor.rollout.blame import explain, too_long
 from proctor.rollout.copies import end_if_copied, forks
@@ -92,8 +93,9 @@ class AgentRuntime:
         return [answers for lane in hung if (answers := self._hang(lane, limit_s)) is not None]
 
     def too_slow(self, lane: Lane, limit_s: float, answers: Answers) -> Answers | None:
-        """A forward came back, but later than the limit: its trials are asked again one by one, the slow one fails."""
-        if len(answers.requests) == 1:
+        """A forward came back, but later than the limit: its trials are asked again one by one, and who is slow again
+        fails. A single trial has that second chance, too: perhaps it was this process that was stopped."""
+        if guilty(answers.requests):
             return Answers.failed(answers.requests, too_long(lane.stage.name, limit_s))
         for request in answers.requests:
             request.stream.rewind()
@@ -116,7 +118,7 @@ class AgentRuntime:
             lane.in_flight, lane.started_at = [], None
             return Answers.failed(suspects, self.given_up)
         self._move(old, lane)
-        if len(suspects) == 1:
+        if guilty(suspects):
             return Answers.failed(suspects, reason)
         for request in suspects:
             self.lanes[lane.stage.name].put_alone(request.again())

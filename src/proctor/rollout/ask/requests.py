@@ -63,8 +63,8 @@ class Request:
     the time of asking. `owner` is the slot or seat of the trial."""
 
     __slots__ = (
-        "columns", "hops", "lane", "owner", "row", "since", "stage", "state", "stream", "task", "ticket", "tokens",
-        "trial",
+        "columns", "hops", "lane", "late", "owner", "row", "since", "stage", "state", "stream", "task", "ticket",
+        "tokens", "trial",
     )  # fmt: skip
 
     def __init__(self, owner: Any, trial: Trial, task: Task, stage: str):
@@ -72,7 +72,8 @@ class Request:
         self.stream, self.state = Stream(trial), FRESH
         self.hops = self.ticket = self.row = 0
         """`hops` counts the stages since the last action."""
-        self.since = 0.0
+        self.since, self.late = 0.0, False
+        """`late`: a forward with this request has taken longer than the limit; it is asked alone, once more."""
         self.columns: Sequence[Any] = ()
         self.lane: Any = None
         """Where it was last asked, if that took a while."""
@@ -90,7 +91,7 @@ class Request:
 
     def ask(self, ticket: int, since: float) -> Self:
         """With the observation as it is now. The last answer has been used: what it drew is settled."""
-        self.ticket, self.since = ticket, since
+        self.ticket, self.since, self.late = ticket, since, False
         self.stream.keep()
         return self
 
@@ -99,9 +100,18 @@ class Request:
         twin = Request(self.owner, self.trial, self.task, self.stage)
         twin.stream, twin.state, twin.hops = self.stream.fork(), self.state, self.hops
         twin.ticket, twin.columns, twin.row = self.ticket, self.columns, self.row
-        twin.since, twin.tokens = self.since, self.tokens
+        twin.since, twin.late, twin.tokens = self.since, self.late, self.tokens
         self.owner.request = twin
         return twin
+
+
+def guilty(requests: Sequence[Request]) -> bool:
+    """Whether a forward that took too long proves something against a trial: it was asked alone, and not for the first
+    time. Otherwise these are to be asked again, one by one."""
+    proven = len(requests) == 1 and requests[0].late
+    for request in requests:
+        request.late = True
+    return proven
 
 
 class Rngs(Sequence[np.random.Generator]):

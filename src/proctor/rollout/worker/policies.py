@@ -20,7 +20,7 @@ from proctor.policies.protocol import SpaceInfo
 from proctor.record.episode import Outcome
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import LaneStats
-from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.requests import Request, guilty
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.blame import explain, too_long
 from proctor.rollout.messages import Asked, Refused
@@ -151,8 +151,8 @@ class LocalPolicies:
             host.end(request.owner[1], outcome, error)
 
     def _too_slow(self, local: LocalPolicy, stage: str, requests: list[Request]) -> None:
-        """A forward took longer than the limit: its trials are asked again one by one, the slow one fails."""
-        if len(requests) == 1:
+        """A forward took longer than the limit: its trials are asked again one by one, and who is slow again fails."""
+        if guilty(requests):
             reason = too_long(stage, self._host.limits.act_s)
             self._host.end(requests[0].owner[1], Outcome.POLICY_ERROR, reason)
             return
