@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from proctor.record.batch import batched
 from proctor.report import build_report, write_reports
 from proctor.report.console import ranked_table
 from proctor.report.draw.palette import DARK, LIGHT, STEPS, _between, _parse, contrast, heat_rules
@@ -26,7 +27,7 @@ task outcome attempts case clipped_steps max_steps error after_stop
 
 def write(run, folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
-    write_reports(folder, run.cfg, lambda: iter(run.results), run.context)
+    write_reports(folder, run.cfg, batched(run.results), run.context)
     return folder
 
 

@@ -13,6 +13,7 @@ from report_runs import Run, make_run, of_suite
 
 from proctor import registry
 from proctor.config.models import AgentCfg, EvalConfig, ReportCfg
+from proctor.record.batch import batched
 from proctor.registry import Registry
 from proctor.report import build_report, write_reports
 from proctor.report.model import Finding, Report
@@ -119,7 +120,7 @@ def run() -> Run:
 def write(run: Run, folder: Path) -> Report:
     folder.mkdir(exist_ok=True)
     (folder / "weather.txt").write_text("sunny")
-    return write_reports(folder, run.cfg, lambda: iter(run.results), run.context)
+    return write_reports(folder, run.cfg, batched(run.results), run.context)
 
 
 def heads(folder: Path, name: str) -> list[str]:

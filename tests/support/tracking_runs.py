@@ -12,6 +12,7 @@ from tracking_episodes import episode
 from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
 from proctor.metrics import compute
 from proctor.plan.trial import Trial
+from proctor.record.batch import batched
 from proctor.record.episode import Outcome
 from proctor.record.npz import write_npz
 from proctor.record.result import TrialResult
@@ -29,7 +30,7 @@ class TrackingRun:
     results: list[TrialResult]
 
     def report(self) -> Report:
-        return write_reports(self.folder, self.cfg, lambda: iter(self.results), CONTEXT)
+        return write_reports(self.folder, self.cfg, batched(self.results), CONTEXT)
 
 
 def make_tracking_run(folder: Path, agents: dict[str, float] = AGENTS, **scoring: Any) -> TrackingRun:

@@ -13,6 +13,7 @@ import numpy as np
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.metrics import compute
 from proctor.plan.trial import Trial
+from proctor.record.batch import batched
 from proctor.record.episode import Episode, Outcome
 from proctor.record.npz import write_npz
 from proctor.record.result import TrialResult
@@ -78,7 +79,7 @@ class VesselRun:
     results: list[TrialResult]
 
     def report(self) -> Report:
-        return write_reports(self.folder, self.cfg, lambda: iter(self.results), CONTEXT)
+        return write_reports(self.folder, self.cfg, batched(self.results), CONTEXT)
 
     def page(self) -> str:
         """The page as written by `report`."""

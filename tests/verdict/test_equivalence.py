@@ -11,7 +11,7 @@ import pytest
 from made_up_runs import below, run_of
 
 from proctor.errors import InputError
-from proctor.report.build.likeness import likeness_sentence
+from proctor.report.build.judgement import likeness_sentence
 from proctor.verdict.comparison import AgentTrials, JudgeCfg, TaskTrials
 from proctor.verdict.comparison.compare import compare
 from proctor.verdict.comparison.pairs import compare_pair
@@ -68,7 +68,7 @@ def test_exit_code_sentence_and_files(tmp_path: Path, tell) -> None:
     said = tell("compare", base, same, "--equivalent", "0.05", "--quiet")
     assert (said.code, said.out.splitlines()[-2]) == (0, "equivalence: shown")
     assert "90 % interval" in said.out
-    assert "equivalent: the whole interval lies within −5.0 points to 5.0 points." in said.out
+    assert "equivalent: the whole interval lies within −5 points to 5 points." in said.out
     found = json.loads((same / "compare.json").read_text())["equivalence"]
     assert (found["shown"], found["rulings"][0]["ruling"]) == (True, "equivalent")
     assert "**Equivalence shown.**" in (same / "compare.md").read_text()

@@ -120,8 +120,7 @@ def _report(found: Compared, rulings: list[Gate], failed: bool | None, alike: li
 
 
 def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
-    from proctor.report.build.judgement import gate_sentence
-    from proctor.report.build.likeness import likeness_sentence
+    from proctor.report.build.judgement import gate_sentence, likeness_sentence
     from proctor.report.compare.page import to_json
 
     if as_json:

@@ -9,8 +9,8 @@ from proctor.report import text
 from proctor.report.build.judgement import difference_words, p_value
 from proctor.report.leaderboard.words import episodes_words, score_words
 from proctor.report.model import Report
-from proctor.report.sections.differences import shown_measures, standing_words
-from proctor.report.sections.ranking import letters_of, ranking_words
+from proctor.report.sections.differences import shown_measures
+from proctor.report.sections.ranking import letters_of, ranking_words, standing_words
 from proctor.report.text import fixed, span
 from proctor.verdict.comparison import Comparison, Measure, Pair
 from proctor.verdict.leaderboard import Leaderboard
@@ -68,10 +68,8 @@ def standings_table(found: Comparison) -> Table:
     shown, words = shown_measures(found), standing_words(found)
     rows = []
     for agent in found.agents:
-        rate, score = words[agent.agent]
-        scored = _spread(score, text.span(agent.score_interval))
-        own = {"success": _spread(rate, text.percent_range(agent.rate_interval)), "score": scored}
-        values = [cell for measure in shown for cell in (own[measure], agent.letters.get(measure) or "")]
+        own = words[agent.agent]
+        values = [cell for measure in shown for cell in (_spread(*own[measure]), agent.letters.get(measure) or "")]
         rows.append([text.rank(agent.rank), agent.agent, f"{agent.n:,}", *values, f"{agent.n_unscored:,}"])
     told = "letters: agents that share one are not significantly different"
     header = ("rank", "agent", "n", *(name for measure in shown for name in (measure, "")), "unscored")

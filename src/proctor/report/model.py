@@ -129,7 +129,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One trial in a strip."""
+    """One trial that is shown."""
 
     index: int
     seed: int
@@ -271,20 +271,13 @@ class AgentAggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme:
+class Extreme(Mark):
     """A trial to look at: one of the `worst` by score, or of the `slowest`, of its agent."""
 
     kind: str
     agent: str
     task: str
-    index: int
-    seed: int
-    outcome: str
-    score: float | None
-    steps: int | None
     wall_time_s: float | None
-    npz: str | None
-    video: str | None
 
 
 @dataclass(frozen=True, slots=True)

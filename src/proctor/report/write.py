@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from proctor.config.models import EvalConfig
-from proctor.record.batch import TrialBatch, batched
-from proctor.record.result import TrialResult
+from proctor.record.batch import TrialBatch
 from proctor.report.build.aggregate import report_of
 from proctor.report.formats.base import formats_of, write_formats
 from proctor.report.model import Report, ReportContext
@@ -16,19 +15,9 @@ from proctor.scoring import make_scoring
 from proctor.scoring.columns import scored_trials
 
 
-def write_reports(
-    folder: Path,
-    cfg: EvalConfig,
-    results: Callable[[], Iterator[TrialResult]],
-    context: ReportContext,
-) -> Report:
+def write_reports(folder: Path, cfg: EvalConfig, batches: Iterable[TrialBatch], context: ReportContext) -> Report:
     """Write the report of these trials into `folder`, in the formats of the config, and what its sections write beside
-    it. `results` gives the finished trials in plan order. Equal results give equal bytes, `context` aside."""
-    return write_batches(folder, cfg, batched(results()), context)
-
-
-def write_batches(folder: Path, cfg: EvalConfig, batches: Iterable[TrialBatch], context: ReportContext) -> Report:
-    """As `write_reports`, of trials that come in batches."""
+    it. `batches` gives the finished trials in plan order. Equal trials give equal bytes, `context` aside."""
     formats = formats_of(cfg.report)
     trials = scored_trials(cfg, batches, make_scoring(cfg.scoring, context.base), context.initial_states)
     report = report_of(cfg, trials, context)

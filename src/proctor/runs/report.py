@@ -10,7 +10,7 @@ from proctor.plan.plan import Shard
 from proctor.record.ledger import Ledger
 from proctor.record.records import Found, of_wrong_size
 from proctor.record.rundir import RunDir
-from proctor.report import Report, ReportContext, write_batches
+from proctor.report import Report, ReportContext, write_reports
 from proctor.report.text import count
 from proctor.rollout.stopper import Stopper
 from proctor.runs import conditions
@@ -61,7 +61,7 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             looks=tuple(ledger.looks()),
             initial_states=ledger.initial_states(),
         )
-        return write_batches(run.real, cfg, ledger.batches(), context)
+        return write_reports(run.real, cfg, ledger.batches(), context)
 
 
 def _about_records(run: RunDir, ledger: Ledger) -> Iterator[str]:

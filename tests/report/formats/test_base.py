@@ -11,6 +11,7 @@ from report_runs import Run, make_run
 from proctor import registry
 from proctor.config.models import ReportCfg
 from proctor.errors import InputError
+from proctor.record.batch import batched
 from proctor.record.columns import Trials
 from proctor.registry import Registry
 from proctor.report import write_reports
@@ -51,7 +52,7 @@ def written(folder: Path, formats: tuple[str, ...] | None = None) -> list[str]:
     run: Run = make_run(["a", "b"], ["t"], 4, faults=0, mode="success")
     cfg = run.cfg.model_copy(update={"report": ReportCfg(formats=formats)})
     try:
-        write_reports(folder, cfg, lambda: iter(run.results), run.context)
+        write_reports(folder, cfg, batched(run.results), run.context)
     finally:
         found = sorted(path.name for path in folder.iterdir())
     return found

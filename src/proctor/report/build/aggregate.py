@@ -17,9 +17,7 @@ from proctor.report.build.cases import case_tables, target_results
 from proctor.report.build.declaring import declared_protocol, primary_comparison
 from proctor.report.build.estimates import Estimator, longest
 from proctor.report.build.findings import find, out_of_range, verdict
-from proctor.report.build.groups import grouped_agents
-from proctor.report.build.over_tasks import agent_aggregates
-from proctor.report.build.rivals import compare_agents, score_profiles, trainings
+from proctor.report.build.rivals import agent_aggregates, compare_agents, grouped_agents, score_profiles, trainings
 from proctor.report.build.sample import causes, extreme_trials, facts, sample_of
 from proctor.report.build.stops import stop_findings
 from proctor.report.section import Section, Shown, attempt, sections_of

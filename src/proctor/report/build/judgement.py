@@ -5,6 +5,7 @@ from __future__ import annotations
 from proctor.report import text
 from proctor.stats import Interval
 from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, needed_trials
+from proctor.verdict.equivalence import Alike, Likeness
 from proctor.verdict.gate import Gate, Ruling
 
 POWER = 0.8
@@ -115,11 +116,9 @@ def _rounded(total: int, n: int) -> int:
 
 def gate_sentence(gate: Gate) -> str:
     """What a gate decided, and by what."""
-    level = text.percent(gate.level)
+    who = f"{gate.new} against {gate.base}"
     if gate.interval is None:
-        return f"{gate.new} against {gate.base}: not settled, there is no interval ({gate.reason})."
-    span = f"{_name(gate.measure)} differs by {_signed(gate.measure, gate.difference, gate.interval)} "
-    span += f"({level} interval {_range(gate.measure, gate.interval)}, n {gate.n:,})"
+        return f"{who}: not settled, there is no interval ({gate.reason})."
     limit = _signed(gate.measure, -gate.margin, gate.interval)
     words = {
         Ruling.WORSE: f"worse: the whole interval lies below {limit}",
@@ -129,7 +128,31 @@ def gate_sentence(gate: Gate) -> str:
     if gate.ruling is Ruling.OPEN and gate.lacking and gate.interval.low >= -gate.margin:
         tasks = text.listed(list(gate.lacking))
         words = f"not settled: trials that did not run or are unscored could hide a loss on {tasks}"
-    return f"{gate.new} against {gate.base}: {span}: {words}."
+    return f"{who}: {_differs(gate, gate.interval)}: {words}."
+
+
+def likeness_sentence(found: Likeness) -> str:
+    """What was decided of agents that may be alike up to a margin, and by what."""
+    who = f"{found.a} and {found.b}"
+    if found.interval is None:
+        return f"{who}: not settled, there is no interval ({found.reason})."
+    within = " to ".join(_signed(found.measure, end, found.interval) for end in (-found.margin, found.margin))
+    words = {
+        Alike.SHOWN: f"equivalent: the whole interval lies within {within}",
+        Alike.DIFFERENT: f"different: the whole interval lies outside of {within}",
+        Alike.OPEN: f"not shown to be equivalent: the interval does not lie within {within}",
+    }[found.ruling]
+    inside = -found.margin < found.interval.low and found.interval.high < found.margin
+    if found.ruling is Alike.OPEN and inside:
+        words = "not shown to be equivalent: unscored trials could hide a difference"
+    return f"{who}: {_differs(found, found.interval)}: {words}."
+
+
+def _differs(found: Gate | Likeness, interval: Interval) -> str:
+    """`score differs by 0.3 (95 % interval 0.1 to 0.5, n 20)`."""
+    difference, span = _signed(found.measure, found.difference, interval), _range(found.measure, interval)
+    name, level = _name(found.measure), text.percent(found.level)
+    return f"{name} differs by {difference} ({level} interval {span}, n {found.n:,})"
 
 
 def p_value(p: float | None) -> str:

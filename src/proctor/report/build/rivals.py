@@ -1,26 +1,36 @@
-"""What a report knows of its agents against each other: the comparison, score profiles, and curves over checkpoints."""
+"""What a report knows of its agents against each other: the comparison, score profiles, curves over checkpoints, the
+methods that they stand for, and the aggregates over tasks that the config asks for."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from proctor.config.models import EvalConfig
+from proctor import stats
+from proctor.config.models import AggregateName, EvalConfig, ReportCfg
 from proctor.record.columns import Trials
 from proctor.report.build.sample import sample_of
 from proctor.report.draw.svg import axis_for
-from proctor.report.model import AgentProfile, ReportContext, Training
+from proctor.report.model import AgentAggregate, AgentProfile, AgentReport, ReportContext, Training
 from proctor.scoring import make_scoring
-from proctor.stats import LARGE, Profile, Resampling, performance_profile
+from proctor.stats import LARGE, Aggregate, Estimate, Profile, Resampling, performance_profile
 from proctor.verdict.comparison import MOST_AGENTS, Comparison, judge
 from proctor.verdict.judging import judging_of
+from proctor.verdict.methods import Member, Methods, judge_methods
 from proctor.verdict.trials import agents_of
 
 THRESHOLDS, PROFILED, PROFILE_RESAMPLES = 61, 10, 1000
 CHECKPOINTS = 3
 """Agents that differ in a number only, from which on they are taken for checkpoints of one training."""
+AGGREGATES: dict[AggregateName, Aggregate] = {
+    "mean": stats.MEAN,
+    "iqm": stats.IQM,
+    "median": stats.MEDIAN,
+    "trial_median": stats.TRIAL_MEDIAN,
+}
 
 
 def compare_agents(trials: Trials, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
@@ -77,3 +87,53 @@ def trainings(names: Sequence[str]) -> tuple[Training, ...]:
             steps = sorted(members)
             chosen.append(Training(f"{before}…{after}", tuple(steps), tuple(members[step] for step in steps)))
     return tuple(chosen)
+
+
+def grouped_agents(cfg: EvalConfig, agents: Sequence[AgentReport], context: ReportContext) -> Methods | None:
+    """The groups of the config as methods, by score, by success where no agent of a group has a score; None without a
+    group. Members are in the order of the config."""
+    known = {agent.agent: agent for agent in agents}
+    groups: dict[str, list[AgentReport]] = {}
+    for agent in cfg.agents:
+        if agent.group is not None:
+            groups.setdefault(agent.group, []).append(known[agent.name])
+    if not groups:
+        return None
+    scored = any(agent.overall.score.mean is not None for members in groups.values() for agent in members)
+    made = {name: [_member(agent, scored) for agent in members] for name, members in groups.items()}
+    found = judge_methods(made, "score" if scored else "success", context.level, cfg.base_seed)
+    return replace(found, ungrouped=tuple(agent.name for agent in cfg.agents if agent.group is None))
+
+
+def _member(agent: AgentReport, by_score: bool) -> Member:
+    if by_score:
+        return Member(agent.agent, agent.overall.score.mean)
+    return Member(agent.agent, agent.overall.success.rate, agent.overall.success.bounds)
+
+
+def aggregate_of(name: AggregateName, cfg: ReportCfg) -> Aggregate:
+    """The aggregate that a config means by this name."""
+    return stats.optimality_gap(cfg.target) if name == "optimality_gap" else AGGREGATES[name]
+
+
+def agent_aggregates(
+    trials: Trials, cfg: EvalConfig, agents: Sequence[AgentReport], context: ReportContext
+) -> tuple[AgentAggregate, ...]:
+    """Agent by agent, in their order; none where the config asks for none. Resamples depend on the run's seed alone, so
+    an agent's interval does not change when another one joins the run."""
+    resampling = Resampling(context.n_resamples, cfg.base_seed, cfg.report.intervals)
+    found = []
+    for agent in agents:
+        own = sample_of(trials, [(agent.agent, task.name) for task in cfg.tasks])
+        scores = [trials["score"][rows] for rows in own.strata]
+        for name in dict.fromkeys(cfg.report.aggregates):
+            made = stats.bootstrap(scores, aggregate_of(name, cfg.report), context.level, resampling)
+            as_ranked = name == "mean" and not resampling.tasks_too
+            found.append(AgentAggregate(agent.agent, name, _ranking_mean(agent, made) if as_ranked else made))
+    return tuple(found)
+
+
+def _ranking_mean(agent: AgentReport, made: Estimate) -> Estimate:
+    """The mean and interval that the ranking shows: a report has one of each."""
+    score = agent.overall.score
+    return replace(made, value=score.mean, interval=score.interval, reason=None if score.interval else made.reason)

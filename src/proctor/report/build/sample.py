@@ -113,7 +113,7 @@ def extreme_trials(trials: Trials, ranked: Sequence[str]) -> tuple[Extreme, ...]
             if len(rows) < 2 * EACH or np.ptp(key[rows]) == 0:
                 continue
             for row in rows[np.argsort(key[rows], kind="stable")[:EACH]].tolist():
-                pair, time = trials.pairs[int(trials["cell"][row])], float(trials["wall_time_s"][row])
+                (agent, task), time = trials.pairs[int(trials["cell"][row])], float(trials["wall_time_s"][row])
                 seconds = time if np.isfinite(time) else None
-                found.append(Extreme(kind, *pair, wall_time_s=seconds, **facts(trials, row)))
+                found.append(Extreme(**facts(trials, row), kind=kind, agent=agent, task=task, wall_time_s=seconds))
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from proctor.report import text
@@ -121,27 +122,13 @@ def _end(stop: Stop, value: float) -> str:
 def stop_keys(report: Report) -> dict[str, Any]:
     """For `report.json`; no key for runs without `stop_when`."""
     after = {agent.agent: agent.overall.n_after_stop for agent in report.agents}
-    tests = [
-        {
-            "agents": stop.agents,
-            "stopped": stop.settled,
-            "why": stop.verdict.value,
-            "measure": stop.measure,
-            "better": stop.better,
-            "n": stop.n,
-            "skipped": stop.skipped,
-            "max_trials": stop.max_trials,
-            "alpha": stop.alpha,
-            "family": stop.family,
-            "futility": stop.futility,
-            "chance": stop.chance,
-            "interval_width": stop.width,
-            "estimate": stop.estimate,
-            "interval": stop.interval,
-            "pairs": stop.pairs and stop.pairs._asdict(),
-            "method": stop.method,
-        }
-        for stop in report.context.stops
-    ]
+    tests = [_test_keys(stop) for stop in report.context.stops]
     found = {"tests": tests, "trials_after_stop": after, "trials_spared": report.context.spared}
     return {"stopping": found} if tests else {}
+
+
+def _test_keys(stop: Stop) -> dict[str, Any]:
+    names = {"verdict": "why", "width": "interval_width"}
+    keys = {names.get(name, name): value for name, value in asdict(stop).items() if name != "place"}
+    own = {"stopped": stop.settled, "why": stop.verdict.value, "pairs": stop.pairs and stop.pairs._asdict()}
+    return {**keys, **own}

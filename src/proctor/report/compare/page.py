@@ -9,7 +9,6 @@ from typing import Any
 
 from proctor.report import text
 from proctor.report.build import judgement
-from proctor.report.build.likeness import likeness_sentence
 from proctor.report.draw.markup import definitions, finding_list, lead, number, spread, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.pipes import escape, findings, more
@@ -17,9 +16,9 @@ from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.draw.svg import esc
 from proctor.report.formats.files import plain, write_json, write_text
 from proctor.report.model import Finding
-from proctor.report.sections.differences import differences, differences_markdown, shown_measures, standing_words
-from proctor.report.sections.ranking import SHARED
-from proctor.verdict.comparison import MEASURES, Comparison, Difference, Measure, Pair, Standing, needed_trials
+from proctor.report.sections.differences import differences, differences_markdown, shown_measures
+from proctor.report.sections.ranking import SHARED, standing_words
+from proctor.verdict.comparison import MEASURES, Comparison, Difference, Pair, Standing, needed_trials
 from proctor.verdict.equivalence import Alike, Likeness
 from proctor.verdict.gate import Gate
 
@@ -157,7 +156,7 @@ def to_html(report: CompareReport) -> str:
     ]
     if report.failed is not None:
         facts.append(("Gate", '<a href="#gate">failed</a>' if report.failed else '<a href="#gate">passed</a>'))
-    alike = [likeness_sentence(own) for own in report.alike or ()]
+    alike = [judgement.likeness_sentence(own) for own in report.alike or ()]
     blocks = [
         Block("gate", "Gate", _listed([judgement.gate_sentence(gate) for gate in report.gates], report.failed)),
         Block("equivalence", "Equivalence", _listed(alike, report.unlike)),
@@ -184,20 +183,13 @@ def _ranking(found: Comparison) -> str:
     named = [name for measure in shown for name in (measure.capitalize(), "Letters")]
     header = ["Agent", "n", *named, "Unscored"]
     words_of = standing_words(found)
-    rows = [_row(agent, shown, words_of[agent.agent]) for agent in found.agents]
+    rows = []
+    for agent in found.agents:
+        own, letters = words_of[agent.agent], agent.letters
+        cells = [cell for m in shown for cell in (spread(*own[m]), esc(letters.get(m) or text.NONE))]
+        name = f'<span class="rank">{text.rank(agent.rank)}</span>{esc(agent.agent)}'
+        rows.append([name, f"{agent.n:,}", *cells, number(agent.n_unscored)])
     return lead(words) + table("Agents in rank order", header, rows, "ranking")
-
-
-def _row(agent: Standing, shown: Sequence[Measure], words: tuple[str, str]) -> list[str]:
-    rate, score = words
-    scored = spread(score, text.span(agent.score_interval))
-    own = {"success": spread(rate, text.percent_range(agent.rate_interval)), "score": scored}
-    return [
-        f'<span class="rank">{text.rank(agent.rank)}</span>{esc(agent.agent)}',
-        f"{agent.n:,}",
-        *(cell for measure in shown for cell in (own[measure], esc(agent.letters.get(measure) or text.NONE))),
-        number(agent.n_unscored),
-    ]
 
 
 def to_markdown(report: CompareReport) -> str:
@@ -208,7 +200,7 @@ def to_markdown(report: CompareReport) -> str:
         rulings = "\n".join(f"- {escape(judgement.gate_sentence(gate))}" for gate in report.gates)
         blocks.append(f"**Gate {'failed' if report.failed else 'passed'}.**\n\n{rulings}")
     if report.alike is not None:
-        rulings = "\n".join(f"- {escape(likeness_sentence(own))}" for own in report.alike)
+        rulings = "\n".join(f"- {escape(judgement.likeness_sentence(own))}" for own in report.alike)
         blocks.append(f"**Equivalence {'not shown' if report.unlike else 'shown'}.**\n\n{rulings}")
     blocks += [
         findings([Finding("caution", caution) for caution in report.cautions]),
@@ -223,15 +215,10 @@ def to_markdown(report: CompareReport) -> str:
 def ranking_markdown(found: Comparison) -> str:
     shown = shown_measures(found)
     interval = f"{text.percent(found.level)} interval"
-    named = {"success": ("success", interval, ""), "score": ("score", interval, "")}
-    header = ["rank", "agent", "n", *(name for measure in shown for name in named[measure]), "unscored"]
+    header = ["rank", "agent", "n", *(name for measure in shown for name in (measure, interval, "")), "unscored"]
     rows, words_of = [], standing_words(found)
     for agent in found.agents[:MAX_AGENTS]:
-        rate, score = words_of[agent.agent]
-        own = {
-            "success": (rate, text.percent_range(agent.rate_interval)),
-            "score": (score, text.span(agent.score_interval)),
-        }
+        own = words_of[agent.agent]
         cells = [cell for measure in shown for cell in (*own[measure], agent.letters.get(measure) or "")]
         first = [text.rank(agent.rank), escape(agent.agent), f"{agent.n:,}"]
         rows.append([*first, *cells, f"{agent.n_unscored:,}"])

@@ -51,22 +51,16 @@ def to_json(board: Leaderboard, generated_at: str) -> dict[str, Any]:
 
 def _entry(entry: Entry) -> dict[str, Any]:
     return {
-        "agent": entry.agent,
-        "rank": entry.rank,
-        "letters": entry.letters,
-        "score": entry.score,
-        "interval": entry.interval,
-        "no_interval_because": entry.reason,
+        **_judged(entry),
         "n": entry.n,
         "n_repeats": entry.n_repeats,
         "n_unscored": entry.n_unscored,
         "tasks": [_judged(task) for task in entry.tasks],
-        "terms": dict(entry.terms),
         "advice": [{**asdict(advice), "text": advice_words(advice)} for advice in entry.advice],
     }
 
 
-def _judged(found: TaskResult) -> dict[str, Any]:
+def _judged(found: Entry | TaskResult) -> dict[str, Any]:
     """With the reason for a missing interval under a name that says so."""
     keys = asdict(found)
     return {"no_interval_because" if name == "reason" else name: value for name, value in keys.items()}

@@ -64,16 +64,6 @@ def shown_measures(found: Comparison) -> tuple[Measure, ...]:
     return ("success",) if same else MEASURES
 
 
-def standing_words(found: Comparison) -> dict[str, tuple[str, str]]:
-    """By agent: success rate and mean score, with the digits that show the ranking."""
-    rates = text.ranked_rates([agent.rate for agent in found.agents])
-    scores = text.ranked_means(
-        [agent.score for agent in found.agents], [agent.score_interval for agent in found.agents]
-    )
-    names = [agent.agent for agent in found.agents]
-    return dict(zip(names, zip(rates, scores, strict=True), strict=True))
-
-
 def _plot(found: Comparison, measure: Measure) -> str:
     pairs = [pair for pair in found.pairs if pair.of(measure).value is not None][:MOST_DRAWN]
     if not pairs:

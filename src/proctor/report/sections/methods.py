@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from proctor.report import text
@@ -184,14 +185,6 @@ def _method_keys(method: Method) -> dict[str, Any]:
 
 
 def _pair_keys(found: Methods, pair: MethodPair) -> dict[str, Any]:
-    return {
-        "a": pair.a,
-        "b": pair.b,
-        "difference": pair.difference,
-        "interval": pair.interval,
-        "worst_case": pair.worst,
-        "p": None if pair.test is None else pair.test.p_value,
-        "p_adjusted": pair.p_adjusted,
-        "test": None if pair.test is None else pair.test.method,
-        "different": found.different(pair),
-    }
+    keys = {"worst_case" if name == "worst" else name: value for name, value in asdict(pair).items()}
+    p, method = (None, None) if pair.test is None else (pair.test.p_value, pair.test.method)
+    return {**keys, "p": p, "test": method, "different": found.different(pair)}

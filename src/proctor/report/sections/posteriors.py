@@ -47,7 +47,12 @@ class PosteriorSection(Section):
             return ""
         best = probability_best(list(found.values()))
         rows = [
-            [pipes.escape(agent), text.percent(own.mean), _span(own, report.context.level), chance_words(chance)]
+            [
+                pipes.escape(agent),
+                text.percent(own.mean),
+                text.percent_range(own.interval(report.context.level)),
+                chance_words(chance),
+            ]
             for (agent, own), chance in zip(found.items(), best, strict=True)
         ]
         header = ["agent", "mean", f"{text.percent(report.context.level)} interval", "best with probability"]
@@ -122,11 +127,6 @@ def chance_words(chance: float) -> str:
     if 0.001 <= chance <= 0.999:
         return text.percent(chance)
     return "< 0.1 %" if chance < 0.5 else "> 99.9 %"
-
-
-def _span(own: Posterior, level: float) -> str:
-    low, high = own.interval(level)
-    return f"{text.percent(low)} to {text.percent(high)}"
 
 
 def _versus(found: Mapping[str, Posterior]) -> str:

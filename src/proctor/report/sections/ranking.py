@@ -11,7 +11,8 @@ from proctor.report.draw.markup import NONE, estimate, finding_list, lead, numbe
 from proctor.report.draw.svg import esc
 from proctor.report.model import AgentReport, Report
 from proctor.report.section import Section
-from proctor.verdict.comparison import Measure
+from proctor.stats import Interval
+from proctor.verdict.comparison import Comparison, Measure
 
 MAX_AGENTS = 20
 SHARED = "Agents that share a letter are not significantly different in these trials."
@@ -73,18 +74,27 @@ def letters_of(report: Report) -> dict[str, str]:
     return {standing.agent: found for standing in standings if (found := standing.letters.get("score"))}
 
 
-def ranking_words(report: Report) -> dict[str, dict[Measure, tuple[str, str]]]:
-    """By agent and measure: the value and its interval, with the digits that show the ranking. The same on every page
-    of a run."""
-    own = [agent.overall for agent in report.agents]
-    rates = text.ranked_rates([summary.success.rate for summary in own])
-    scores = text.ranked_means([s.score.mean for s in own], [s.score.interval for s in own])
+Words = dict[str, dict[Measure, tuple[str, str]]]
+"""By agent and measure: the value and its interval."""
+
+
+def ranking_words(report: Report) -> Words:
+    """With the digits that show the ranking. The same on every page of a run."""
+    own = [(agent.agent, agent.overall.success, agent.overall.score) for agent in report.agents]
+    return _words([(name, rate.rate, rate.interval, score.mean, score.interval) for name, rate, score in own])
+
+
+def standing_words(found: Comparison) -> Words:
+    """The same of the agents of a comparison."""
+    return _words([(a.agent, a.rate, a.rate_interval, a.score, a.score_interval) for a in found.agents])
+
+
+def _words(rows: Sequence[tuple[str, float | None, Interval | None, float | None, Interval | None]]) -> Words:
+    rates = text.ranked_rates([rate for _, rate, *_ in rows])
+    scores = text.ranked_means([score for *_, score, _ in rows], [interval for *_, interval in rows])
     return {
-        agent.agent: {
-            "success": (rate, text.percent_range(agent.overall.success.interval)),
-            "score": (score, text.span(agent.overall.score.interval)),
-        }
-        for agent, rate, score in zip(report.agents, rates, scores, strict=True)
+        name: {"success": (rate, text.percent_range(of_rate)), "score": (score, text.span(of_score))}
+        for (name, _, of_rate, _, of_score), rate, score in zip(rows, rates, scores, strict=True)
     }
 
 
