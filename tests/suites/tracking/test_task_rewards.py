@@ -16,7 +16,7 @@ from proctor.suites.tracking.tasks.rewards import Tolerance, control
 
 ROBOT = built_in_robot()
 JOINTS = ROBOT.description.joint_names
-REWARDS = task_rewards([family.example for family in FAMILIES], ROBOT)
+REWARDS = task_rewards(list(FAMILIES.values()), ROBOT)
 H = ROBOT.description.default_height
 
 

@@ -5,13 +5,6 @@ from proctor.suites.tracking.tasks.posture import Limbs, Posture, PostureReader
 from proctor.suites.tracking.tasks.rewards import TaskReward, task_reward, task_rewards
 
 __all__ = [
-    "DEFAULT_TASKS",
-    "Limbs",
-    "Posture",
-    "PostureReader",
-    "Task",
-    "TaskReward",
-    "parse_task",
-    "task_reward",
+    "DEFAULT_TASKS", "Limbs", "Posture", "PostureReader", "Task", "TaskReward", "parse_task", "task_reward",
     "task_rewards",
-]
+]  # fmt: skip

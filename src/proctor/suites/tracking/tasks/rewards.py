@@ -14,7 +14,6 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.tracking.robot import Robot
-from proctor.suites.tracking.tasks import names
 from proctor.suites.tracking.tasks.names import Task, parse_task
 from proctor.suites.tracking.tasks.posture import Limbs, Posture, PostureReader
 
@@ -176,32 +175,32 @@ def hands(left: str, right: str) -> list[Term]:
 def terms_of(task: Task, h: float) -> list[Term]:
     """The factors of a task but `control`, for a robot whose root stands at height `h`."""
     still = moving(0.0, 0.0)
-    match task:
-        case names.MoveEgo(angle, speed):
+    match task.family, task.values:
+        case "move-ego", (angle, speed):
             return [upright(), standing(h), moving(angle, speed), facing()]
-        case names.MoveEgoLow(height, angle, speed):
+        case "move-ego-low", (height, angle, speed):
             return [upright(), at_height(height, h), moving(angle, speed), facing()]
-        case names.Jump(height):
+        case "jump", (height,):
             if height <= h:
                 raise InputError(
                     f'"{task}" asks for no jump: the root of this robot is {h:g} m high when it stands; name a greater '
                     "height"
                 )
             return [upright(), root_within(height, INF, max(height - h, 0.05))]
-        case names.Rotate(axis, rate, height):
+        case "rotate", (axis, rate, height):
             column = "xyz".index(axis)
             straight = Tolerance(0.9, INF, 0.9, "linear") if axis == "z" else Tolerance(-0.3, 0.3, 0.7, "linear")
             along = Term("axis", lambda p: p.axes_up[:, column], straight)
             return [along, root_within(height, INF, 0.3 * h), spinning(rate, column)]
-        case names.RaiseArms(left, right):
+        case "raisearms", (left, right):
             return [upright(), standing(h), still, facing(), *hands(left, right)]
-        case names.Crouch(height):
+        case "crouch", (height,):
             feet = Term("feet", lambda p: p.feet, Tolerance(-INF, 0.05, 0.2 * h))
             return [upright(), at_height(height, h), still, feet]
-        case names.SitOnGround():
+        case "sitonground", ():
             return [upright(), root_within(-INF, 0.25 * h, 0.2 * h), still, facing()]
-        case names.MoveArms(angle, speed, left, right):
+        case "move-arms", (angle, speed, left, right):
             return [upright(), standing(h), moving(angle, speed), facing(), *hands(left, right)]
-        case names.SpinArms(rate, left, right):
+        case "spin-arms", (rate, left, right):
             return [upright(), standing(h), still, spinning(rate, 2), *hands(left, right)]
-    raise TypeError(f"no reward is written for {type(task).__name__}")
+    raise TypeError(f"no reward is written for {task.family}")
