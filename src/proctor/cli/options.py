@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -124,12 +125,16 @@ def table(*columns: str, caption: str | None = None) -> Table:
     return made
 
 
-def write_files(what: str, folder: Path, write: Callable[[Path], object]) -> None:
-    """Call `write` with the folder, which is made if need be. Raises InputError where it cannot be written to."""
+def write_files(what: str, folder: Path, write: Callable[[Path], T]) -> T:
+    """What `write` gives for the folder, which is made if need be. Raises InputError where it cannot be written to."""
     from proctor.errors import InputError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write(folder.resolve())
+        with TemporaryFile(dir=folder):  # found out before anything is computed
+            pass
+        return write(folder.resolve())
     except OSError as error:
-        raise InputError(f"cannot write the {what} into {folder}: {error}; name a folder: --out FOLDER") from None
+        raise InputError(
+            f"cannot write the {what} into {folder}: {error.strerror or error}; name a folder: --out FOLDER"
+        ) from None

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, RunPath, Sets, Trust, console, print_cautions, report_file
+from proctor.cli.options import Json, RunPath, Sets, Trust, console, print_cautions, report_file, write_files
 
 if TYPE_CHECKING:
     from proctor.record.rundir import RunDir
     from proctor.report import Report
 
 
-def report_command(run: RunPath, sets: Sets = None, trust: Trust = False, as_json: Json = False) -> None:
+def report_command(
+    run: RunPath,
+    sets: Sets = None,
+    trust: Trust = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where to write the files; default: the run's folder.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Write the report files of a run, and show its table.
 
     The numbers come from the ledger; the run may still be going on. What is in these files: --set
@@ -24,7 +33,8 @@ def report_command(run: RunPath, sets: Sets = None, trust: Trust = False, as_jso
     from proctor.runs.report import write_report
 
     folder = RunDir.open(run, trust=trust)
-    show(folder, write_report(folder, sets or []), as_json)
+    written = write_files("report", out or folder.path, lambda place: write_report(folder, sets or [], place))
+    show(RunDir(out) if out is not None else folder, written, as_json)
 
 
 def show(run: RunDir, report: Report, as_json: bool) -> None:

@@ -8,10 +8,13 @@ import platform
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from proctor.foreign import read_json
 
 PACKAGES = (
     "proctor", "numpy", "scipy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "pydantic",
@@ -21,6 +24,56 @@ DECISIVE = ("numpy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-base
 """A trial's bytes may change with these."""
 SAID = {"cpu": "the processor was", "numeric_threads": "the number of numeric threads was"}
 """And with these keys of a description."""
+
+
+FILE = "environment.json"
+
+
+def _texts(value: Any) -> bool:
+    return all(isinstance(text, str) for text in value)
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "versions": lambda value: isinstance(value, dict) and _texts(value.values()),
+    "git": lambda value: value is None or (isinstance(value, dict) and isinstance(value.get("commit"), str)),
+    "warnings": lambda value: isinstance(value, list) and _texts(value),
+    **dict.fromkeys(("host", "platform", "cpu", "command", "started_at"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("cpu_count", "numeric_threads"), lambda value: type(value) is int and value > 0),
+    "trials": lambda value: type(value) is int,
+    "seconds": lambda value: type(value) in (int, float),
+}
+"""What a description of a session holds, and whether a value is of that kind."""
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What a run's file says of its sessions, as far as it can be made out. `problem`: why not all of it could."""
+
+    sessions: list[dict[str, Any]]
+    current: dict[str, Any]
+    problem: str | None = None
+
+
+def noted(run: Path) -> Noted:
+    """The file of a run folder. What is damaged in it is left out: a run is readable without it."""
+    path = run / FILE
+    try:
+        found = read_json(path)
+    except FileNotFoundError:
+        return Noted([], {})
+    except (OSError, ValueError) as error:
+        return Noted([], {}, f"{FILE} cannot be read ({error}): versions, threads and sessions are not known.")
+    known = found if isinstance(found, dict) else {}
+    listed = known.get("sessions")
+    sessions = [_plain(session) for session in (listed if isinstance(listed, list) else [])]
+    current = _plain(known.get("current", {}))
+    whole = {"sessions": sessions, "current": current} == {"current": {}, **known}
+    return Noted(sessions, current, None if whole else f"Parts of {FILE} are damaged and were left out.")
+
+
+def _plain(session: Any) -> dict[str, Any]:
+    known = session if isinstance(session, dict) else {}
+    return {key: value for key, value in known.items() if key in _KINDS and _KINDS[key](value)}
 
 
 def versions() -> dict[str, str]:

@@ -29,7 +29,9 @@ from proctor.record.batch import (
 )
 from proctor.record.episode import Outcome
 from proctor.record.files import refuse_link
+from proctor.record.opening import Copied, connect, reached
 from proctor.record.result import TrialResult
+from proctor.record.rows import odd_row
 
 FORMAT = 5
 
@@ -59,12 +61,12 @@ _MISSED = (Outcome.TRUNCATED, Outcome.FAILURE)
 class Ledger:
     """Open with `Ledger.create` or `Ledger.open`; use as a context manager or close it."""
 
-    def __init__(self, connection: sqlite3.Connection):
-        self._db = connection
+    def __init__(self, connection: sqlite3.Connection, copied: Copied = None):
+        self._db, self._copied = connection, copied
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
-        ledger = cls(_connect(path))
+        ledger = cls(connect(path))
         ledger._configure()
         ledger._db.executescript(_SCHEMA)
         ledger.set_meta("format", FORMAT)
@@ -75,7 +77,7 @@ class Ledger:
         if not path.is_file():
             raise InputError(f"{path.parent} is not a run folder: it has no {path.name}")
         refuse_link(path)
-        ledger = cls(_connect(path))
+        ledger = cls(*reached(path))
         try:
             found = ledger.get_meta("format")
             ledger._configure()
@@ -100,13 +102,37 @@ class Ledger:
 
     def close(self) -> None:
         self._db.close()
+        if self._copied is not None:
+            self._copied.cleanup()
+
+    def problem(self, cells: Collection[tuple[str, str]] | None) -> str | None:
+        """What is wrong with a row, in words: a value that is not of the kind that was written, or a trial of none of
+        these (agent, task), where they are known. None: nothing is."""
+        try:
+            odd = odd_row(self._db)
+            strange = (
+                set() if cells is None else set(self._db.execute("SELECT DISTINCT agent, task FROM trials")) - {*cells}
+            )
+        except sqlite3.DatabaseError as error:
+            return str(error)
+        if odd is None and strange:
+            agent, task = min(strange)
+            return f"it has trials of agent {agent!a} on task {task!a}, which the config does not have"
+        return odd
 
     def set_meta(self, key: str, value: Any) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
     def get_meta(self, key: str, default: Any = None) -> Any:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return default if row is None else json.loads(row[0])
+        try:
+            found = default if row is None else json.loads(row[0])
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f'the ledger is damaged: its note "{key}" cannot be read: {error}') from None
+        kind = float | int if isinstance(default, float) else type(default)
+        if default is not None and not isinstance(found, kind):
+            raise InputError(f'the ledger is damaged: its note "{key}" is {str(found)[:60]!a}')
+        return found
 
     def looks(self) -> list[int]:
         """Numbers of trials per agent at which results were looked at before more were planned."""
@@ -281,10 +307,6 @@ def _gathered(parts: Iterable[list[tuple[Any, ...]]], names: Sequence[str]) -> d
         if n >= BATCH:
             break
     return columns
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
 
 
 def _dump(metrics: dict[str, float | None]) -> str:

@@ -25,7 +25,9 @@ from typing import Any
 from proctor.config.code import Code, scoring_code
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError, RunError
+from proctor.foreign import read_json
 from proctor.record.disk import beginning
+from proctor.record.environment import Noted, noted
 from proctor.record.episode import Episode
 from proctor.record.files import refuse_links_in, write_synced
 from proctor.record.ledger import Ledger
@@ -86,7 +88,21 @@ class RunDir:
             raise InputError(f'there is no run folder "{path}"')
         if not (run.path / "ledger.sqlite").is_file():
             raise InputError(f"{path} is not a run folder: it has no ledger.sqlite")
+        run._check_ledger()
         return run
+
+    def _check_ledger(self) -> None:
+        """Raise InputError where a row of the ledger could not have been written by a run of this config."""
+        cells = None
+        with contextlib.suppress(InputError):
+            cfg = self.plain_config()
+            cells = {(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks}
+        with self.ledger() as ledger:
+            problem = ledger.problem(cells)
+        if problem is not None:
+            raise InputError(
+                f"{self.path / 'ledger.sqlite'} is damaged: {problem}. Put it back as it was, or start a new run"
+            )
 
     # Config and metadata ---------------------------------------------------------------------------------------------
 
@@ -115,11 +131,9 @@ class RunDir:
     def write_json(self, name: str, value: Any) -> None:
         write_synced(self.real / name, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
 
-    def read_json(self, name: str, default: Any = None) -> Any:
-        try:
-            return json.loads((self.path / name).read_text())
-        except FileNotFoundError:
-            return default
+    def environment(self) -> Noted:
+        """What is known of the sessions that worked on it."""
+        return noted(self.path)
 
     def ledger(self) -> Ledger:
         return Ledger.open(self.path / "ledger.sqlite")
@@ -133,10 +147,13 @@ class RunDir:
 
     def report(self) -> dict[str, Any]:
         """The contents of `report.json`."""
-        found = self.read_json("report.json")
-        if found is None:
-            raise InputError(f"{self.path} has no report.json yet; `proctor report {self.path}` writes it")
-        return found
+        again = f"`proctor report {self.path}` writes it"
+        try:
+            return read_json(self.path / "report.json")
+        except FileNotFoundError:
+            raise InputError(f"{self.path} has no report.json yet; {again}") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.path / 'report.json'} cannot be read: {error}; {again}") from None
 
     def episode(self, result: TrialResult) -> Episode:
         """The recorded arrays of a trial. Raises InputError where it has none, or where they are not what was
@@ -168,7 +185,12 @@ class RunDir:
         it."""
         refuse_links_in(self.path)
         path = self.path / "lock"
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            raise InputError(
+                f"{self.path} cannot be written to: {error.strerror}; copy the folder to a place where it can be"
+            ) from None
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -127,12 +127,12 @@ class Shown:
     data: Any = None
     problem: str | None = None
 
-    def filled(self, folder: Path, report: Report) -> Shown:
-        """The section after it has read its data and written its files."""
+    def filled(self, folder: Path, report: Report, out: Path) -> Shown:
+        """The section after it has read its data from the run's folder and written its files to `out`."""
 
         def work() -> Any:
             data = self.section.read(folder, report)
-            self.section.write(folder, data)
+            self.section.write(out, data)
             return data
 
         data, problem = attempt(self.section, work)

@@ -15,12 +15,15 @@ from proctor.scoring import make_scoring
 from proctor.scoring.columns import scored_trials
 
 
-def write_reports(folder: Path, cfg: EvalConfig, batches: Iterable[TrialBatch], context: ReportContext) -> Report:
+def write_reports(
+    folder: Path, cfg: EvalConfig, batches: Iterable[TrialBatch], context: ReportContext, out: Path | None = None
+) -> Report:
     """Write the report of these trials into `folder`, in the formats of the config, and what its sections write beside
-    it. `batches` gives the finished trials in plan order. Equal trials give equal bytes, `context` aside."""
+    it. `batches` gives the finished trials in plan order. Equal trials give equal bytes, `context` aside. `out`: the
+    files are written there, and only the records are read from `folder`."""
     formats = formats_of(cfg.report)
     trials = scored_trials(cfg, batches, make_scoring(cfg.scoring, context.base), context.initial_states)
     report = report_of(cfg, trials, context)
-    report = replace(report, sections=tuple(shown.filled(folder, report) for shown in report.sections))
-    write_formats(folder, report, trials, formats)
+    report = replace(report, sections=tuple(shown.filled(folder, report, out or folder) for shown in report.sections))
+    write_formats(out or folder, report, trials, formats)
     return report

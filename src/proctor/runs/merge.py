@@ -53,7 +53,7 @@ def merge(paths: Sequence[str | Path], *, trust: bool = False) -> RunDir:
         ledger.set_meta("initial_states", reduce(or_, (_noted(run, "initial_states", {}) for run in runs)))
         ledger.set_meta("looks", sorted({look for run in runs for look in _noted(run, "looks", [])}))
         ledger.set_meta("merged_from", [str(run.path) for run in runs])
-    sessions = [s for run in runs for s in run.read_json("environment.json", {"sessions": []})["sessions"]]
+    sessions = [session for run in runs for session in run.environment().sessions]
     merged.write_json("environment.json", {"sessions": sessions, "current": sessions[-1] if sessions else {}})
     write_report(merged)
     return merged

@@ -95,7 +95,7 @@ def _conditions(run: RunDir, cfg: EvalConfig) -> tuple[str, ...]:
     with run.ledger() as ledger:
         rows = {name: found for name, found in ledger.get_meta("rows", {}).items() if name == cfg.agents[0].name}
     known = tuple(cautions(rows, ()))
-    sessions = run.read_json("environment.json", {"sessions": []})["sessions"]
+    sessions = run.environment().sessions
     threads = threads_of(run)
     if threads is None:
         return (f"the run does not say how many numeric threads it computed with; this was {wanted()}", *known)

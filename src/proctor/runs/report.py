@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
 
 from proctor.plan.plan import Shard
+from proctor.record.environment import Noted
 from proctor.record.ledger import Ledger
 from proctor.record.records import Found, of_wrong_size
 from proctor.record.rundir import RunDir
@@ -29,19 +30,19 @@ def shard_of(ledger: Ledger) -> Shard:
     return Shard.parse(ledger.get_meta("shard", "1/1"))
 
 
-def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
+def write_report(run: RunDir, overrides: Sequence[str] = (), out: Path | None = None) -> Report:
     """Write every report file from what is in the ledger. Overrides may change `report` and the groups of agents, for
-    these files alone: the run's config stays."""
+    these files alone: the run's config stays. `out`: another folder to write to, which exists."""
     cfg = changed(run.config(), overrides, ("report", "agents.*.group"), "proctor report")
     with run.ledger() as ledger:
         ledger.settle_success()
         planned, _ = ledger.counts()
         stopper = Stopper(cfg, ledger)
         stopper.mark()
-        env, rows = run.read_json("environment.json", {}), ledger.get_meta("rows", {})
+        env, rows = run.environment(), ledger.get_meta("rows", {})
         context = ReportContext(
             generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            environment={**env.get("current", {}), "models": ledger.get_meta("fingerprints", {}), "rows": rows},
+            environment={**env.current, "models": ledger.get_meta("fingerprints", {}), "rows": rows},
             planned=planned,
             duration_s=ledger.get_meta("seconds"),
             batch=ledger.get_meta("batching"),
@@ -51,7 +52,7 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             cautions=(
                 *_about_records(run, ledger),
                 *_cautions(env),
-                *conditions.cautions(rows, env.get("sessions", [])),
+                *conditions.cautions(rows, env.sessions),
             ),
             stops=stopper.stops(),
             spared=stopper.spared(),
@@ -61,7 +62,7 @@ def write_report(run: RunDir, overrides: Sequence[str] = ()) -> Report:
             looks=tuple(ledger.looks()),
             initial_states=ledger.initial_states(),
         )
-        return write_reports(run.real, cfg, ledger.batches(), context)
+        return write_reports(run.real, cfg, ledger.batches(), context, out)
 
 
 def _about_records(run: RunDir, ledger: Ledger) -> Iterator[str]:
@@ -78,11 +79,14 @@ def _about_records(run: RunDir, ledger: Ledger) -> Iterator[str]:
     yield from ledger.get_meta(CORRECTED, [])
 
 
-def _cautions(environment: Mapping[str, Any]) -> tuple[str, ...]:
+def _cautions(environment: Noted) -> tuple[str, ...]:
     """What differed between sessions that ran trials, each difference once. One that was killed may have run some."""
-    sessions = [session for session in environment.get("sessions", []) if session.get("trials") != 0]
+    sessions = [session for session in environment.sessions if session.get("trials") != 0]
     warnings = dict.fromkeys(warning for session in sessions for warning in session.get("warnings", []))
-    return tuple(f"{warning}: trials of the two sessions may differ." for warning in warnings)
+    return (
+        *((environment.problem,) if environment.problem else ()),
+        *(f"{warning}: trials of the two sessions may differ." for warning in warnings),
+    )
 
 
 def _notes(ledger: Ledger) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ def resume(
             _note_look(run, ledger, old, cfg)
             run.write_config(cfg)
             note_protocol(ledger, cfg)
+            (run.path / "trials").mkdir(exist_ok=True)
             again = _reopened(run, ledger)
             if retry_unscored:
                 ledger.reopen_unscored()

@@ -95,22 +95,26 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
 
 def threads_of(run: RunDir) -> int | None:
     """How many numeric threads a run has computed with since it began; None where that is not recorded."""
-    sessions = run.read_json("environment.json", {"sessions": []})["sessions"]
+    sessions = run.environment().sessions
     return sessions[0].get("numeric_threads") if sessions else None
 
 
 def _note_session(run: RunDir, threads: int) -> dict[str, Any]:
     """Describe this session in environment.json, and warn where something decisive differs from the first session. The
     contents of that file: `sessions`, of which the last is also `current`."""
-    known = run.read_json("environment.json", {"sessions": []})
-    session = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), **environment.describe(threads)}
-    for text in environment.changes(known["sessions"][0], session) if known["sessions"] else ():
+    before = run.environment()
+    if before.problem is not None:
+        log.warning(before.problem)
+    session: dict[str, Any] = {
+        "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **environment.describe(threads),
+    }
+    for text in environment.changes(before.sessions[0], session) if before.sessions else ():
         session.setdefault("warnings", []).append(text)
         log.warning("%s; trials of the two sessions may differ", text)
     if threads != wanted():
         log.info("numeric threads: %d, as when this run began (%d are asked for now)", threads, wanted())
-    known["sessions"].append(session)
-    known["current"] = session
+    known = {"sessions": [*before.sessions, session], "current": session}
     run.write_json("environment.json", known)
     return known
 

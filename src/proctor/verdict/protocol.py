@@ -52,8 +52,7 @@ def examine(paths: Sequence[str | Path], level: float, *, trust: bool = False) -
         raise InputError("a run folder is named twice; name each once")
     names = [run.path.resolve().name for run in runs]
     labels = names if len(set(names)) == len(names) else [str(run.path) for run in runs]
-    environments = [run.read_json("environment.json", {}) or {} for run in runs]
-    versions = [environment.get("current", {}).get("versions", {}) for environment in environments]
+    versions = [run.environment().current.get("versions", {}) for run in runs]
     return [
         Examined(label, run, run.config(), own, _looks(run))
         for label, run, own in zip(labels, runs, versions, strict=True)
