@@ -69,12 +69,12 @@ def test_the_shuffled_keeps_the_trained_discriminability(priors) -> None:
 
 
 def test_the_ground_truth_costs_nothing(report, priors) -> None:
-    assert priors["ground truth"].rates[""].won == report.visual_rates[""].won
+    assert priors["ground truth"].rates[""].successes == report.visual_rates[""].successes
     assert priors["ground truth"].dimensions["quality_gap"].overall.value == 0.0
 
 
 def test_every_success_of_the_trained_prior_depends_on_its_goal(priors) -> None:
     """With one goal for all tasks, that of wood, wood is all that the policy gets."""
-    by_task = {task: rate.won for task, rate in priors["constant"].rates.items() if task}
+    by_task = {task: rate.successes for task, rate in priors["constant"].rates.items() if task}
     assert by_task.pop("collect_wood") == 2
     assert sum(by_task.values()) == 0

@@ -117,9 +117,8 @@ def _show(report: GoalsReport, folder: Path, *, as_json: bool, quiet: bool) -> N
             typer.echo(f"{prior.name}{' (degenerate)' if prior.degenerate else ''}")
             for name, title in DIMENSIONS.items():
                 own = prior.dimensions[name]
-                words = number_words(own.overall, points=name == "quality_gap")
                 why = f": {own.overall.reason}" if own.overall.reason else f"  {own.band or ''}"
-                typer.echo(f"  {title.lower():<20} {words}{why}")
+                typer.echo(f"  {title.lower():<20} {number_words(own)}{why}")
         for finding in findings(report):
             typer.echo(f"{finding.level}: {finding.text}")
     typer.echo(verdict(report))

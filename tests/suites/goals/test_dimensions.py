@@ -15,7 +15,7 @@ from proctor.suites.goals.config import BandCfg, GoalsCfg, RangeCfg
 from proctor.suites.goals.dimensions import band_of
 from proctor.suites.goals.evidence import Answers, Gallery
 from proctor.suites.goals.metrics.embeddings import Embeddings, SpaceMismatch
-from proctor.suites.goals.report.model import Dimension
+from proctor.suites.goals.report.model import Dimension, absent
 from proctor.suites.goals.visuals import TaskVisuals, Visuals
 
 SPACE = "made/up"
@@ -54,14 +54,9 @@ def gallery_of(visuals: Visuals, tasks: tuple[str, ...] = TASKS) -> Gallery:
 
 def every(answers: Answers, gallery: Gallery | None, config: GoalsCfg) -> dict[str, Dimension]:
     found = None if gallery is None else dimensions.neighbours(answers, gallery, config.k)
-    made = [
-        dimensions.accuracy(answers, gallery, config),
-        dimensions.retrieval(answers, gallery, found, config),
-        *(compute(answers, config) for compute in dimensions.ALONE),
-        dimensions.gain_cross_space(answers, gallery, config),
-        dimensions.preservation_cross_space(answers, config),
-    ]
-    return {dimension.name: dimension for dimension in made}
+    no_gap = Dimension("quality_gap", absent("there are no trials"), "pairs")
+    made = dimensions.dimensions_of(answers, gallery, found, no_gap, config)
+    return {name: own for name, own in made.items() if name != "quality_gap"}
 
 
 def numbers(found: dict[str, Dimension]) -> dict[str, Any]:
@@ -277,5 +272,17 @@ def test_bands(value: float | None, band: BandCfg | RangeCfg, word: str | None) 
 def test_bands_are_configuration() -> None:
     answers, gallery, _ = made_up()
     strict = cfg(bands={"accuracy": {"excellent": 0.9999, "good": 0.999}})
-    assert dimensions.accuracy(answers, gallery, strict).band == "needs work"
-    assert dimensions.accuracy(answers, gallery, cfg()).band == "excellent"
+    assert every(answers, gallery, strict)["accuracy"].band == "needs work"
+    assert every(answers, gallery, cfg())["accuracy"].band == "excellent"
+
+
+def test_a_variance_that_cannot_be_larger_is_not_called_high() -> None:
+    orthogonal = np.eye(4)[:, None]
+    answers = Answers("p", "", SPACE, TASKS, orthogonal, dict.fromkeys(TASKS, orthogonal[0]))
+    found = every(answers, None, cfg())["variance"]
+    assert (found.overall.value, found.band) == (pytest.approx(3 / 16), "normal")
+    wide = np.eye(4, 200)[:, None]
+    answers = replace(answers, goals=wide, wordings=dict.fromkeys(TASKS, wide[0]))
+    narrow = cfg(bands={"variance": {"low": 1e-9, "high": 1e-8}})
+    assert every(answers, None, narrow)["variance"].band == "normal"
+    assert every(answers, None, cfg(bands={"variance": {"low": 1, "high": 2}}))["variance"].band == "low"

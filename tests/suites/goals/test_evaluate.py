@@ -107,10 +107,10 @@ def test_nearest_pictures_are_of_the_task_or_of_the_next(found: GoalsReport) -> 
 
 def test_references_say_in_their_name_that_they_cross_spaces(found: GoalsReport) -> None:
     assert all("cross_space" in name for name in REFERENCES)
-    own = prior(found, "trained").references
+    own = prior(found, "trained").dimensions
     assert own["preservation_cross_space"].overall.value is not None
     assert own["gain_cross_space"].overall.value is not None
-    missing = prior(found, "truth").references["gain_cross_space"].overall
+    missing = prior(found, "truth").dimensions["gain_cross_space"].overall
     assert (missing.value, missing.reason) == (None, "the model has no text encoder")
 
 
@@ -201,8 +201,8 @@ def test_a_task_without_visuals_is_left_out_with_a_reason(collected: Path, tmp_p
     found = evaluated_with(tmp_path, folder, priors=PRIORS[:2], ablation={**ABLATION, "n_trials": 1}).report
     assert found is not None
     truth = prior(found, "truth")
-    assert list(truth.missing) == ["south-west"]
-    assert 'no success visuals of task "south-west"' in truth.missing["south-west"]
+    assert list(truth.answers.missing) == ["south-west"]
+    assert 'no success visuals of task "south-west"' in truth.answers.missing["south-west"]
     trained = prior(found, "trained").dimensions
     assert trained["accuracy"].by_task["south-west"].value is None
     assert trained["quality_gap"].by_task["south-west"].reason is not None

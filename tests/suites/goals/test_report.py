@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 from telling import Balanced
 
+from proctor.report.model import RateEstimate
 from proctor.stats import Interval
+from proctor.suites.goals.config import GoalsCfg
+from proctor.suites.goals.evidence import Answers
+from proctor.suites.goals.instructions import Instruction
+from proctor.suites.goals.records import Records
 from proctor.suites.goals.report.charts import data_uri, distribution, goal_map, similarity_map
 from proctor.suites.goals.report.files import to_json, to_markdown
 from proctor.suites.goals.report.findings import extremes, findings, number_words, verdict
@@ -21,12 +26,12 @@ from proctor.suites.goals.report.model import (
     GoalsReport,
     Neighbour,
     PriorReport,
-    Rate,
     Reading,
     VisualMap,
     absent,
 )
 from proctor.suites.goals.report.page import to_html
+from proctor.suites.goals.visuals import Visuals, empty_task
 
 TASKS = ("chop <tree>", "dig", "swim")
 
@@ -36,28 +41,31 @@ def dimension(name: str, value: float | None, band: str | None = "good", **by_ta
     return Dimension(name, overall, "trials", "bootstrap", band, {t: Reading(v, 3) for t, v in by_task.items()})
 
 
+def rate(won: int, n: int, interval: Interval | None = None) -> RateEstimate:
+    return RateEstimate(won, n, won / n, interval, None)
+
+
 def prior(name: str, **values: float | None) -> PriorReport:
-    known: dict[str, float | None] = {**dict.fromkeys(DIMENSIONS, 0.5), **values}
+    known: dict[str, float | None] = {**dict.fromkeys(DIMENSIONS, 0.5), **dict.fromkeys(REFERENCES), **values}
     own = {name: dimension(name, value) for name, value in known.items()}
     own["accuracy"] = dimension("accuracy", known["accuracy"], "good", dig=0.9, swim=0.1)
-    neighbours = [Neighbour(0, "dig", 0.9), Neighbour(1, "swim", 0.2), Neighbour(-1, "swim", 0.1)]
+    neighbours = [Neighbour(4, "dig", 0.9), Neighbour(7, "swim", 0.2), Neighbour(8, "swim", 0.1)]
+    answers = Answers(name, "my:Prior", "s", TASKS, np.eye(3)[:, None], {})
     return PriorReport(
-        name, "my:Prior", "s", 64, TASKS, own, {r: dimension(r, None) for r in REFERENCES}, False, np.eye(3),
-        np.array([0.8, 0.9]), np.array([0.1, -0.2]), {"dig": neighbours},
-        np.array([[0.0, 0.0], [1.0, 0.5], [1.0, 0.5]]), {"": Rate(7, 10, Interval(0.4, 0.9)), "dig": Rate(3, 3, None)},
+        answers, own, False, np.array([0.8, 0.9]), np.array([0.1, -0.2]), {"dig": neighbours},
+        np.array([[0.0, 0.0], [1.0, 0.5], [1.0, 0.5]]), {"": rate(7, 10, Interval(0.4, 0.9)), "dig": rate(3, 3)},
     )  # fmt: skip
 
 
 def report(*priors: PriorReport, **keys: Any) -> GoalsReport:
-    tasks = {task: {"n_trials": 4, "n_success": 2, "n_windows": 6, "seeds": [1, 2]} for task in TASKS}
+    told = {task: Instruction(task, ("again",)) for task in TASKS}
+    visuals = Visuals("s", {task: empty_task("s", 3, task, 4) for task in TASKS}, {"target": "my:Model", "hash": "h"})
+    records = Records("goals & <more>", GoalsCfg.model_validate({"model": "my:Model"}), told, [], visuals)
     given: dict[str, Any] = {
-        "name": "goals & <more>", "generated_at": "today", "tasks": TASKS,
-        "instructions": {task: (task, "again") for task in TASKS}, "priors": priors or (prior("trained"),),
-        "visuals": {"space": "s", "encoder": {"target": "my:Model", "hash": "h"}, "tasks": tasks},
-        "settings": {"draws": 10, "accuracy": "raw", "unit": "trial", "k": 5}, "level": 0.95,
-        "pictures": [np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), 9, np.uint8)],
+        "records": records, "generated_at": "today", "priors": priors or (prior("trained"),),
+        "pictures": {4: np.zeros((8, 8, 3), np.uint8), 7: np.full((8, 8, 3), 9, np.uint8)},
         "map": VisualMap(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1]), (0.6, 0.3)),
-        "visual_rates": {"": Rate(9, 10, Interval(0.6, 0.98)), "dig": Rate(3, 3, None)}, **keys,
+        "visual_rates": {"": rate(9, 10, Interval(0.6, 0.98)), "dig": rate(3, 3)}, **keys,
     }  # fmt: skip
     return GoalsReport(**given)
 
@@ -82,8 +90,8 @@ def test_every_promised_section_is_there() -> None:
 def test_a_picture_is_in_the_file_once_and_others_are_framed() -> None:
     page = to_html(report(prior("a"), prior("b")))
     assert page.count("data:image/png;base64") == 2
-    assert page.count('class="picture pic0"') == 2
-    assert page.count('class="picture other pic1"') == 2
+    assert page.count('class="picture pic4"') == 2
+    assert page.count('class="picture other pic7"') == 2
     assert data_uri(np.zeros((2, 2, 3), np.uint8)).startswith("data:image/png;base64,iVBOR")
 
 
@@ -92,7 +100,7 @@ def test_without_data_sections_are_left_out_and_reasons_given() -> None:
         prior("trained", **dict.fromkeys(DIMENSIONS)), own=np.empty(0), other=np.empty(0), nearest={},
         places=np.empty((0, 2)), rates={},
     )  # fmt: skip
-    page = to_html(report(bare, pictures=[], map=None, visual_rates={}))
+    page = to_html(report(bare, pictures={}, map=None, visual_rates={}))
     for key in ("accuracy", "ablation", "map", "nearest"):
         assert f'<section id="{key}"' not in page
     assert page.count("not available") >= len(DIMENSIONS)
@@ -105,7 +113,7 @@ def test_drawings_say_in_words_what_they_show() -> None:
     assert "goals of 3 tasks among 2 pictures of success" in goal_map(report(), own)
     assert ">2, 3</text>" in goal_map(report(), own)
     assert similarity_map(own).count("<td") == 9
-    assert similarity_map(replace(own, similarity=np.eye(1), tasks=("dig",))) == ""
+    assert similarity_map(replace(own, answers=Answers("p", "", "s", ("dig",), np.eye(1)[:, None], {}))) == ""
 
 
 # Sentences ------------------------------------------------------------------------------------------------------------
@@ -162,9 +170,10 @@ def test_best_and_worst_tasks() -> None:
 
 
 def test_numbers_in_words() -> None:
-    assert number_words(absent("none")) == "not available"
-    assert number_words(Reading(-0.25, 3)) == "−0.250"
-    assert number_words(Reading(0.25, 3, Interval(-0.5, 1.0)), points=True) == "25 points (−50 to 100)"
+    assert number_words(dimension("accuracy", None)) == "not available"
+    assert number_words(Dimension("accuracy", Reading(-0.25, 3), "trials")) == "−0.250"
+    gap = Dimension("quality_gap", Reading(0.25, 3, Interval(-0.5, 0.998)), "pairs")
+    assert number_words(gap) == "25 points (−50 to 99.8)"
 
 
 def test_json_and_markdown_have_no_nan() -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg
 from proctor.policies import options_for
 from proctor.record.rundir import RunDir
+from proctor.report.model import RateEstimate
 from proctor.stats import wilson
 from proctor.suites.goals.config import VISUAL, AblationCfg, GoalsCfg
-from proctor.suites.goals.dimensions import band_of
-from proctor.suites.goals.report.model import Dimension, Rate, Reading, absent
+from proctor.suites.goals.report.model import Dimension, Reading, absent
 from proctor.suites.goals.visuals import Visuals
 from proctor.verdict.comparison import AgentTrials, JudgeCfg
 from proctor.verdict.comparison.pairs import compare_pair
@@ -59,7 +59,7 @@ class Ablation:
     """What the trials came to. `gaps` by prior; `rates` by agent, then by task, and under "" over all."""
 
     gaps: Mapping[str, Dimension]
-    rates: Mapping[str, Mapping[str, Rate]]
+    rates: Mapping[str, Mapping[str, RateEstimate]]
 
 
 def read_ablation(run: RunDir, goals: GoalsCfg, tasks: Sequence[str]) -> Ablation:
@@ -69,15 +69,14 @@ def read_ablation(run: RunDir, goals: GoalsCfg, tasks: Sequence[str]) -> Ablatio
     with run.ledger() as ledger:
         agents = {agent.name: agent for agent in read_agents(ledger, cfg, ran)}
     judging = JudgeCfg(goals.level, seed=goals.seed)
-    gaps = {prior.name: _gap(agents[VISUAL], agents[prior.name], (goals, judging), tasks) for prior in goals.evaluated}
+    gaps = {prior.name: _gap(agents[VISUAL], agents[prior.name], judging, tasks) for prior in goals.evaluated}
     return Ablation(gaps, {name: _rates(agent, goals.level) for name, agent in agents.items()})
 
 
-def _gap(visual: AgentTrials, prior: AgentTrials, how: tuple[GoalsCfg, JudgeCfg], tasks: Sequence[str]) -> Dimension:
+def _gap(visual: AgentTrials, prior: AgentTrials, judging: JudgeCfg, tasks: Sequence[str]) -> Dimension:
     """Success with visual goals minus success with the prior's. n counts pairs of trials with one seed."""
-    goals, judging = how
     if not visual.n or not prior.n:
-        return Dimension("quality_gap", absent("no trial of the ablation was scored"), "pairs", "")
+        return Dimension("quality_gap", absent("no trial of the ablation was scored"), "pairs")
     pair = compare_pair(visual, prior, judging)
     found = pair.success
     by_task: dict[str, Reading] = {
@@ -87,14 +86,13 @@ def _gap(visual: AgentTrials, prior: AgentTrials, how: tuple[GoalsCfg, JudgeCfg]
     for own in pair.tasks:
         by_task[own.task] = Reading(own.success, own.n, no_interval="pairs of one task are shown as they are")
     missing = found.reason if found.value is None else None
-    overall = Reading(found.value, pair.n_a, found.interval, missing, found.reason)
-    band = band_of(found.value, goals.bands.quality_gap)
-    return Dimension("quality_gap", overall, "pairs", found.method, band, by_task)
+    overall = Reading(found.value, pair.n_a, found.interval, found.reason, missing)
+    return Dimension("quality_gap", overall, "pairs", found.method, by_task=by_task)
 
 
-def _rates(agent: AgentTrials, level: float) -> dict[str, Rate]:
-    def rate(won: int, n: int) -> Rate:
-        return Rate(won, n, wilson(won, n, level))
+def _rates(agent: AgentTrials, level: float) -> dict[str, RateEstimate]:
+    def rate(won: int, n: int) -> RateEstimate:
+        return RateEstimate(won, n, won / n if n else None, wilson(won, n, level), None)
 
     own = {task: rate(int(trials.success.sum()), trials.n) for task, trials in agent.tasks.items()}
     return {"": rate(agent.successes, agent.n), **own}

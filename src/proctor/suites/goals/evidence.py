@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -64,6 +64,10 @@ class Gallery:
         sizes = [len(rows[task].trial) if task in rows else 0 for task in tasks]
         vectors = np.concatenate([found.embeddings.vectors for found in rows.values()])
         return cls(tasks, Embeddings(vectors, visuals.space), np.cumsum([0, *sizes]), rows)
+
+    def places(self, tasks: Sequence[str]) -> np.ndarray:
+        """The numbers of these tasks."""
+        return np.array([self.tasks.index(task) for task in tasks])
 
     @cached_property
     def task_of_row(self) -> np.ndarray:

@@ -24,7 +24,7 @@ from proctor.suites.goals.config import GoalsCfg
 from proctor.suites.goals.evidence import Answers
 from proctor.suites.goals.instructions import Instruction
 from proctor.suites.goals.metrics.embeddings import Embeddings
-from proctor.suites.goals.visuals import Visuals, read_visuals, write_visuals
+from proctor.suites.goals.visuals import Visuals, empty_task, read_visuals, write_visuals
 
 FOLDER, INDEX = "goals", "records.json"
 
@@ -43,6 +43,14 @@ class Records:
     @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(self.instructions)
+
+    @property
+    def counts(self) -> dict[str, dict[str, Any]]:
+        """How much there is of success visuals, by task; empty without any."""
+        if self.visuals is None:
+            return {}
+        none = empty_task(self.visuals.space, 1, "", 0)
+        return {task: self.visuals.tasks.get(task, none).counts for task in self.tasks}
 
 
 def write_records(run: Path, records: Records) -> None:

@@ -61,6 +61,17 @@ class TaskVisuals:
         )  # fmt: skip
 
     @property
+    def counts(self) -> dict[str, Any]:
+        """How many trials, successes and windows there are, and the seeds of the successes."""
+        trials = self.by_trial if len(self.trial) else self
+        return {
+            "n_trials": self.n_trials,
+            "n_success": len(trials.trial),
+            "n_windows": len(self.trial),
+            "seeds": trials.seed.tolist(),
+        }
+
+    @property
     def goal(self) -> np.ndarray:
         """The ground-truth goal, float32 (d,): the mean direction of the trials at their mean length."""
         own = self.by_trial.embeddings.vectors
@@ -128,22 +139,17 @@ def write_visuals(folder: Path, visuals: Visuals) -> None:
         "space": visuals.space,
         "encoder": dict(visuals.encoder),
         "selection": dict(visuals.selection),
-        "tasks": {name: _entry(name, own) for name, own in visuals.tasks.items()},
+        "tasks": {
+            name: {
+                "file": task_file(name),
+                "instruction": own.instruction,
+                "trials": np.unique(own.trial).tolist(),
+                **own.counts,
+            }
+            for name, own in visuals.tasks.items()
+        },
     }
     write_synced(folder / INDEX, (json.dumps(index, indent=2, allow_nan=False) + "\n").encode())
-
-
-def _entry(name: str, own: TaskVisuals) -> dict[str, Any]:
-    trials = own.by_trial if len(own.trial) else own
-    return {
-        "file": task_file(name),
-        "instruction": own.instruction,
-        "n_trials": own.n_trials,
-        "n_success": len(trials.trial),
-        "n_windows": len(own.trial),
-        "trials": trials.trial.tolist(),
-        "seeds": trials.seed.tolist(),
-    }
 
 
 def read_visuals(folder: str | Path) -> Visuals:

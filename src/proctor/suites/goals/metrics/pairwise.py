@@ -51,23 +51,14 @@ def mean_pairwise_without(units: np.ndarray) -> np.ndarray:
 
 def task_variance(units: np.ndarray) -> float:
     """Mean over dimensions of the variance over tasks, `units` (t, s, d): s draws for each of t tasks; the mean over
-    draws. NaN for fewer than two tasks."""
+    draws. Of unit vectors it follows from their mean cosine. NaN for fewer than two tasks."""
     t, _, d = units.shape
-    if t < 2:
-        return float("nan")
-    total = units.sum(axis=0, dtype=np.float64)
-    lengths = np.einsum("tsi,tsi->ts", units, units).sum(axis=0, dtype=np.float64)
-    spread = lengths / t - np.einsum("si,si->s", total, total) / t**2
-    return float(np.maximum(spread, 0).mean()) / d
+    apart = 1 - mean_pairwise(units.swapaxes(0, 1))
+    return float(np.maximum(apart, 0).mean()) * (t - 1) / t / d
 
 
 def task_variance_without(units: np.ndarray) -> np.ndarray:
     """`task_variance` with each task left out in turn, (t,). NaN for fewer than three tasks."""
     t, _, d = units.shape
-    if t < 3:
-        return np.full(t, np.nan)
-    total = units.sum(axis=0, dtype=np.float64)
-    squares = np.einsum("tsi,tsi->ts", units, units).astype(np.float64)
-    rest = np.einsum("si,si->s", total, total) - 2 * np.einsum("tsi,si->ts", units, total) + squares
-    spread = (squares.sum(axis=0) - squares) / (t - 1) - rest / (t - 1) ** 2
-    return np.maximum(spread, 0).mean(axis=1) / d
+    apart = 1 - mean_pairwise_without(units.swapaxes(0, 1))
+    return np.maximum(apart, 0).mean(axis=0) * (t - 2) / (t - 1) / d

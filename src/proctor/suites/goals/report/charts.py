@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -48,13 +48,14 @@ def _shares(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 def similarity_map(prior: PriorReport) -> str:
     """Cosines between the goals of tasks as a table; the first MOST_HEAT tasks. "" with fewer than two."""
-    shown = prior.tasks[: min(MOST_HEAT, len(prior.similarity))]
+    tasks, means = prior.answers.tasks, prior.answers.means[:MOST_HEAT]
+    shown = tasks[:MOST_HEAT]
     if len(shown) < 2:
         return ""
-    cosines = prior.similarity[: len(shown), : len(shown)].tolist()
+    cosines = (means @ means.T).tolist()
     cells = [[f'<td class="h{heat_step(v)}">{f"{v:.2f}".replace("-", "−")}</td>' for v in row] for row in cosines]
     rows = [[esc(task), *row] for task, row in zip(shown, cells, strict=True)]
-    more = "" if len(shown) == len(prior.tasks) else f" (the first {len(shown)} of {len(prior.tasks)})"
+    more = "" if len(shown) == len(tasks) else f" (the first {len(shown)} of {len(tasks)})"
     header = ["Task", *(esc(task).replace("_", "_<wbr>") for task in shown)]
     return table(f"{prior.name}: cosine between goals of tasks{more}", header, rows, "heat goals")
 
@@ -76,11 +77,11 @@ def goal_map(report: GoalsReport, prior: PriorReport) -> str:
         _mark(*at(point), int(task), "seen") for point, task in zip(report.map.places, report.map.task, strict=True)
     )
     spots: dict[tuple[int, int], tuple[float, float, list[int]]] = {}
-    for place, task in zip(prior.places, prior.tasks, strict=True):
+    for place, task in zip(prior.places, prior.answers.tasks, strict=True):
         x, y = at(place)
-        spots.setdefault((round(x), round(y)), (x, y, []))[2].append(report.tasks.index(task))
+        spots.setdefault((round(x), round(y)), (x, y, []))[2].append(report.records.tasks.index(task))
     large = "".join(_goal(*spot) for spot in spots.values())
-    goals, seen = text.count(len(prior.tasks), "task"), text.count(len(report.map.places), "picture")
+    goals, seen = text.count(len(prior.places), "task"), text.count(len(report.map.places), "picture")
     spoken = esc(f"{prior.name}: goals of {goals} among {seen} of success")
     return (
         f'<figure class="goal-map"><figcaption>{esc(prior.name)}</figcaption>'
@@ -116,9 +117,9 @@ def map_legend(tasks: Sequence[str]) -> str:
     return f'<ul class="lines">{items}</ul>'
 
 
-def picture_rules(pictures: Sequence[np.ndarray]) -> str:
-    """A CSS class `pic0`, `pic1`, ... for every picture, so that each is in the file once."""
-    return "\n".join(f".pic{i} {{ background-image: url({data_uri(p)}); }}" for i, p in enumerate(pictures))
+def picture_rules(pictures: Mapping[int, np.ndarray]) -> str:
+    """A CSS class for every picture (`pic3` for that of row 3), so that each is in the file once."""
+    return "\n".join(f".pic{row} {{ background-image: url({data_uri(p)}); }}" for row, p in pictures.items())
 
 
 def data_uri(picture: np.ndarray) -> str:

@@ -8,24 +8,20 @@ import numpy as np
 
 from proctor.report import text
 from proctor.report.model import Finding
-from proctor.suites.goals.report.model import Dimension, GoalsReport, PriorReport, Reading
+from proctor.suites.goals.report.model import Dimension, GoalsReport, PriorReport
 
 PRESERVED, TOLD_APART = 0.8, 0.02
 """Shares of the text's discriminability from which on nothing is said, and differences of accuracy."""
 
 
-def number_words(reading: Reading, points: bool = False) -> str:
-    """`0.83 (0.80 to 0.86)`, as far as it is known; in points of success where asked for."""
-    if reading.value is None:
+def number_words(own: Dimension) -> str:
+    """`0.83 (0.80 to 0.86)`, as far as it is known; the quality gap in points of success."""
+    if own.overall.value is None:
         return "not available"
-    value, *ends = (f"{100 * x:.0f}" if points else text.number(x) for x in (reading.value, *(reading.interval or ())))
-    words = f"{value} points" if points else value
-    return (f"{words} ({' to '.join(ends)})" if ends else words).replace("-", "−")
-
-
-def signed(value: float) -> str:
-    """A number with a minus that looks like one."""
-    return text.number(value).replace("-", "−")
+    gap, known = own.name == "quality_gap", (own.overall.value, *(own.overall.interval or ()))
+    value, *ends = (text.percent(x).removesuffix(" %") if gap else text.number(x) for x in known)
+    words = f"{value} points" if gap else value
+    return f"{words} ({' to '.join(ends)})" if ends else words
 
 
 def verdict(report: GoalsReport) -> str:
@@ -34,10 +30,10 @@ def verdict(report: GoalsReport) -> str:
     if not known:
         return "Whether goals look like success cannot be said: there are no success visuals."
     best = known[0]
-    words = number_words(best.dimensions["accuracy"].overall)
+    words = number_words(best.dimensions["accuracy"])
     if len(known) == 1:
         return f"{best.name}: goal accuracy {words}, {best.dimensions['accuracy'].band}."
-    rest = f"{known[-1].name} least, {number_words(known[-1].dimensions['accuracy'].overall)}"
+    rest = f"{known[-1].name} least, {number_words(known[-1].dimensions['accuracy'])}"
     return f"Goals of {best.name} look most like success: accuracy {words}; those of {rest}."
 
 
@@ -54,22 +50,22 @@ def _faults(prior: PriorReport) -> Iterator[str]:
     if prior.degenerate:
         yield (
             f"{prior.name} is degenerate: it answers nearly one goal for every task (discriminability "
-            f"{number_words(own['discriminability'].overall)}, variance {number_words(own['variance'].overall)})."
+            f"{number_words(own['discriminability'])}, variance {number_words(own['variance'])})."
         )
     elif len(prior.own) and len(prior.other) and own["discriminability"].band in ("excellent", "good"):
         same, others = float(np.mean(prior.own)), float(np.mean(prior.other))
         if same <= others:
             yield (
                 f"{prior.name} tells tasks apart, but its goals are no nearer to the pictures of their own task (mean "
-                f"cosine {signed(same)}) than to those of others ({signed(others)}): tasks may be mixed up. "
+                f"cosine {text.number(same)}) than to those of others ({text.number(others)}): tasks may be mixed up. "
                 "Look at the nearest pictures."
             )
-    yield from (f"{prior.name} has no goal for {task}: {reason}" for task, reason in prior.missing.items())
+    yield from (f"{prior.name} has no goal for {task}: {reason}" for task, reason in prior.answers.missing.items())
 
 
 def _notes(prior: PriorReport) -> Iterator[str]:
     own, name = prior.dimensions, prior.name
-    weak = {key: number_words(own[key].overall) for key in own if own[key].band == "needs work"}
+    weak = {key: number_words(own[key]) for key in own if own[key].band == "needs work"}
     if own["quality_gap"].overall.value is not None:
         yield _gap_words(name, own["quality_gap"])
     if "accuracy" in weak and not prior.degenerate:
@@ -80,7 +76,7 @@ def _notes(prior: PriorReport) -> Iterator[str]:
     best, worst = extremes(prior, 1)
     if best and worst and best[0][1] - worst[0][1] > TOLD_APART:
         (a, x), (b, y) = best[0], worst[0]
-        yield f"{name} imagines {a} best (accuracy {signed(x)}) and {b} worst ({signed(y)})."
+        yield f"{name} imagines {a} best (accuracy {text.number(x)}) and {b} worst ({text.number(y)})."
     if "consistency" in weak:
         cosine = weak["consistency"]
         yield f"{name}: two draws for one text have a cosine of {cosine}; draw with less noise, or take the mean."
@@ -89,7 +85,7 @@ def _notes(prior: PriorReport) -> Iterator[str]:
             f"{name}: other words for one task move the goal (cosine {weak['robustness']}); "
             "add paraphrases to what the prior is trained on."
         )
-    kept = prior.references["preservation_cross_space"].overall.value
+    kept = own["preservation_cross_space"].overall.value
     if kept is not None and kept < PRESERVED and not prior.degenerate:
         yield (
             f"{name} keeps {text.percent(kept)} of how far the text encoder tells tasks apart: what is lost is lost in "
@@ -98,7 +94,7 @@ def _notes(prior: PriorReport) -> Iterator[str]:
 
 
 def _gap_words(name: str, gap: Dimension) -> str:
-    words, interval = number_words(gap.overall, points=True), gap.overall.interval
+    words, interval = number_words(gap), gap.overall.interval
     if interval is not None and interval.low <= 0:
         return f"{name}: no cost of success can be shown; the gap to visual goals is {words}."
     if gap.band == "needs work":

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from proctor.report.model import RateEstimate
 from proctor.stats import Interval
+from proctor.suites.goals.evidence import Answers
+from proctor.suites.goals.records import Records
 
 DIMENSIONS = {
     "accuracy": "Goal accuracy",
@@ -28,79 +31,64 @@ REFERENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A number with its n and interval. `reason` says why there is no number (then `value` is None), `no_interval` why
-    there is no interval."""
+    """A number with its n and interval. `no_interval` says why there is no interval, `reason` why there is no number
+    (then `value` is None)."""
 
     value: float | None
     n: int
     interval: Interval | None = None
-    reason: str | None = None
     no_interval: str | None = None
+    reason: str | None = None
 
 
 def absent(reason: str, n: int = 0) -> Reading:
     """Not available, and why."""
-    return Reading(None, n, None, reason)
+    return Reading(None, n, reason=reason)
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """One dimension of one prior. `counts` is what `overall.n` counts, `method` how the interval was made; `band` is a
+    """One dimension of one prior. `counts` is what `overall.n` counts, `method` how an interval is made; `band` is a
     word of the reference bands, None without a value or without bands."""
 
     name: str
     overall: Reading
     counts: str
-    method: str
+    method: str = ""
     band: str | None = None
     by_task: Mapping[str, Reading] = field(default_factory=dict)
 
 
 class Neighbour(NamedTuple):
-    """A success visual near a goal: its place in the report's list of pictures, its task, and the cosine."""
+    """A success visual near a goal: its row among all of them, its task, and the cosine."""
 
-    picture: int
+    row: int
     task: str
     cosine: float
 
 
-class Rate(NamedTuple):
-    """Successes of an ablation."""
-
-    won: int
-    n: int
-    interval: Interval | None
-
-    @property
-    def value(self) -> float | None:
-        return self.won / self.n if self.n else None
-
-
 @dataclass(frozen=True, eq=False)
 class PriorReport:
-    """One prior. Arrays follow `tasks`, the tasks it has goals for; `missing` says why it has none for others."""
+    """One prior: what it answered, and what that came to."""
 
-    name: str
-    target: str
-    space: str
-    dim: int
-    tasks: tuple[str, ...]
+    answers: Answers
     dimensions: Mapping[str, Dimension]
-    references: Mapping[str, Dimension]
+    """Those of DIMENSIONS and of REFERENCES."""
     degenerate: bool | None
     """None where it cannot be told."""
-    similarity: np.ndarray
-    """Mean cosines between tasks, (t, t)."""
     own: np.ndarray
     """Cosines of goals with success visuals of their task, (n,)."""
     other: np.ndarray
     """The same with those of other tasks; a sample where there are many."""
     nearest: Mapping[str, Sequence[Neighbour]]
     places: np.ndarray
-    """Goals on the map, (t, 2)."""
-    rates: Mapping[str, Rate] = field(default_factory=dict)
+    """Goals on the map, (t, 2); no rows where there is none."""
+    rates: Mapping[str, RateEstimate] = field(default_factory=dict)
     """Of the ablation, by task; under "" over all."""
-    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.answers.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,21 +103,15 @@ class VisualMap:
 
 @dataclass(frozen=True, eq=False)
 class GoalsReport:
-    """A whole evaluation. `pictures` are uint8 (height, width, 3); neighbours point to them."""
+    """A whole evaluation: its records, and what they came to."""
 
-    name: str
+    records: Records
     generated_at: str
-    tasks: tuple[str, ...]
-    instructions: Mapping[str, Sequence[str]]
-    """All wordings by task, the instruction first."""
     priors: tuple[PriorReport, ...]
-    visuals: Mapping[str, Any]
-    """What is known of the success visuals: space, encoder, n and seeds by task."""
-    settings: Mapping[str, Any]
-    level: float
-    pictures: Sequence[np.ndarray] = ()
+    pictures: Mapping[int, np.ndarray] = field(default_factory=dict)
+    """Those of neighbours by row, uint8 (height, width, 3)."""
     map: VisualMap | None = None
-    visual_rates: Mapping[str, Rate] = field(default_factory=dict)
+    visual_rates: Mapping[str, RateEstimate] = field(default_factory=dict)
     """Of the ablation with ground-truth visual goals."""
     cautions: tuple[str, ...] = ()
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from proctor.report import text
 from proctor.report.draw import svg
-from proctor.report.draw.markup import NONE, definitions, finding_list, forest, lead, small, table
+from proctor.report.draw.markup import NONE, definitions, estimate, finding_list, forest, lead, small, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import esc
+from proctor.report.model import RateEstimate
 from proctor.suites.goals.report import charts
-from proctor.suites.goals.report.findings import extremes, findings, number_words, signed, verdict
-from proctor.suites.goals.report.model import DIMENSIONS, REFERENCES, Dimension, GoalsReport, Neighbour, Rate
+from proctor.suites.goals.report.findings import extremes, findings, number_words, verdict
+from proctor.suites.goals.report.model import DIMENSIONS, REFERENCES, Dimension, GoalsReport, Neighbour, absent
 
 MOST_EXTREMES, MOST_PICTURED, MOST_TASKS = 3, 16, 40
 TRUTH = "ground-truth visual goal"
@@ -20,6 +21,7 @@ KEYS = ("n_trials", "n_success", "n_windows")
 
 def to_html(report: GoalsReport) -> str:
     """The whole page. Everything that comes from a config or a result is escaped."""
+    records = report.records
     blocks = [
         Block("priors", "Priors", _priors(report)),
         Block("findings", "Findings", finding_list(findings(report))),
@@ -34,9 +36,9 @@ def to_html(report: GoalsReport) -> str:
     ]
     facts = [
         ("Priors", f"{len(report.priors):,}"),
-        ("Tasks", f"{len(report.tasks):,}"),
-        ("Success trials", f"{sum(own['n_success'] for own in report.visuals['tasks'].values()):,}"),
-        ("Draws per text", esc(report.settings["draws"])),
+        ("Tasks", f"{len(records.tasks):,}"),
+        ("Success trials", f"{sum(own['n_success'] for own in records.counts.values()):,}"),
+        ("Draws per text", f"{records.goals.draws}"),
     ]
     footer = f"Generated {esc(report.generated_at)} by Proctor. The same numbers for programs are in goals.json."
     styles = (
@@ -44,13 +46,13 @@ def to_html(report: GoalsReport) -> str:
         asset("proctor.suites.goals.report", "goals.css"),
         charts.picture_rules(report.pictures),
     )
-    return render(Page("Goal evaluation", report.name, verdict(report), facts, blocks, footer, styles))
+    return render(Page("Goal evaluation", records.name, verdict(report), facts, blocks, footer, styles))
 
 
 def _priors(report: GoalsReport) -> str:
     words = (
-        f"Small numbers are {text.percent(report.level)} intervals and n. The words are reference bands: where to look "
-        "first. Not available never counts as 0; hover for the reason."
+        f"Small numbers are {text.percent(report.records.goals.level)} intervals and n. The words are reference bands: "
+        "where to look first. Not available never counts as 0; hover for the reason."
     )
     header = ["Prior", *map(esc, DIMENSIONS.values())]
     flags = {True: ' <span class="flag">degenerate</span>', False: "", None: ""}
@@ -59,7 +61,7 @@ def _priors(report: GoalsReport) -> str:
         for prior in report.ranked()
     ]
     main = table("Dimensions of every prior, by accuracy", header, rows, "goal-table")
-    cross = [[esc(p.name), *(_cell(p.references[name]) for name in REFERENCES)] for p in report.ranked()]
+    cross = [[esc(p.name), *(_cell(p.dimensions[name]) for name in REFERENCES)] for p in report.ranked()]
     caption = "Cross-space references: they put two spaces side by side, and decide nothing"
     return lead(words) + main + table(caption, ["Prior", *map(esc, REFERENCES.values())], cross, "goal-table")
 
@@ -70,8 +72,7 @@ def _cell(own: Dimension) -> str:
         why = (reading.reason or "").split(";")[0]
         short = small(why if len(why) <= 48 else why[:46] + "…")
         return f'<td title="{esc(reading.reason)}"><span class="none">not available</span>{short}</td>'
-    points = own.name == "quality_gap"
-    value, _, ends = number_words(reading, points).partition(" (")
+    value, _, ends = number_words(own).partition(" (")
     why = "" if reading.interval else f' title="{esc(reading.no_interval or "")}"'
     span = ends.rstrip(")") or "no interval"
     band = "" if own.band is None else f'<span class="band {own.band.replace(" ", "-")}">{esc(own.band)}</span>'
@@ -79,23 +80,22 @@ def _cell(own: Dimension) -> str:
 
 
 def _tasks(report: GoalsReport) -> str:
-    """Accuracy and retrieval of every prior on every task."""
-    shown = report.tasks[:MOST_TASKS]
+    """Accuracy, retrieval and robustness of every prior on every task."""
+    tasks = report.records.tasks
+    shown = tasks[:MOST_TASKS]
     header = ["Task", *(esc(prior.name) for prior in report.priors)]
     drawn = ""
     for name in ("accuracy", "retrieval", "robustness"):
         rows = [[esc(task), *(_by_task(prior.dimensions[name], task) for prior in report.priors)] for task in shown]
-        more = "" if len(shown) == len(report.tasks) else f", the first {text.count(len(shown), 'task')}"
+        more = "" if len(shown) == len(tasks) else f", the first {text.count(len(shown), 'task')}"
         drawn += table(f"{DIMENSIONS[name]} by task{more}", header, rows, "goal-table")
     return drawn
 
 
 def _by_task(own: Dimension, task: str) -> str:
-    reading = own.by_task.get(task)
-    if reading is None or reading.value is None:
-        return f'<td title="{esc("" if reading is None else reading.reason)}">{NONE}</td>'
-    value, _, ends = number_words(reading).partition(" (")
-    return f"<td>{esc(value)} {small(ends.rstrip(')') or f'n {reading.n}')}</td>"
+    reading = own.by_task.get(task, absent(""))
+    why = reading.reason or reading.no_interval or ""
+    return f'<td title="{esc(why)}">{estimate(reading.value, reading.interval, reading.n)}</td>'
 
 
 def _extremes(report: GoalsReport) -> str:
@@ -108,7 +108,7 @@ def _extremes(report: GoalsReport) -> str:
 
 
 def _listed(tasks: Sequence[tuple[str, float]]) -> str:
-    return ", ".join(f"{esc(task)} {small(signed(value))}" for task, value in tasks) or NONE
+    return ", ".join(f"{esc(task)} {small(text.number(value))}" for task, value in tasks) or NONE
 
 
 def _distributions(report: GoalsReport) -> str:
@@ -127,7 +127,7 @@ def _ablation(report: GoalsReport) -> str:
         return ""
     axis = svg.unit_axis()
     named = [(TRUTH, report.visual_rates[""]), *((prior.name, prior.rates[""]) for prior in report.ranked())]
-    rows = [(n, svg.interval_row(axis, rate.value, rate.interval), text.percent(rate.value)) for n, rate in named]
+    rows = [(n, svg.interval_row(axis, rate.rate, rate.interval), text.percent(rate.rate)) for n, rate in named]
     title = "Success of the policy, by where its goal comes from"
     words = (
         "The same policy on the same seeds; only the goal differs. The gap is success with the visual goal minus "
@@ -135,9 +135,11 @@ def _ablation(report: GoalsReport) -> str:
     )
     priors = report.ranked()
     header = ["Task", TRUTH, *(esc(prior.name) for prior in priors)]
-    gaps = ["Gap over all tasks, in points", NONE, *(_gap(prior.dimensions["quality_gap"]) for prior in priors)]
+    gaps = ["Gap over all tasks", NONE, *(_cell(prior.dimensions["quality_gap"]) for prior in priors)]
     columns = [report.visual_rates, *(prior.rates for prior in priors)]
-    cells = [[esc(task), *(_rate_cell(rates.get(task)) for rates in columns)] for task in report.tasks[:MOST_TASKS]]
+    cells = [
+        [esc(task), *(_rate_cell(rates.get(task)) for rates in columns)] for task in report.records.tasks[:MOST_TASKS]
+    ]
     return (
         lead(words)
         + forest(title, rows, svg.axis_row(axis, text.percent))
@@ -145,17 +147,11 @@ def _ablation(report: GoalsReport) -> str:
     )
 
 
-def _gap(own: Dimension) -> str:
-    if own.overall.value is None:
-        return f'<td title="{esc(own.overall.reason)}"><span class="none">not available</span></td>'
-    value, _, ends = number_words(own.overall, points=True).partition(" (")
-    return f"<td>{esc(value.removesuffix(' points'))} {small(ends.rstrip(')') + f', n {own.overall.n:,}')}</td>"
-
-
-def _rate_cell(rate: Rate | None) -> str:
-    if rate is None or rate.value is None:
-        return f"<td>{NONE}</td>"
-    return f"<td>{svg.bar(rate.value, rate.interval)}{text.percent(rate.value)} {small(f'{rate.won} of {rate.n}')}</td>"
+def _rate_cell(rate: RateEstimate | None) -> str:
+    if rate is None or rate.rate is None:
+        return NONE
+    bar, counted = svg.bar(rate.rate, rate.interval), small(f"{rate.successes} of {rate.n}")
+    return f"{bar}{text.percent(rate.rate)} {counted}"
 
 
 def _similarity(report: GoalsReport) -> str:
@@ -177,7 +173,7 @@ def _maps(report: GoalsReport) -> str:
         f"most (PCA; it holds {text.percent(first)} and {text.percent(second)} of the spread). All priors are on one "
         "map. A goal belongs among the pictures of its colour."
     )
-    return f'{lead(words)}{charts.map_legend(report.tasks)}<div class="goal-maps">{drawn}</div>'
+    return f'{lead(words)}{charts.map_legend(report.records.tasks)}<div class="goal-maps">{drawn}</div>'
 
 
 def _nearest(report: GoalsReport) -> str:
@@ -187,7 +183,7 @@ def _nearest(report: GoalsReport) -> str:
     drawn = ""
     for number, prior in enumerate(report.ranked()):
         nearest = list(prior.nearest.items())[:MOST_PICTURED]
-        rows = [[esc(task), *(_picture(n, task) for n in near)] for task, near in nearest]
+        rows = [[esc(task), *(_picture(n, task, n.row in report.pictures) for n in near)] for task, near in nearest]
         if not rows:
             continue
         widest = max(map(len, rows)) - 1
@@ -196,25 +192,28 @@ def _nearest(report: GoalsReport) -> str:
     return lead(words) + drawn
 
 
-def _picture(near: Neighbour, task: str) -> str:
+def _picture(near: Neighbour, task: str, known: bool) -> str:
     kind = "picture" if near.task == task else "picture other"
     label = esc(f"{near.task}, cosine {near.cosine:.3f}")
-    shown = f'<div class="{kind} pic{near.picture}" role="img" aria-label="{label}" title="{label}"></div>'
-    return f"{shown if near.picture >= 0 else ''}{small(f'{near.task} {near.cosine:.2f}')}"
+    shown = f'<div class="{kind} pic{near.row}" role="img" aria-label="{label}" title="{label}"></div>'
+    return f"{shown if known else ''}{small(f'{near.task} {near.cosine:.2f}')}"
 
 
 def _how(report: GoalsReport) -> str:
-    visuals, settings = report.visuals, report.settings
+    records, goals = report.records, report.records.goals
+    visuals = records.visuals
+    encoder = {} if visuals is None else visuals.encoder
     entries = {
-        "Space of goals and pictures": str(visuals["space"] or visuals.get("reason")),
-        "Encoder": str(visuals.get("encoder", {}).get("target", text.NONE)),
-        "Encoder's hash": str(visuals.get("encoder", {}).get("hash", text.NONE)),
-        "Accuracy": f"{settings['accuracy']}, a success embedding is of a {settings['unit']}",
-        "Retrieval": f"k = {settings['k']}",
+        "Space of goals and pictures": records.no_visuals if visuals is None else visuals.space,
+        "Encoder": str(encoder.get("target", text.NONE)),
+        "Encoder's hash": str(encoder.get("hash", text.NONE)),
+        "Accuracy": f"{goals.accuracy}, a success embedding is of a {goals.unit}",
+        "Retrieval": f"k = {goals.k}",
     }
+    counts = records.counts
     rows = [
-        [esc(task), esc(words[0]), f"{len(words)}", *(f"{visuals['tasks'].get(task, {}).get(k, 0):,}" for k in KEYS)]
-        for task, words in report.instructions.items()
+        [esc(task), esc(own.text), f"{len(own.wordings)}", *(f"{counts.get(task, {}).get(k, 0):,}" for k in KEYS)]
+        for task, own in records.instructions.items()
     ]
     header = ["Task", "Instruction", "Wordings", "Trials", "Successes", "Pictures"]
     return definitions(entries) + table("Tasks and their success visuals", header, rows, "plain")
