@@ -17,7 +17,7 @@ from campaign.faults import POLICY, Fault, Schedule, Session
 from campaign.inside import FIRED
 from campaign.judge import differences, finished, lost
 from campaign.outside import DEEDS, Striker
-from campaign.places import ROOT
+from campaign.places import environment
 from campaign.processes import MARK, marked, send
 from campaign.server import Server
 from campaign.smalldisk import SmallDisk
@@ -128,7 +128,7 @@ class Disturbed:
 
     def _environment(self) -> dict[str, str]:
         marks = {MARK: self.mark, TOKENS: str(self.folder / "tokens"), FIRED: str(self.folder / "fired")}
-        return {**os.environ, **marks, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+        return {**environment(), **marks}
 
     def _fired(self) -> list[str]:
         """Faults inside the process that struck since the last look."""
@@ -166,6 +166,8 @@ class Disturbed:
             codes |= {130, 143, -signal.SIGTERM, -signal.SIGINT}
         if "main killed" in kinds or "main killed at a file operation" in kinds:
             codes.add(-signal.SIGKILL)
+        if "server killed" in kinds:  # there may be none when the command begins
+            codes.add(2)
         if "environment crashes" in kinds and not self.schedule.layout.apart:
             codes.add(-signal.SIGSEGV)
         return codes

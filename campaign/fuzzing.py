@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from campaign.places import ROOT
+from campaign.places import ROOT, environment
 from campaign.tally import Tally, Trouble
 
 CASE_S = 60.0
@@ -61,9 +61,13 @@ def _share(kind: str, first: int, count: int, folder: Path) -> Tally:
 def _process(kind: str, first: int, count: int, folder: Path, tally: Tally) -> int:
     """Run cases until the process ends; the first case that is still to do."""
     command = [sys.executable, "-P", "-m", PROGRAM, kind, str(first), str(count), str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment, cwd=ROOT
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        env=environment(),
+        cwd=ROOT,
     )
     assert process.stdout is not None
     begun = None

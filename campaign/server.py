@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import time
 from pathlib import Path
 
 from campaign.examination import UNDISTURBED, Examination
-from campaign.places import ROOT
+from campaign.places import environment
 
 STARTUP_S = 60.0
 
@@ -34,9 +33,10 @@ class Server:
 
     def start(self) -> None:
         command = [sys.executable, "-P", "-m", "proctor", "serve", str(self.config), "--port", str(self.port)]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with (self.folder / "server.log").open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment()
+            )
         until = time.monotonic() + STARTUP_S
         while not _listens(self.port):
             if time.monotonic() > until or self.process.poll() is not None:

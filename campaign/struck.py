@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 from campaign.disturbed import Disturbed
 from campaign.examination import UNDISTURBED, Examination
 from campaign.faults import Schedule, draw
-from campaign.places import ROOT
+from campaign.places import environment
 from campaign.server import Server
 from campaign.tally import Tally
 
@@ -43,7 +42,7 @@ class References:
             command = [sys.executable, "-P", "-m", "campaign.inside", "{}", "run", str(config)]
             done = subprocess.run(
                 [*command, "--set", f"n_trials={n_trials}"], capture_output=True, text=True, cwd=folder,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env=environment(),
             )  # fmt: skip
         finally:
             if server is not None:

@@ -192,7 +192,7 @@ def test_a_case_that_crashes_or_hangs_is_counted_and_the_others_go_on(
     from campaign import fuzzing
 
     monkeypatch.setattr(fuzzing, "PROGRAM", "broken_cases")
-    monkeypatch.setattr(fuzzing, "ROOT", ROOT / "tests" / "support")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "support"))
     monkeypatch.setattr(fuzzing, "CASE_S", 2.0)
     tally = fuzzing.fuzz("configs", 6, 0, tmp_path, 1, lambda *_: None)
     assert tally.tried == {"configs: toy": 4, "configs": 2}

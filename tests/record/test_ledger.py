@@ -211,3 +211,14 @@ def test_no_ledger(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         Ledger.open(tmp_path / "ledger.sqlite")
     assert str(error.value) == f"{tmp_path} is not a run folder: it has no ledger.sqlite"
+
+
+def test_a_disk_that_takes_no_more_is_no_damaged_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Ledger.create(tmp_path / "ledger.sqlite").close()
+
+    def full(self: Ledger) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(Ledger, "_configure", full)
+    with pytest.raises(RunError, match=r"takes no more \(disk I/O error.*ledger\.sqlite cannot be opened"):
+        Ledger.open(tmp_path / "ledger.sqlite")

@@ -27,6 +27,7 @@ from proctor.record.batch import (
     parsed_metrics,
     result_of,
 )
+from proctor.record.disk import DiskError, described, trouble
 from proctor.record.episode import Outcome
 from proctor.record.files import refuse_link
 from proctor.record.opening import Copied, connect, reached
@@ -83,6 +84,8 @@ class Ledger:
             ledger._configure()
         except sqlite3.DatabaseError as error:
             ledger.close()
+            if (why := trouble(error)) is not None:
+                raise DiskError(f"{described(path, why)}, so that {path} cannot be opened") from None
             if "no such table: meta" in str(error):
                 raise InputError(
                     f"{path.parent} was given up before its trials were planned, so there is nothing to go on with; "
