@@ -69,7 +69,7 @@ def test_the_run_says_how_many_and_replay_and_resume_use_as_many(
     assert replay(run.path, "a/toy/0001").equal
     resume(run.path, ["n_trials=3"])
     assert digests(run) == undisturbed_run
-    sessions = run.read_json("environment.json", None)["sessions"]
+    sessions = run.environment().sessions
     assert [session["numeric_threads"] for session in sessions] == [2, 2]
     assert "numeric threads: 2, as when this run began (1 are asked for now)" in (run.path / "run.log").read_text()
     assert run.report()["environment"]["numeric_threads"] == 2
@@ -78,7 +78,7 @@ def test_the_run_says_how_many_and_replay_and_resume_use_as_many(
 def test_replay_says_what_is_not_as_it_was(examine: Examine) -> None:
     run = examine(n_trials=1)
     assert replay(run.path, "linear/toy/0000").conditions == ()
-    known = run.read_json("environment.json", None)
+    known = json.loads((run.path / "environment.json").read_text())
     known["sessions"][0]["versions"]["numpy"] = "1.0"
     known["sessions"][0]["cpu"] = "an abacus"
     (run.path / "environment.json").write_text(json.dumps(known))

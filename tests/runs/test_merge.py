@@ -37,7 +37,7 @@ def test_merged_shards_equal_the_run_that_was_never_split(tmp_path: Path, examin
     assert names[0] == names[1]
     rows = [(a["agent"], a["success_rate"], a["score_mean"]) for a in merged.report()["agents"]]
     assert rows == [(a["agent"], a["success_rate"], a["score_mean"]) for a in whole.report()["agents"]]
-    assert len(merged.read_json("environment.json")["sessions"]) == count
+    assert len(merged.environment().sessions) == count
     assert resume(merged.path).progress.steps == 0
     score(merged.path)
 

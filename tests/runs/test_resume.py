@@ -202,7 +202,7 @@ def test_every_session_is_noted_and_other_versions_are_a_warning(
     real = environment.versions
     monkeypatch.setattr(environment, "versions", lambda: {**real(), "numpy": "9.9"})
     resume(run.path, ["n_trials=2"])
-    first, second = run.read_json("environment.json")["sessions"]
+    first, second = run.environment().sessions
     assert "warnings" not in first
     assert second["warnings"] == [f"numpy was {first['versions']['numpy']} when this run began and is 9.9 now"]
     assert first["seconds"] > 0

@@ -274,7 +274,9 @@ class FormatConformance(Conformance[Format]):
             results = [] if empty else made_up_results(cfg, Path(name), {"seed": 0.5, "made_up": 2.0}, lambda _: None)
             trials = scored_trials(cfg, batched(iter(results)), make_scoring(cfg.scoring))
             report = report_of(cfg, trials, CONTEXT)
-            report = replace(report, sections=tuple(shown.filled(Path(name), report) for shown in report.sections))
+            report = replace(
+                report, sections=tuple(shown.filled(Path(name), report, Path(name)) for shown in report.sections)
+            )
         return report, trials
 
 
