@@ -216,6 +216,7 @@ def soak(count: str, processes: str = "1") -> dict[str, float]:
 
 def driven_at_random(seed: int, count: int) -> dict[str, float]:
     """Every tool in every type of arch in turn, driven at random, a thousand steps each."""
+    from proctor.suites.endovascular.rod import UNSETTLED
     from proctor.suites.endovascular.tools import TOOLS
 
     rng, worst, done, unsettled = np.random.default_rng(seed), {"depth_max_mm": 0.0, "node_force_max_n": 0.0}, 0, 0
@@ -229,7 +230,7 @@ def driven_at_random(seed: int, count: int) -> dict[str, float]:
             signals = env.step(command).signals
             worst["depth_max_mm"] = max(worst["depth_max_mm"], signals["wall_depth_max_mm"])
             worst["node_force_max_n"] = max(worst["node_force_max_n"], signals["wall_lcp_max_abs"])
-            done, unsettled = done + 1, unsettled + env.wire.unsettled
+            done, unsettled = done + 1, unsettled + int(env.wire.status[UNSETTLED])
         if done >= count:
             return {"steps": done, **worst, "unsettled_share": unsettled / (done * env.options.substeps)}
     raise AssertionError("a cycle ends")

@@ -10,6 +10,7 @@ from proctor.suites.endovascular.anatomy import Branch, VesselTree
 from proctor.suites.endovascular.paths import nearest, onward, remaining, way_to
 from proctor.suites.endovascular.rod import LENGTH, SETPOINT, STATUS, Field, Law, Rod, Sheath, State, Work, workspace
 from proctor.suites.endovascular.spline import sample
+from proctor.suites.endovascular.wire import Wire
 
 WALL = 30.0
 """Contact stiffness, N/mm."""
@@ -113,3 +114,8 @@ def pressed(depth: np.ndarray, radius: float) -> np.ndarray:
     onset = np.clip(depth + soft / 2, 0.0, soft) ** 3 * WALL / (6 * soft)
     hard = np.where(depth > soft / 2, 0.5 * WALL * (depth**2 + soft**2 / 12), onset)
     return hard + 0.5 * WALL * kernel.DEEP_FACTOR * np.maximum(depth - max(kernel.DEEP * radius, soft / 2), 0.0) ** 2
+
+
+def heading(wire: Wire) -> np.ndarray:
+    """Unit vector of the foremost edge, out of the tip."""
+    return -np.array(kernel.director(wire.state.q, 0))

@@ -113,13 +113,10 @@ class LibrarySource:
 
     def observations(self) -> Mapping[str, Any]:
         """`state`, `privileged_state`, and `last_action` (zeros: a reference has none)."""
-        parts = [
-            reference_observations(self.robot, self.library.reference(i), velocity_multiplier=self._velocity_multiplier)
-            for i in range(len(self.library))
-        ]
-        found = {key: np.concatenate([part[key][1:] for part in parts]) for key in parts[0]}
-        rows = int((self.lengths - 1).sum())
-        return {**found, "last_action": np.zeros((rows, self.robot.description.n_joints))}
+        frames, offsets = self.library.frames, self.library.offsets
+        later = frames.rows(np.delete(np.arange(len(frames)), offsets[:-1]))
+        found = reference_observations(self.robot, later, velocity_multiplier=self._velocity_multiplier)
+        return {**found, "last_action": np.zeros((len(later), self.robot.description.n_joints))}
 
     def state(self) -> Any:
         return self.library.state()

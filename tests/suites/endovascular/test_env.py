@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rods import Route
+from rods import Route, heading
 
 from proctor import ConfigError, config_from_dict, run_evaluation
 from proctor.errors import InputError
@@ -15,6 +15,7 @@ from proctor.registry import METRICS
 from proctor.suites.endovascular.agents import Navigator
 from proctor.suites.endovascular.env import RECORDED_POINTS, RECORDED_SHARES, EndovascularEnv
 from proctor.suites.endovascular.options import EndovascularOptions
+from proctor.suites.endovascular.rod import ANGLE
 from proctor.suites.endovascular.spline import sample
 from proctor.suites.endovascular.tools import TOOLS, Tool, find_tool
 from proctor.suites.endovascular.wire import SimulationDiverged
@@ -57,22 +58,22 @@ def test_what_is_seen_and_recorded_is_what_the_wire_and_the_vessel_say() -> None
     """The compiled view against plain formulas."""
     env = make(privileged=True, tool="angled_stiff", anatomy={"target_branches": ["rsa"]})
     env.reset(3, 0)
-    start = env.wire.tip.copy()
+    start = env.wire.points[0].copy()
     before = push(env, 60, 28.0, 0.6)
     step = push(env, 1, 28.0, 0.6)
     wire, route, signals = env.wire, Route(env.tree, "rsa"), step.signals
     where = wire.rod.spacing * np.arange(wire.free + 1)
-    nodes = wire._state.x[: wire.free + 1]
+    nodes = wire.state.x[: wire.free + 1]
 
     def along(behind: Any) -> np.ndarray:
         return env.carm.track(np.stack([np.interp(behind, where, nodes[:, i]) for i in range(3)], axis=-1))
 
-    tip = env.carm.track(wire.tip)
+    tip = env.carm.track(wire.points[0])
     assert signals["tip_pos3d"] == pytest.approx(tip)
     assert signals["tip_vel3d"] == pytest.approx((tip - before.signals["tip_pos3d"]) * 7.5)
     assert signals["wire_pos3d"] == pytest.approx(along(wire.inserted_mm * RECORDED_SHARES), rel=1e-5)
-    assert signals["path_ratio"] == pytest.approx(1 - route.remaining_mm(wire.tip) / route.remaining_mm(start))
-    forces, normal = wire._state.mean[: wire.free, :3], wire._state.mean[: wire.free, 3]
+    assert signals["path_ratio"] == pytest.approx(1 - route.remaining_mm(wire.points[0]) / route.remaining_mm(start))
+    forces, normal = wire.state.mean[: wire.free, :3], wire.state.mean[: wire.free, 3]
     assert np.count_nonzero(normal) > 1
     assert signals["wall_lcp_sum_abs"] == pytest.approx(normal.sum())
     assert signals["wall_lcp_max_abs"] == pytest.approx(normal.max())
@@ -82,13 +83,13 @@ def test_what_is_seen_and_recorded_is_what_the_wire_and_the_vessel_say() -> None
     assert signals["wall_force_pos3d"] == pytest.approx(env.carm.track(wire.points[normal.argmax()]))
     seen = step.observation
     assert seen["tracking"] == pytest.approx(along(4.0 * np.arange(5))[:, ::2], rel=1e-5)
-    assert seen["rotation"] == pytest.approx([np.cos(wire.angle_rad), np.sin(wire.angle_rad)], rel=1e-5)
+    assert seen["rotation"] == pytest.approx([np.cos(wire.status[ANGLE]), np.sin(wire.status[ANGLE])], rel=1e-5)
     assert seen["last_action"] == pytest.approx([28.0, 0.6])
     told = seen["privileged"]
-    assert told["heading"] == pytest.approx(env.carm.track(wire.heading), rel=1e-5)
+    assert told["heading"] == pytest.approx(env.carm.track(heading(wire)), rel=1e-5)
     assert told["shaft_pos"] == pytest.approx(along([16.0])[0], rel=1e-5)
-    assert told["ahead"] == pytest.approx(env.carm.track(route.ahead(wire.tip, 14.0)), rel=1e-5)
-    assert told["remaining"] == pytest.approx([route.remaining_mm(wire.tip)], rel=1e-5)
+    assert told["ahead"] == pytest.approx(env.carm.track(route.ahead(wire.points[0], 14.0)), rel=1e-5)
+    assert told["remaining"] == pytest.approx([route.remaining_mm(wire.points[0])], rel=1e-5)
 
 
 def test_the_first_velocity_is_zero_and_the_next_a_difference() -> None:
@@ -174,7 +175,7 @@ def test_seeds_turn_the_wire_and_draw_the_target() -> None:
     found = set()
     for seed in range(8):
         env.reset(seed, 0)
-        found.add((str(env.constants()["case"]), round(env.wire.angle_rad, 6)))
+        found.add((str(env.constants()["case"]), round(env.wire.status[ANGLE], 6)))
     assert {case for case, _ in found} == {"lcca", "lsa"}
     assert len(found) == 8
 
@@ -182,7 +183,7 @@ def test_seeds_turn_the_wire_and_draw_the_target() -> None:
 def test_a_diverged_simulation_is_an_error_not_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     env = make()
     env.reset(0, 0)
-    env.wire._state.x[2, 0] = np.nan
+    env.wire.state.x[2, 0] = np.nan
     with pytest.raises(SimulationDiverged, match="not finite after"):
         push(env, 1)
 

@@ -6,10 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from rods import OPEN, Bench, field_of, plane, slope, tube
+from rods import OPEN, Bench, field_of, heading, plane, slope, tube
 from scipy.spatial.transform import Rotation
 
-from proctor.suites.endovascular import grid
+from proctor.suites.endovascular import grid, view
+from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, FORCE, TORQUE, UNSETTLED
 from proctor.suites.endovascular.tools import Tool
 from proctor.suites.endovascular.wire import Physics, Wire
 
@@ -70,13 +71,13 @@ def test_a_torque_twists_the_shaft_as_theory_says() -> None:
 def test_a_free_tip_turns_with_the_handle() -> None:
     wire = wire_in(OPEN, STRAIGHT.model_copy(update={"curve_radius_mm": 10.0}))
     wire.reset(60.0, 0.3)
-    before = wire.heading
+    before = heading(wire)
     for _ in range(10):
         wire.step(0.0, 1.5)
     wire.step(0.0, 0.0)
-    turned = wire.angle_rad - 0.3
+    turned = wire.status[ANGLE] - 0.3
     assert turned == pytest.approx(2.0, rel=1e-6)
-    angle = np.arctan2(np.cross(before, wire.heading)[2], before[:2] @ wire.heading[:2])
+    angle = np.arctan2(np.cross(before, heading(wire))[2], before[:2] @ heading(wire)[:2])
     assert angle == pytest.approx(turned, abs=0.02)
 
 
@@ -102,9 +103,9 @@ def test_sliding_costs_the_coulomb_force(friction: float) -> None:
     wire._work.force[:40, 0] = 0.02
     for _ in range(20):
         wire.step(10.0, 0.0)
-    normal = wire.contact()[0]
+    normal = view.contact(wire.state, wire.free)[0]
     assert 0.6 < normal < 0.9
-    assert wire.push_force_n == pytest.approx(friction * normal, rel=0.05, abs=0.003)
+    assert wire.status[FORCE] == pytest.approx(friction * normal, rel=0.05, abs=0.003)
 
 
 def test_spinning_costs_the_coulomb_torque() -> None:
@@ -113,8 +114,8 @@ def test_spinning_costs_the_coulomb_torque() -> None:
     wire._work.force[:40, 0] = 0.02
     for _ in range(12):
         wire.step(0.0, 3.0)
-    normal = wire.contact()[0]
-    assert wire.torque_n_mm == pytest.approx(0.3 * normal * wire.rod.radius, rel=0.05)
+    normal = view.contact(wire.state, wire.free)[0]
+    assert wire.status[TORQUE] == pytest.approx(0.3 * normal * wire.rod.radius, rel=0.05)
 
 
 def test_the_handle_yields_at_its_limit() -> None:
@@ -125,9 +126,9 @@ def test_the_handle_yields_at_its_limit() -> None:
     forces = []
     for _ in range(40):
         wire.step(20.0, 0.0)
-        forces.append(wire.push_force_n)
+        forces.append(wire.status[FORCE])
     assert max(forces) == pytest.approx(0.5, rel=0.1)
-    assert wire.contact()[1] == pytest.approx(wire.push_force_n, rel=0.1)
+    assert view.contact(wire.state, wire.free)[1] == pytest.approx(wire.status[FORCE], rel=0.1)
     assert wire.inserted_mm < 52.0
 
 
@@ -138,7 +139,7 @@ def test_the_same_commands_give_the_same_bytes() -> None:
         wire.reset(30.0, 0.1)
         for speed, spin in ((20.0, 1.0), (35.0, -2.0), (-10.0, 3.0)):
             wire.step(speed, spin)
-        found.append(wire.points.tobytes() + np.array(wire.push_force_n).tobytes())
+        found.append(wire.points.tobytes() + np.array(wire.status[FORCE]).tobytes())
     assert found[0] == found[1]
 
 
@@ -155,7 +156,7 @@ def test_a_million_random_substeps_stay_finite_and_inside() -> None:
     worst, unsettled, steps = 0.0, 0, 1_000_000 // wire.physics.substeps
     for speed, spin in rng.uniform((-35, -3), (35, 3), (steps, 2)):
         wire.step(speed, spin)
-        worst, unsettled = max(worst, wire.depth_max_mm), unsettled + wire.unsettled
-        assert abs(wire.push_force_n) <= 1.5
+        worst, unsettled = max(worst, wire.status[DEPTH_MAX]), unsettled + wire.status[UNSETTLED]
+        assert abs(wire.status[FORCE]) <= 1.5
     assert worst < 0.4
     assert unsettled < 1000

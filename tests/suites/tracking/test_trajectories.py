@@ -82,12 +82,12 @@ def test_motions_come_in_proportion_to_their_priorities():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1.0, 2.0],), "found (2,) of them for (3,) motions; give one for each"),
+        (([1.0, 2.0],), "priorities: found shape (2,), expected (3,): one for each motion"),
         (([1.0], [3]), "there are 3 motions; found the indices [3]"),
-        (({"jump": 1.0},), "no motion is called jump; 3 motions are known"),
+        (({"jump": 1.0},), 'no motion "jump" (3 motions are loaded)'),
         (([1.0, np.nan, 1.0],), "priorities must be finite"),
         (([1.0, -1.0, 1.0],), "not negative"),
-        (([0.0, 0.0, 0.0],), "not all zero"),
+        (([0.0, 0.0, 0.0],), "not all be zero"),
     ],
 )
 def test_wrong_priorities_change_nothing(arguments, message):

@@ -6,21 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proctor.suites.endovascular import kernel, solver, view
-from proctor.suites.endovascular.rod import (
-    ANGLE,
-    DEPTH_MAX,
-    FORCE,
-    LENGTH,
-    SETPOINT,
-    STATUS,
-    TORQUE,
-    UNSETTLED,
-    Field,
-    Law,
-    Sheath,
-    workspace,
-)
+from proctor.suites.endovascular import solver, view
+from proctor.suites.endovascular.rod import ANGLE, LENGTH, SETPOINT, STATUS, Field, Law, Sheath, workspace
 from proctor.suites.endovascular.tools import Tool, rod_of
 
 WALL_N_MM = 30.0
@@ -51,7 +38,8 @@ class Physics:
 
 
 class Wire:
-    """A tool in a vessel. `reset` puts it at the entry; `step` pushes and turns it for one control step."""
+    """A tool in a vessel. `reset` puts it at the entry; `step` pushes and turns it for one control step. `state` and
+    `status` are those of the solver (see `rod`), of which `free` nodes are in the vessel."""
 
     def __init__(self, tool: Tool, field: Field, entry: np.ndarray, direction: np.ndarray, physics: Physics):
         self.physics, self._field = physics, field
@@ -60,7 +48,7 @@ class Wire:
         dt = physics.control_dt_s / physics.substeps
         drag = DRAG_N_S_MM2 * physics.spacing_mm
         self._law = Law(dt, physics.iterations, WALL_N_MM, physics.friction, drag, SWAY_N_S_MM2 * physics.spacing_mm)
-        self._state, self._work = workspace(n)
+        self.state, self._work = workspace(n)
         self._sheath = Sheath(
             np.ascontiguousarray(entry, np.float64),
             np.ascontiguousarray(direction, np.float64),
@@ -70,12 +58,12 @@ class Wire:
             physics.spacing_mm,
             tool.length_mm,
         )
-        self._status = np.zeros(len(STATUS))
+        self.status = np.zeros(len(STATUS))
         self.free = 0
 
     def reset(self, inserted_mm: float, angle_rad: float) -> None:
         """A straight wire with `inserted_mm` in the vessel, then let go for one control step."""
-        status, state, sheath = self._status, self._state, self._sheath
+        status, state, sheath = self.status, self.state, self._sheath
         status[:] = 0.0
         status[LENGTH], status[SETPOINT], status[ANGLE] = inserted_mm, inserted_mm, angle_rad
         back = np.arange(len(state.x)) * self.rod.spacing - inserted_mm
@@ -93,12 +81,12 @@ class Wire:
         self.free = int(
             solver.advance(
                 self.rod,
-                self._state,
+                self.state,
                 self._field,
                 self._law,
                 self._work,
                 self._sheath,
-                self._status,
+                self.status,
                 float(speed_mm_s),
                 float(spin_rad_s),
                 self.physics.substeps,
@@ -107,7 +95,7 @@ class Wire:
         self._check()
 
     def _check(self) -> None:
-        depth = solver.depth(self._state, self.free)
+        depth = solver.depth(self.state, self.free)
         if np.isnan(depth):
             raise SimulationDiverged(f"wire positions are not finite after {self.inserted_mm:.1f} mm of insertion")
         if depth > MAX_DEPTH_MM:
@@ -119,54 +107,16 @@ class Wire:
         self, scene: view.Scene, trip: np.ndarray, speed: float, spin: float, pushed: float, row: np.ndarray
     ) -> None:
         """Write what is seen and recorded of the last step (see `view.look`)."""
-        view.look(self.rod, self._state, self._status, self.free, scene, trip, speed, spin, pushed, row)
+        view.look(self.rod, self.state, self.status, self.free, scene, trip, speed, spin, pushed, row)
 
     @property
     def points(self) -> np.ndarray:
         """(n, 3) the nodes in the vessel, tip first. A view."""
-        return self._state.x[: self.free]
-
-    @property
-    def tip(self) -> np.ndarray:
-        return self._state.x[0]
-
-    @property
-    def heading(self) -> np.ndarray:
-        """Unit vector of the foremost edge, out of the tip."""
-        return -np.array(kernel.director(self._state.q, 0))
+        return self.state.x[: self.free]
 
     @property
     def inserted_mm(self) -> float:
-        return float(self._status[LENGTH])
-
-    @property
-    def angle_rad(self) -> float:
-        """Of the handle, not wrapped."""
-        return float(self._status[ANGLE])
-
-    @property
-    def push_force_n(self) -> float:
-        """What the handle feels; positive: the wire resists being pushed."""
-        return float(self._status[FORCE])
-
-    @property
-    def torque_n_mm(self) -> float:
-        return float(self._status[TORQUE])
-
-    @property
-    def depth_max_mm(self) -> float:
-        """The largest penetration of a node's surface into the wall in any substep of the last step."""
-        return float(self._status[DEPTH_MAX])
-
-    @property
-    def unsettled(self) -> int:
-        """Substeps of the last step that ended at the bound on iterations."""
-        return int(self._status[UNSETTLED])
-
-    def contact(self) -> tuple[float, float]:
-        """Sum and largest of the wall's forces on the wire, means over the last control step, N."""
-        total, largest, *_ = view.contact(self._state, self.free)
-        return total, largest
+        return float(self.status[LENGTH])
 
 
 def facing(direction: np.ndarray) -> np.ndarray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.tracking.motions import MotionLibrary
+from proctor.suites.tracking.motions.library import WeightedMotions
 from proctor.suites.tracking.observations import reference_observations
 from proctor.suites.tracking.robot import Robot
 
@@ -30,17 +30,20 @@ class Slices:
     """(S, L) bool: false where a motion shorter than L was continued with its last frame."""
 
 
-class TrajectoryBuffer:
+class TrajectoryBuffer(WeightedMotions):
     """All frames of M motions, packed one motion after the other: motion i has the rows `offsets[i]` to
     `offsets[i + 1]` of every array. `sample` draws slices of `seq_length` frames; a motion with fewer frames gives its
     whole, continued with its last frame.
 
     `observation`, `terminated`, `truncated` and `motion_id` are as in `Slices`, with one row for each frame."""
 
+    update_priorities = WeightedMotions.update_weights
+
     def __init__(self, robot: Robot, library: MotionLibrary, seq_length: int = 1, *, velocity_multiplier: float = 1.0):
         if seq_length < 1:
             raise InputError(f"seq_length is {seq_length}; a slice needs at least one frame")
-        self.names, self.seq_length = library.names, seq_length
+        super().__init__(library.names, "priorities")
+        self.seq_length = seq_length
         self.lengths, self.offsets = library.lengths, library.offsets
         frames = int(self.offsets[-1])
         found = reference_observations(robot, library.frames, velocity_multiplier=velocity_multiplier)
@@ -50,49 +53,16 @@ class TrajectoryBuffer:
         self.terminated = np.zeros(frames, bool)
         self.truncated = np.zeros(frames, bool)
         self.truncated[self.offsets[1:] - 1] = True
-        self._priorities = np.ones(len(library))
-
-    def __len__(self) -> int:
-        """The number of motions."""
-        return len(self.names)
 
     @property
     def priorities(self) -> np.ndarray:
         """(M,), not normalised; all ones at first. A copy."""
-        return self._priorities.copy()
-
-    def update_priorities(
-        self,
-        priorities: Mapping[str, float] | Sequence[float] | np.ndarray,
-        idxs: Sequence[int] | np.ndarray | None = None,
-    ) -> None:
-        """Give motions new priorities: all of them, those with the indices `idxs`, or those that are named. Raises
-        InputError, and changes nothing, for an unknown motion, another number of priorities, one that is negative or
-        not finite, and for all zero."""
-        if isinstance(priorities, Mapping):
-            unknown = [name for name in priorities if name not in self.names]
-            if unknown:
-                raise InputError(f"priorities: no motion is called {', '.join(unknown)}; {len(self)} motions are known")
-            idxs = [self.names.index(name) for name in priorities]
-            priorities = list(priorities.values())
-        where = np.arange(len(self)) if idxs is None else np.asarray(idxs, np.int64)
-        given = np.asarray(priorities, np.float64)
-        if given.shape != where.shape:
-            raise InputError(f"priorities: found {given.shape} of them for {where.shape} motions; give one for each")
-        if where.size and not ((where >= 0) & (where < len(self))).all():
-            raise InputError(f"priorities: there are {len(self)} motions; found the indices {where.tolist()}")
-        new = self._priorities.copy()
-        new[where] = given
-        if not np.isfinite(new).all() or (new < 0).any() or not new.any():
-            raise InputError(f"priorities must be finite, not negative and not all zero; found {given.tolist()}")
-        self._priorities = new
+        return self._weights.copy()
 
     def sample(self, n: int, rng: np.random.Generator) -> Slices:
         """n slices: a motion with a probability proportional to its priority, then one of its slices, all equally
         likely."""
-        upper = np.cumsum(self._priorities)
-        motions = np.searchsorted(upper, rng.random(n) * upper[-1], side="right")
-        motions = np.minimum(motions, np.flatnonzero(self._priorities)[-1])
+        motions = self.draw(n, rng)
         choices = np.maximum(self.lengths[motions] - self.seq_length, 0) + 1
         starts = np.minimum((rng.random(n) * choices).astype(np.int64), choices - 1)
         return self.slices(motions, starts)

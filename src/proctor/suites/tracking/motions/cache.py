@@ -1,20 +1,17 @@
 """References of files that were read before, in `.npz` files named after everything they depend on.
 
-Writers put a file under a name of its own and rename it, so that two processes never see half a file. A file that
-cannot be read counts as absent.
+Two processes never see half a file, and a file that cannot be read counts as absent.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import uuid
 from pathlib import Path
 
 import numpy as np
 
-from proctor.record.npz import read_npz
+from proctor.record.npz import read_npz, write_npz
 from proctor.suites.tracking.motions.motion import ARRAYS, Reference, concatenate
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.robot import Robot
@@ -54,13 +51,7 @@ class ReferenceCache:
         if self._folder is None:
             return
         ends = np.cumsum([len(reference) for reference in references])
-        target = self._folder / f"{self.key(path, options)}.npz"
-        temporary = target.with_name(f"{target.stem}.{os.getpid()}.{uuid.uuid4().hex}.tmp")
-        try:
+        names, frames = np.array([reference.name for reference in references]), vars(concatenate(references))
+        with contextlib.suppress(OSError, ValueError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                np.savez(file, names=[r.name for r in references], ends=ends, **vars(concatenate(references)))
-            os.replace(temporary, target)
-        except OSError:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+            write_npz(self._folder / f"{self.key(path, options)}.npz", {"names": names, "ends": ends, **frames})

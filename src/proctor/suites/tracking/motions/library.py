@@ -12,14 +12,68 @@ from proctor.registry import did_you_mean
 from proctor.suites.tracking.motions.motion import Frames, Reference, concatenate
 
 
-class MotionLibrary:
+class WeightedMotions:
+    """M motions by name, each with a weight by which it is drawn; all ones at first. In errors, weights are called
+    `what`."""
+
+    def __init__(self, names: Sequence[str], what: str):
+        self.names, self._what = tuple(names), what
+        self._weights = np.ones(len(self.names))
+
+    def __len__(self) -> int:
+        """The number of motions."""
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """Which motion has this name. Raises InputError where none has."""
+        if name in self.names:
+            return self.names.index(name)
+        raise InputError(f'no motion "{name}"' + did_you_mean(name, self.names) + f" ({len(self)} motions are loaded)")
+
+    def update_weights(
+        self,
+        weights: Mapping[str, float] | Sequence[float] | np.ndarray,
+        idxs: Sequence[int] | np.ndarray | None = None,
+    ) -> None:
+        """Give new weights to all motions, to those with the indices `idxs`, or to those that are named. Raises
+        InputError, and changes nothing, for an unknown motion, another number of weights, one that is negative or not
+        finite, and for all zero."""
+        if isinstance(weights, Mapping):
+            idxs, weights = [self.index(name) for name in weights], list(weights.values())
+        where = np.arange(len(self)) if idxs is None else np.asarray(idxs, np.int64)
+        given = np.asarray(weights, np.float64)
+        if given.shape != where.shape:
+            raise InputError(f"{self._what}: found shape {given.shape}, expected {where.shape}: one for each motion")
+        if where.size and not ((where >= 0) & (where < len(self))).all():
+            raise InputError(f"{self._what}: there are {len(self)} motions; found the indices {where.tolist()}")
+        new = self._weights.copy()
+        new[where] = given
+        wrong = np.flatnonzero(~np.isfinite(new) | (new < 0))
+        if len(wrong):
+            found = ", ".join(f"{self.names[i]}: {new[i]}" for i in wrong[:5])
+            raise InputError(f"{self._what} must be finite and not negative; found {found}")
+        if not new.any():
+            raise InputError(f"{self._what} must not all be zero: nothing could be sampled")
+        self._weights = new
+
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """n motions, each with a probability proportional to its weight, (n,) int64."""
+        upper = np.cumsum(self._weights)
+        drawn = np.searchsorted(upper, rng.random(n) * upper[-1], side="right")
+        return np.minimum(drawn, np.flatnonzero(self._weights)[-1]).astype(np.int64)
+
+
+class MotionLibrary(WeightedMotions):
     """M references of one robot at one rate. The references never change; the sampling weights do."""
+
+    update_sampling_weights = WeightedMotions.update_weights
+    sample = WeightedMotions.draw
 
     def __init__(self, references: Sequence[Reference]):
         """Raises InputError for no references, two of one name, and different rates."""
         if not references:
             raise InputError("a motion library needs at least one motion; found none")
-        self.names: tuple[str, ...] = tuple(reference.name for reference in references)
+        super().__init__([reference.name for reference in references], "sampling weights")
         twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
             raise InputError(f"two motions have one name: {', '.join(twice)}; rename one of them")
@@ -30,16 +84,6 @@ class MotionLibrary:
         self.offsets = np.concatenate([[0], np.cumsum(self.lengths)])
         self.frames = concatenate(references)
         """All frames of all motions: motion i has the rows `offsets[i]` to `offsets[i + 1]`."""
-        self._weights = np.ones(len(references))
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def index(self, name: str) -> int:
-        """Which motion has this name. Raises InputError where none has."""
-        if name in self.names:
-            return self.names.index(name)
-        raise InputError(f'no motion "{name}"' + did_you_mean(name, self.names) + f" ({len(self)} motions are loaded)")
 
     def reference(self, i: int) -> Reference:
         """Motion i, as views of the packed arrays."""
@@ -62,32 +106,6 @@ class MotionLibrary:
     def sampling_weights(self) -> np.ndarray:
         """(M,), not normalised; all ones at first. A copy."""
         return self._weights.copy()
-
-    def update_sampling_weights(self, weights: Mapping[str, float] | Sequence[float] | np.ndarray) -> None:
-        """Give all motions new weights, or those that are named. Raises InputError, and changes nothing, for an
-        unknown name, another number of weights, a weight that is negative or not finite, and for all zero."""
-        new = self._weights.copy()
-        if isinstance(weights, Mapping):
-            for name, weight in weights.items():
-                new[self.index(name)] = weight
-        else:
-            given = np.asarray(weights, np.float64)
-            if given.shape != new.shape:
-                raise InputError(f"sampling weights: found shape {given.shape}, expected ({len(self)},)")
-            new[:] = given
-        wrong = np.flatnonzero(~np.isfinite(new) | (new < 0))
-        if len(wrong):
-            found = ", ".join(f"{self.names[i]}: {new[i]}" for i in wrong[:5])
-            raise InputError(f"sampling weights must be finite and not negative; found {found}")
-        if not new.any():
-            raise InputError("sampling weights must not all be zero: nothing could be sampled")
-        self._weights = new
-
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """n motions, each drawn with a probability proportional to its weight, (n,) int64."""
-        upper = np.cumsum(self._weights)
-        drawn = np.searchsorted(upper, rng.random(n) * upper[-1], side="right")
-        return np.minimum(drawn, np.flatnonzero(self._weights)[-1]).astype(np.int64)
 
     def state(self) -> dict[str, Any]:
         """What changes, for `restore`; plain data."""
