@@ -77,3 +77,14 @@ def episode(env: TrackingBatchEnv, world: int, trial: int, neighbours: Sequence[
         found = env.step({w: wiggle(t, step) for w, t in trials.items()})[world]
         seen.append(bytes_of(list(found)))
     return seen
+
+
+def window_parts(robot: Robot) -> dict[str, slice]:
+    """Where the parts of a row of `reference` are."""
+    joints = robot.description.n_joints
+    sizes = {
+        "joint_pos": joints, "joint_vel": joints, "anchor_pos": 3, "anchor_rotation": 6, "base_lin_vel": 3,
+        "base_ang_vel": 3,
+    }  # fmt: skip
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}

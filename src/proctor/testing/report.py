@@ -134,24 +134,18 @@ class SectionConformance(Conformance[Section]):
     def test_keys_are_json_and_its_own(self) -> None:
         _, _, keys = self._made(AGENTS)
         json.dumps(plain(keys), allow_nan=False)
-        with tempfile.TemporaryDirectory() as folder:
-            taken = sorted(set(keys) & set(to_json(self._report(Path(folder), AGENTS))))
+        taken = sorted(set(keys) & set(to_json(self._report(AGENTS)[0])))
         assert not taken, f"report.json has these keys already: {taken}"
 
     def test_findings_are_sentences(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            report = self._report(Path(folder), AGENTS)
+        report, _ = self._report(AGENTS)
         found = list(self.make().findings(report))
         assert all(isinstance(finding, Finding) and finding.text for finding in found), f"findings gave {found}"
         assert isinstance(self.make().opening(report), str), "opening gave no text"
 
     def test_the_terminal_gets_lines_and_whole_tables(self) -> None:
         for agents in (AGENTS, HOSTILE):
-            with tempfile.TemporaryDirectory() as folder:
-                report = self._report(Path(folder), agents)
-                data = self.make().read(Path(folder), report)
-                shown = list(self.make().terminal(report, data))
-            for part in shown:
+            for part in self.make().terminal(*self._report(agents)):
                 assert isinstance(part, str | Grid), f"terminal gave a {type(part).__name__}; expected texts and Grids"
                 if isinstance(part, Grid):
                     widths = {len(part.header), *map(len, part.rows)}
@@ -159,8 +153,7 @@ class SectionConformance(Conformance[Section]):
 
     def test_columns_stand_behind_known_ones(self) -> None:
         section = self.make()
-        with tempfile.TemporaryDirectory() as folder:
-            report = self._report(Path(folder), AGENTS)
+        report, _ = self._report(AGENTS)
         of_agents = agent_keys(report, report.agents[0])
         for columns, known in ((section.columns, COMMON), (section.agent_columns, of_agents)):
             names = [column.name for column in columns]
@@ -172,22 +165,23 @@ class SectionConformance(Conformance[Section]):
     def _made(self, agents: Sequence[str], *, empty: bool = False) -> tuple[str, str, dict[str, Any]]:
         """HTML, Markdown and keys of a run."""
         section = self.make()
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            report = self._report(folder, agents, empty=empty)
-            data = section.read(folder, report)
-            section.write(folder, data)
-            made = section.html(report, data), section.markdown(report, data), dict(section.keys(report, data))
+        report, data = self._report(agents, empty=empty)
+        made = section.html(report, data), section.markdown(report, data), dict(section.keys(report, data))
         assert isinstance(made[0], str), f"html gave a {type(made[0]).__name__}"
         assert isinstance(made[1], str), f"markdown gave a {type(made[1]).__name__}"
         assert isinstance(section.styles(), str), "styles gave no text"
         return made
 
-    def _report(self, folder: Path, agents: Sequence[str], *, empty: bool = False) -> Report:
-        suites = self.make().suites
-        cfg = made_up_config(suites[0] if suites else OTHER, agents, sections=())
-        results: list[TrialResult] = [] if empty else made_up_results(cfg, folder, self.metrics, self.record)
-        return build_report(cfg, results, CONTEXT)
+    def _report(self, agents: Sequence[str], *, empty: bool = False) -> tuple[Report, Any]:
+        """The report of a made-up run, and what the section has read of its folder; it has written its files there."""
+        section = self.make()
+        cfg = made_up_config(section.suites[0] if section.suites else OTHER, agents, sections=())
+        with tempfile.TemporaryDirectory() as name:
+            results = [] if empty else made_up_results(cfg, Path(name), self.metrics, self.record)
+            report = build_report(cfg, results, CONTEXT)
+            data = section.read(Path(name), report)
+            section.write(Path(name), data)
+        return report, data
 
 
 def check_html(html: str) -> None:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, field_validator
 from proctor.config.models import LARGEST_SEED
 from proctor.policies.options import MOST_ROWS
 from proctor.registry import did_you_mean
-from proctor.suites.tracking.options import DEFAULT_GROUPS, Group, TrackingOptions, as_list
+from proctor.suites.tracking.options import TrackingOptions, as_list
 from proctor.suites.tracking.parts import METRICS
 
 
@@ -39,7 +39,6 @@ class TrackingEvaluationCfg(EvaluationCfg):
     looked at. Without `motions`, those of the lent environment are run."""
 
     name_in_logs: str = Field(default="tracking", min_length=1, pattern=r"^[^/#]+$")
-    observations: tuple[Group, ...] = Field(default=DEFAULT_GROUPS, min_length=1)
     num_envs: int = Field(default=1024, ge=1, le=100_000)
     """Worlds of the evaluation's own environment, at most; no more are made than there are episodes."""
     include_results_from_all_envs: bool = False

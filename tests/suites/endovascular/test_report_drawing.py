@@ -20,12 +20,12 @@ from proctor.suites.endovascular.report.drawing import (
     area,
     curve,
     force_picture,
-    force_scale,
     force_steps,
     frame_of,
     picture,
     profile,
     scale_rules,
+    scales_of,
     spaced,
     stretches,
     vessel_group,
@@ -113,9 +113,9 @@ def test_a_map_of_several_trials_has_every_target_once_and_only_a_vessel_that_al
 
 
 def test_the_scale_ends_at_a_high_force_and_never_at_zero() -> None:
-    assert force_scale([passage(force=np.linspace(0, 1, 101))]) == pytest.approx(0.99)
-    assert force_scale([passage(force=np.zeros(4))]) == force_scale([passage(force=None)]) == 1.0
-    assert force_scale([passage(force=np.full(4, np.nan))]) == 1.0
+    assert scales_of([passage(force=np.linspace(0, 1, 101))]).hardest == pytest.approx(0.99)
+    assert scales_of([passage(force=np.zeros(4))]).hardest == scales_of([passage(force=None)]).hardest == 1.0
+    assert scales_of([passage(force=np.full(4, np.nan))]).hardest == 1.0
 
 
 def test_thinning_keeps_every_peak() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tracking_worlds import ALL_GROUPS, EVERYTHING_RANDOM, batch_env, g1, short_motions, wiggle
+from tracking_worlds import ALL_GROUPS, EVERYTHING_RANDOM, batch_env, g1, short_motions, wiggle, window_parts
 
 from proctor.suites.tracking import observations as obs
 from proctor.testing import BatchEnvConformance
@@ -52,7 +52,7 @@ def test_step_k_is_told_of_frame_k_plus_1(env):
     e = env(1, observations=["frame", "motion", "reference"], reference_offsets=[1])
     observation = e.reset([0], [0], [4])[0]
     reference = short_motions().reference(1)
-    parts = obs.window_parts(g1())
+    parts = window_parts(g1())
     for k in range(len(reference) - 1):
         assert observation["motion"] == 1
         assert observation["frame"] == k + 1
@@ -70,7 +70,7 @@ def test_step_k_is_told_of_frame_k_plus_1(env):
 def test_window_offsets_stop_at_the_ends_of_the_motion(env):
     e = env(1, observations=["reference"], reference_offsets=[-2, 0, 100])
     window = e.reset([0], [0], [0])[0]["reference"]
-    reference, joints = short_motions().reference(0), obs.window_parts(g1())["joint_pos"]
+    reference, joints = short_motions().reference(0), window_parts(g1())["joint_pos"]
     for row, frame in zip(window, (0, 0, len(reference) - 1), strict=True):
         np.testing.assert_allclose(row[joints], reference.joint_pos[frame], atol=1e-6)
 

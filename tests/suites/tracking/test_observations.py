@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from tracking_worlds import g1, short_motions
+from tracking_worlds import g1, short_motions, window_parts
 
 from proctor.suites.tracking import observations as obs
 from proctor.suites.tracking.motions import Frames
@@ -139,7 +139,7 @@ def test_the_window_of_one_s_own_frame_has_no_offset():
     anchor = frames.body_pos[:, robot.anchor], frames.body_quat[:, robot.anchor]
     rows = np.arange(4)[:, None]
     window = obs.window_observation(robot, anchor, frames, rows)
-    parts = obs.window_parts(robot)
+    parts = window_parts(robot)
     assert window.shape == (4, 1, obs.window_row_size(robot))
     assert parts["base_ang_vel"].stop == obs.window_row_size(robot)
     np.testing.assert_array_equal(window[:, 0, parts["joint_pos"]], frames.joint_pos)
@@ -156,7 +156,7 @@ def test_the_window_is_seen_from_the_robot_s_anchor():
     own, other = rotation(frames.body_quat[0, robot.anchor]), rotation(frames.body_quat[1, robot.anchor])
     anchor = frames.body_pos[:1, robot.anchor], frames.body_quat[:1, robot.anchor]
     row = obs.window_observation(robot, anchor, frames, np.array([[1]]))[0, 0]
-    parts = obs.window_parts(robot)
+    parts = window_parts(robot)
     there = own.inv().apply(frames.body_pos[1, robot.anchor] - frames.body_pos[0, robot.anchor])
     np.testing.assert_allclose(row[parts["anchor_pos"]], there, atol=1e-13)
     expected = (own.inv() * other).as_matrix()[:, :2].ravel()

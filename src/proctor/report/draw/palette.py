@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+
 STEPS = 11
 LIGHT = ((0xF2, 0xF5, 0xF8), (0x8C, 0xB8, 0xD9), (0x0B, 0x4A, 0x82))
 DARK = ((0x1D, 0x25, 0x2E), (0x2C, 0x65, 0x94), (0xA5, 0xD3, 0xF7))
@@ -27,6 +31,20 @@ def fill_rules() -> str:
         return "\n".join(f".f{step} {{ fill: {colour}; }}" for step, colour in enumerate(hex_steps(stops)))
 
     return f"{rules(LIGHT)}\n@media screen and (prefers-color-scheme: dark) {{\n{rules(DARK)}\n}}"
+
+
+def scale_bar(kind: str) -> str:
+    """The colours of a scale, classes `kind` with 0 to 10, from left to right."""
+    cells = "".join(f'<rect class="{kind}{step}" x="{step}" y="0" width="1.02" height="1"/>' for step in range(STEPS))
+    return f'<svg viewBox="0 0 {STEPS} 1" preserveAspectRatio="none" aria-hidden="true">{cells}</svg>'
+
+
+def top_of(values: Iterable[np.ndarray]) -> float:
+    """The value that gets the strongest colour: the 99th percentile of the finite ones; 1 where none is above 0."""
+    pooled = np.concatenate([np.zeros(0), *(array.ravel() for array in values)])
+    known = pooled[np.isfinite(pooled)]
+    top = float(np.percentile(known, 99)) if known.size else 0.0
+    return top if top > 0 else 1.0
 
 
 def hex_steps(stops: tuple[Colour, Colour, Colour]) -> list[str]:

@@ -163,7 +163,7 @@ def _sprout(name: str, parent: Branch, joins: int, way: np.ndarray, radii: tuple
 
 def _smooth(control: np.ndarray) -> np.ndarray:
     """A cubic Hermite curve through the control points (finite-difference tangents), resampled to even steps."""
-    chord = np.r_[0, np.cumsum(np.linalg.norm(np.diff(control, axis=0), axis=1))]
+    chord = arc(control)
     tangent = np.gradient(control, chord, axis=0)
     dense = np.linspace(0, chord[-1], max(int(chord[-1] * 20), 2))
     left = np.clip(np.searchsorted(chord, dense, side="right") - 1, 0, len(chord) - 2)
@@ -175,6 +175,16 @@ def _smooth(control: np.ndarray) -> np.ndarray:
         + (-2 * t**3 + 3 * t**2) * control[left + 1]
         + (t**3 - t**2) * width * tangent[left + 1]
     )
-    length = np.r_[0, np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))]
-    even = np.linspace(0, length[-1], max(round(length[-1] / STEP_MM), 1) + 1)
-    return np.stack([np.interp(even, length, curve[:, c]) for c in range(3)], axis=1)
+    return evenly(curve, max(round(arc(curve)[-1] / STEP_MM), 1) + 1)
+
+
+def arc(points: np.ndarray) -> np.ndarray:
+    """How far along the polyline through (n, 3) each of its points is, (n,)."""
+    return np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))]
+
+
+def evenly(points: np.ndarray, count: int) -> np.ndarray:
+    """`count` points at even distances along a polyline (n, 3), ends included."""
+    along = arc(points)
+    wanted = np.linspace(0.0, along[-1], count)
+    return np.stack([np.interp(wanted, along, points[:, axis]) for axis in range(points.shape[1])], axis=1)

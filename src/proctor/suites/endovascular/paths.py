@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.suites.endovascular.anatomy import STEP_MM, VesselTree
+from proctor.suites.endovascular.anatomy import STEP_MM, VesselTree, arc
 from proctor.suites.endovascular.kernel import compiled
 
 
@@ -60,7 +60,7 @@ def way_to(tree: VesselTree, target: str) -> Map:
     """From anywhere in a tree to the end of one of its branches."""
     points = tree.points()
     starts = dict(zip(tree.names, np.cumsum([0, *(len(b.points) for b in tree.branches)]).tolist(), strict=False))
-    distance = _distances(tree, target, {b.name: _arc(b.points) for b in tree.branches})
+    distance = _distances(tree, target, {b.name: arc(b.points) for b in tree.branches})
     following = _successors(tree, starts, distance)
     forward = points[following] - points
     tangent = forward / np.maximum(np.linalg.norm(forward, axis=1), 1e-9)[:, None]
@@ -68,10 +68,6 @@ def way_to(tree: VesselTree, target: str) -> Map:
     dead_end = np.zeros(len(points), bool)
     dead_end[[starts[b.name] + len(b.points) - 1 for b in tree.branches if b.name not in parents]] = True
     return Map(points, np.concatenate([b.radii for b in tree.branches]), distance, following, tangent, dead_end)
-
-
-def _arc(points: np.ndarray) -> np.ndarray:
-    return np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))]
 
 
 def _distances(tree: VesselTree, target: str, arcs: dict[str, np.ndarray]) -> np.ndarray:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from proctor.suites.endovascular.options import EndovascularOptions
 from proctor.suites.protocol import Env, Suite, SuiteOptions
 
 
-class EndovascularSuite(Suite):
+class ArchSuite(Suite):
+    """A guidewire in an aortic arch, whatever simulates it."""
+
+    def task_name(self, options: Any) -> str:
+        """Such as `arch-I-lcca`."""
+        anatomy = options.anatomy
+        return f"arch-{anatomy.arch_type}-{'-'.join(anatomy.target_branches)}"
+
+    def scoring(self, options: Any) -> str:
+        return "default_v1"
+
+
+class EndovascularSuite(ArchSuite):
     """A guidewire in an aortic arch, on the embedded simulator."""
 
     name: ClassVar[str] = "endovascular"
     Options: ClassVar[type[SuiteOptions]] = EndovascularOptions
     kernels: ClassVar[tuple[str, ...]] = ("proctor.suites.endovascular.suite:warm",)
-
-    def task_name(self, options: EndovascularOptions) -> str:
-        """Such as `arch-I-lcca`."""
-        anatomy = options.anatomy
-        return f"arch-{anatomy.arch_type}-{'-'.join(anatomy.target_branches)}"
-
-    def scoring(self, options: EndovascularOptions) -> str:
-        return "default_v1"
 
     def make(self, options: EndovascularOptions, *, render: bool, worlds: int) -> Env:
         from proctor.suites.endovascular.env import EndovascularEnv

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from proctor.suites.endovascular.anatomy import evenly
 from proctor.suites.protocol import Env, Step
 from proctor.suites.steve.build import OBSERVED, build
 from proctor.suites.steve.forces import SceneForces
@@ -138,10 +139,3 @@ def _observation_space(options: SteveOptions) -> spaces.Dict:
 
 def _plain(observation: Any) -> dict[str, np.ndarray]:
     return {key: np.asarray(observation[key], np.float32) for key in OBSERVED}
-
-
-def evenly(points: np.ndarray, count: int) -> np.ndarray:
-    """`count` points at even distances along a polyline (n, 3), ends included."""
-    along = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))]
-    wanted = np.linspace(0.0, along[-1], count)
-    return np.stack([np.interp(wanted, along, points[:, axis]) for axis in range(points.shape[1])], axis=1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from proctor.errors import InputError
-from proctor.suites.protocol import Env, Suite, SuiteOptions
+from proctor.suites.endovascular.suite import ArchSuite
+from proctor.suites.protocol import Env, SuiteOptions
 from proctor.suites.steve.build import HOW, import_eve
 from proctor.suites.steve.options import SteveOptions
 
 
-class SteveSuite(Suite):
+class SteveSuite(ArchSuite):
     """A guidewire in an aortic arch, on SOFA through stEVE."""
 
     name: ClassVar[str] = "steve"
@@ -19,14 +20,6 @@ class SteveSuite(Suite):
     """SOFA's reset leaves traces (solver warm starts, the state of contact): each trial gets a scene of its own."""
 
     install: ClassVar[str | None] = HOW
-
-    def task_name(self, options: SteveOptions) -> str:
-        """Such as `arch-I-lcca`."""
-        anatomy = options.anatomy
-        return f"arch-{anatomy.arch_type}-{'-'.join(anatomy.target_branches)}"
-
-    def scoring(self, options: SteveOptions) -> str:
-        return "default_v1"
 
     def make(self, options: SteveOptions, *, render: bool, worlds: int) -> Env:
         if render:

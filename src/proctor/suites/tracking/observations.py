@@ -36,17 +36,6 @@ def window_row_size(robot: Robot) -> int:
     return 2 * robot.description.n_joints + 15
 
 
-def window_parts(robot: Robot) -> dict[str, slice]:
-    """Where the parts of a row of `reference` are."""
-    joints = robot.description.n_joints
-    sizes = {
-        "joint_pos": joints, "joint_vel": joints, "anchor_pos": 3, "anchor_rotation": 6, "base_lin_vel": 3,
-        "base_ang_vel": 3,
-    }  # fmt: skip
-    ends = np.cumsum(list(sizes.values())).tolist()
-    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
-
-
 def state_observation(robot: Robot, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     """(..., 2J + 6) of `qpos` (..., 7 + J) and `qvel` (..., 6 + J)."""
     from proctor.suites.tracking import kernels

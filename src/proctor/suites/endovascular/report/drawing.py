@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proctor.report.draw.palette import STEPS, Colour, heat_step, hex_steps
+from proctor.report.draw.palette import Colour, heat_step, hex_steps, top_of
 from proctor.report.draw.svg import runs
+from proctor.suites.endovascular.anatomy import arc
 from proctor.suites.endovascular.report.model import Passage, Vessel
 
 BORDER_MM, WALL_MM, RADIUS_STEP_MM, CENTRELINE_MM = 5.0, 0.7, 0.25, 2.0
@@ -52,6 +53,21 @@ class Frame:
         return f"{self.left:.1f} {self.top:.1f} {self.width:.1f} {self.height:.1f}"
 
 
+@dataclass(frozen=True)
+class Scales:
+    """What the pictures of a task share: the frame, the longest time and the force that gets the strongest colour."""
+
+    frame: Frame
+    longest: float
+    hardest: float
+
+
+def scales_of(passages: Sequence[Passage]) -> Scales:
+    """For the passages of one task."""
+    hardest = top_of(p.force for p in passages if p.force is not None)
+    return Scales(frame_of(passages), max(p.duration for p in passages), hardest)
+
+
 def frame_of(passages: Sequence[Passage]) -> Frame:
     """A frame that holds vessels, tips, wires and targets of all passages; at least 10 mm wide and high."""
     low, high = np.full(2, np.inf), np.full(2, -np.inf)
@@ -91,17 +107,9 @@ def _strokes(points: np.ndarray, radii: np.ndarray) -> list[tuple[float, str]]:
 
 def spaced(points: np.ndarray, step: float) -> np.ndarray:
     """Rows of a line's points about `step` apart along it, with the first and the last."""
-    arc = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-    wanted = np.linspace(0.0, arc[-1], max(2, round(arc[-1] / step) + 1))
-    return np.unique(np.concatenate([np.searchsorted(arc, wanted - 1e-9), [len(points) - 1]]))
-
-
-def force_scale(passages: Sequence[Passage]) -> float:
-    """The force that gets the strongest colour: the 99th percentile over all points; 1 where all is 0 or unknown."""
-    forces = [p.force for p in passages if p.force is not None]
-    known = np.concatenate([force[np.isfinite(force)] for force in forces]) if forces else np.zeros(0)
-    top = float(np.percentile(known, 99)) if known.size else 0.0
-    return top if top > 0 else 1.0
+    along = arc(points)
+    wanted = np.linspace(0.0, along[-1], max(2, round(along[-1] / step) + 1))
+    return np.unique(np.concatenate([np.searchsorted(along, wanted - 1e-9), [len(points) - 1]]))
 
 
 def time_steps(passage: Passage, longest: float) -> list[int]:
@@ -157,12 +165,6 @@ def ring(place: np.ndarray, radius: float, kind: str) -> str:
 
 def _svg(frame: Frame, body: str) -> str:
     return f'<svg class="view" viewBox="{frame.box}" aria-hidden="true">{body}</svg>'
-
-
-def scale_bar(kind: str) -> str:
-    """The colours of a scale, from left to right."""
-    cells = "".join(f'<rect class="{kind}{step}" x="{step}" y="0" width="1" height="1"/>' for step in range(STEPS))
-    return f'<svg viewBox="0 0 {STEPS} 1" preserveAspectRatio="none" aria-hidden="true">{cells}</svg>'
 
 
 def curve(xs: np.ndarray, ys: np.ndarray) -> str:

@@ -15,7 +15,7 @@ from proctor.report.draw.palette import hex_steps
 from proctor.report.draw.png import png
 from proctor.report.formats.files import replacing
 from proctor.suites.endovascular.report import drawing
-from proctor.suites.endovascular.report.drawing import Frame
+from proctor.suites.endovascular.report.drawing import Frame, Scales
 from proctor.suites.endovascular.report.model import Passage, Vessel
 
 HEIGHT_PX, WIDEST_PX, GAP_PX = 720, 960, 24
@@ -24,12 +24,9 @@ LUMEN, WALL, INK, GOAL, UNKNOWN = "#eef2f6", "#b4bfca", "#16202a", "#b3131b", "#
 
 
 @dataclass(frozen=True)
-class Look:
-    """What the pictures of a task share: frame, colour scales, and its vessels already drawn, by key."""
+class Look(Scales):
+    """With the vessels of a task already drawn, by key."""
 
-    frame: Frame
-    longest: float
-    hardest: float
     grounds: Mapping[str | None, np.ndarray]
 
 
@@ -53,10 +50,10 @@ def write_pictures(folder: Path, passages: Sequence[Passage]) -> None:
 
 def look_of(passages: Sequence[Passage]) -> Look:
     """For the passages of one task."""
-    frame = drawing.frame_of(passages)
+    scales = drawing.scales_of(passages)
     vessels: dict[str | None, Vessel | None] = {None: None, **{p.vessel.key: p.vessel for p in passages if p.vessel}}
-    grounds = {key: _ground(vessel, frame) for key, vessel in vessels.items()}
-    return Look(frame, max(p.duration for p in passages), drawing.force_scale(passages), grounds)
+    grounds = {key: _ground(vessel, scales.frame) for key, vessel in vessels.items()}
+    return Look(**vars(scales), grounds=grounds)
 
 
 def drawn(passage: Passage, look: Look) -> np.ndarray:

@@ -4,7 +4,6 @@ in `curves`, pictures as files in `pictures`."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,13 @@ from proctor.report import text
 from proctor.report.draw import svg
 from proctor.report.draw.markup import lead
 from proctor.report.draw.page import asset
+from proctor.report.draw.palette import scale_bar
 from proctor.report.draw.svg import esc
 from proctor.report.model import Finding, Report, TaskReport
 from proctor.report.section import Column, Section
 from proctor.suites.endovascular.report import drawing
 from proctor.suites.endovascular.report.curves import by_agent, force_curves
+from proctor.suites.endovascular.report.drawing import Scales
 from proctor.suites.endovascular.report.model import Passage
 from proctor.suites.endovascular.report.pictures import write_pictures
 from proctor.suites.endovascular.report.records import read_passages
@@ -136,21 +137,11 @@ class Vessels(Section):
         return f"{asset('proctor.suites.endovascular.report', 'vessel.css')}\n{drawing.scale_rules()}"
 
 
-@dataclass(frozen=True)
-class _View:
-    """What the pictures of a task share: frame, colour scales, and a column for every seed."""
-
-    frame: drawing.Frame
-    longest: float
-    hardest: float
-    seeds: tuple[int, ...]
-
-
 def _pictures(report: Report, task: str, passages: Sequence[Passage]) -> str:
     measured = [p for p in passages if p.force is not None]
-    seeds = tuple(sorted({p.seed for p in passages if p.pictured}))
-    view = _View(drawing.frame_of(passages), max(p.duration for p in passages), drawing.force_scale(measured), seeds)
-    rows = "".join(_row(agent, own, view) for agent, own in by_agent(passages).items())
+    seeds = sorted({p.seed for p in passages if p.pictured})
+    view = drawing.scales_of(passages)
+    rows = "".join(_row(agent, own, seeds, view) for agent, own in by_agent(passages).items())
     return lead(_words(report, task, passages, bool(measured))) + _key(view, passages, measured) + rows
 
 
@@ -171,15 +162,15 @@ def _words(report: Report, task: str, passages: Sequence[Passage], measured: boo
     )
 
 
-def _key(view: _View, passages: Sequence[Passage], measured: Sequence[Passage]) -> str:
-    items = [f"<li>0 {drawing.scale_bar('t')} {text.number(view.longest)} {passages[0].time_unit}</li>"]
+def _key(view: Scales, passages: Sequence[Passage], measured: Sequence[Passage]) -> str:
+    items = [f"<li>0 {scale_bar('t')} {text.number(view.longest)} {passages[0].time_unit}</li>"]
     if any(p.wire is not None for p in passages):
         items.append(_sample('<path class="wire" d="M0 7H14"/>', "wire at the end"))
     if any(p.target is not None for p in passages):
         items.append(_sample('<circle class="goal" cx="7" cy="7" r="5"/>', "target"))
     if measured:
         top = f"{text.number(view.hardest)} {esc(measured[0].force_unit)} or more"
-        items.append(f"<li>0 {drawing.scale_bar('w')} {top}</li>")
+        items.append(f"<li>0 {scale_bar('w')} {top}</li>")
         items.append(_sample('<circle class="peak" cx="7" cy="7" r="4"/>', "peak force"))
     return f'<ul class="key" aria-label="Colours and lines">{"".join(items)}</ul>\n'
 
@@ -188,14 +179,14 @@ def _sample(shape: str, words: str) -> str:
     return f'<li><svg class="view sample" viewBox="0 0 14 14" aria-hidden="true">{shape}</svg> {words}</li>'
 
 
-def _row(agent: str, passages: Sequence[Passage], view: _View) -> str:
+def _row(agent: str, passages: Sequence[Passage], seeds: Sequence[int], view: Scales) -> str:
     own = {p.seed: p for p in passages if p.pictured}
-    cells = "".join(_cell(own.get(seed), seed, view) for seed in view.seeds)
+    cells = "".join(_cell(own.get(seed), seed, view) for seed in seeds)
     force = _force_map(agent, [p for p in passages if p.force is not None], view)
-    return f'<div class="passages" style="--seeds: {len(view.seeds)}"><h4>{esc(agent)}</h4>{cells}{force}</div>\n'
+    return f'<div class="passages" style="--seeds: {len(seeds)}"><h4>{esc(agent)}</h4>{cells}{force}</div>\n'
 
 
-def _cell(passage: Passage | None, seed: int, view: _View) -> str:
+def _cell(passage: Passage | None, seed: int, view: Scales) -> str:
     if passage is None:
         return f'<p class="passage span">seed {seed}: not recorded</p>'
     words = ", ".join(facts(passage))
@@ -223,7 +214,7 @@ def _quantity(value: float, unit: str) -> str:
     return f"{text.number(value)}\N{NO-BREAK SPACE}{unit}"
 
 
-def _force_map(agent: str, passages: Sequence[Passage], view: _View) -> str:
+def _force_map(agent: str, passages: Sequence[Passage], view: Scales) -> str:
     if not passages:
         return ""
     words = text.count(len(passages), "trial")

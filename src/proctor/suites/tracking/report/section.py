@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from proctor.report import text
 from proctor.report.draw import svg
 from proctor.report.draw.markup import figure_row, lead, rows_figure
 from proctor.report.draw.page import asset
-from proctor.report.draw.palette import STEPS, fill_rules, heat_step
+from proctor.report.draw.palette import fill_rules, heat_step, scale_bar, top_of
 from proctor.report.draw.svg import esc, runs
 from proctor.report.model import AgentReport, CaseTable, Finding, Report
 from proctor.report.section import CaseLayout, Section
@@ -103,29 +102,16 @@ def strip_row(axis: svg.Axis, values: Sequence[float], mean: float | None, targe
 def _maps(maps: Sequence[JointErrors]) -> str:
     if not maps:
         return ""
-    top = scale_of(maps)
+    top = top_of(m.errors for m in maps)
     words = (
         "Absolute error of every joint over time, in the worst recorded motions of each agent. The line marks the "
         "first fall. Without colour: the agent's numbers are not finite."
     )
     return (
-        f"<h3>Joint error over time</h3>\n{lead(words)}{_scale(top)}"
+        f"<h3>Joint error over time</h3>\n{lead(words)}"
+        f'<p class="joint-scale">0 {scale_bar("f")} {text.number(top)} rad or more</p>\n'
         f'<div class="pair">{"".join(_map(m, top) for m in maps)}</div>'
     )
-
-
-def scale_of(maps: Sequence[JointErrors]) -> float:
-    """The error that gets the darkest colour in all maps: the 99th percentile, in rad."""
-    known = np.concatenate([m.errors.ravel() for m in maps])
-    known = known[np.isfinite(known)]
-    top = float(np.percentile(known, 99)) if known.size else 0.0
-    return top if top > 0 and math.isfinite(top) else 1.0
-
-
-def _scale(top: float) -> str:
-    cells = "".join(f'<rect class="f{step}" x="{step}" y="0" width="1.02" height="1"/>' for step in range(STEPS))
-    bar = f'<svg viewBox="0 0 {STEPS} 1" preserveAspectRatio="none" aria-hidden="true">{cells}</svg>'
-    return f'<p class="joint-scale">0 {bar} {text.number(top)} rad or more</p>\n'
 
 
 def _map(m: JointErrors, top: float) -> str:
