@@ -39,19 +39,22 @@ def seen(observation: dict[str, Any], row: int) -> skills.Seen:
     return skills.Seen(local, (local.shape[0] // 2, local.shape[1] // 2), where, observation["inventory"][row])
 
 
-class Expert(Policy):
-    """Does the skill of the task's name, or of `skills` (task's name in the config -> one of `tasks.TASKS`)."""
+class _Wanderer(Policy):
+    """An agent whose state is the direction in which a trial wanders, (rows,)."""
 
     placement: Placement = "worker"
+
+    def reset(self, trials: Sequence[Trial]) -> np.ndarray:
+        return np.zeros(len(trials), np.int64)
+
+
+class Expert(_Wanderer):
+    """Does the skill of the task's name, or of `skills` (task's name in the config -> one of `tasks.TASKS`)."""
 
     def __init__(self, spaces: SpaceInfo, skills: dict[str, str] | None = None):
         self._skills: dict[str, TaskName] = {
             task: expected_skill(task, (skills or {}).get(task, task)) for task in spaces.observation
         }
-
-    def reset(self, trials: Sequence[Trial]) -> np.ndarray:
-        """The direction in which a trial wanders, (rows,)."""
-        return np.zeros(len(trials), np.int64)
 
     def act(self, batch: Batch) -> Actions:
         tasks: list[TaskName] = [self._skills[trial.task] for trial in batch.trials]
@@ -69,21 +72,15 @@ def expected_skill(task: str, skill: str) -> TaskName:
     )
 
 
-class Skilled(Policy):
+class Skilled(_Wanderer):
     """Does the skill whose pictures of success are nearest to the goal, and knows of its task nothing else.
 
     `checkpoint`: safetensors with `centroids` (skills, d), and in its header `skills`, their names. The observation has
     an entry `goal` (rows, d); nearness is the cosine."""
 
-    placement: Placement = "worker"
-
     def __init__(self, checkpoint: str):
         self._skills, centroids = read_centroids(checkpoint)
         self._centroids = centroids / np.linalg.norm(centroids, axis=1, keepdims=True)
-
-    def reset(self, trials: Sequence[Trial]) -> np.ndarray:
-        """The direction in which a trial wanders, (rows,)."""
-        return np.zeros(len(trials), np.int64)
 
     def act(self, batch: Batch) -> Actions:
         return Actions(*act_rows([self.skill(goal) for goal in batch.observation["goal"]], batch, batch.state))

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 PARTS = {
-    "proctor.suites": {
-        "crafter": "proctor.suites.crafter.suite:CrafterSuite",
-    },
-    "proctor.loaders": {
-        "crafter/expert": "proctor.suites.crafter.loaders:CrafterExpertLoader",
-    },
+    "proctor.suites": {"crafter": "proctor.suites.crafter.suite:CrafterSuite"},
+    "proctor.loaders": {"crafter/expert": "proctor.suites.crafter.loaders:CrafterExpertLoader"},
 }

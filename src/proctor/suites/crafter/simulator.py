@@ -11,7 +11,7 @@ from __future__ import annotations
 import collections
 import copy
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,20 +30,13 @@ def import_crafter() -> Any:
     return optional("crafter", "the crafter suite", "crafter")
 
 
-class OrderedSet:
+class OrderedSet(dict[Any, None]):
     """What Crafter asks of a set, in order of insertion."""
 
-    def __init__(self) -> None:
-        self._members: dict[Any, None] = {}
-
     def add(self, member: Any) -> None:
-        self._members[member] = None
+        self[member] = None
 
-    def remove(self, member: Any) -> None:
-        del self._members[member]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._members)
+    remove = dict.__delitem__
 
 
 @dataclass(frozen=True)

@@ -61,17 +61,15 @@ def act(task: TaskName, seen: Seen, heading: int, rng: np.random.Generator) -> t
     skill = SKILLS[task]
     if skill.uses is not None and seen.inventory[ITEMS.index(skill.uses)] == 0:
         return ACTION["noop"], heading
-    if skill.target is None:
-        return ACTION[skill.action], heading
-    if _ahead(seen) == CELL[skill.target]:
+    if skill.target is None or _beside(seen, seen.facing) == CELL[skill.target]:
         return ACTION[skill.action], heading
     move = first_move(seen.cells, seen.position, CELL[skill.target])
     return (move, heading) if move is not None else _wander(seen, heading, rng)
 
 
-def _ahead(seen: Seen) -> int:
-    """The cell that the player faces."""
-    x, y = seen.position[0] + seen.facing[0], seen.position[1] + seen.facing[1]
+def _beside(seen: Seen, step: tuple[int, int]) -> int:
+    """The cell that a step (dx, dy) of the player leads to."""
+    x, y = seen.position[0] + step[0], seen.position[1] + step[1]
     width, height = seen.cells.shape
     return int(seen.cells[x, y]) if 0 <= x < width and 0 <= y < height else CELL["outside"]
 
@@ -104,13 +102,7 @@ def _neighbours(cells: np.ndarray) -> np.ndarray:
 
 def _wander(seen: Seen, heading: int, rng: np.random.Generator) -> tuple[int, int]:
     """On in the same direction as long as it is free, now and then in another."""
-    width, height = seen.cells.shape
-    spots = [(seen.position[0] + dx, seen.position[1] + dy) for dx, dy in STEPS]
-    free = [
-        number
-        for number, (x, y) in enumerate(spots)
-        if 0 <= x < width and 0 <= y < height and WALKABLE[seen.cells[x, y]]
-    ]
+    free = [number for number, step in enumerate(STEPS) if WALKABLE[_beside(seen, step)]]
     if free and (heading not in free or rng.random() < TURN_CHANCE):
         heading = free[int(rng.integers(len(free)))]
     return (MOVES[heading] if heading in free else ACTION["noop"]), heading

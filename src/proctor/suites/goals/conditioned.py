@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -39,6 +39,7 @@ GOAL, OBSERVATION = "goal", "observation"
 
 GoalOf = Callable[[Trial], np.ndarray]
 """The goal of a trial, float32 (d,)."""
+Inner = TypeVar("Inner", Policy, StagedPolicy)
 
 
 class GoalOptions(PythonOptions):
@@ -78,40 +79,39 @@ def visual_goals(visuals: Visuals) -> GoalOf:
     return lambda trial: known(trial.task)
 
 
-class GoalConditioned(Policy):
+class _Conditioned(Generic[Inner]):
     """An inner policy that sees the goal and not the task."""
 
-    def __init__(self, inner: Policy, goal_of: GoalOf):
+    def __init__(self, inner: Inner, goal_of: GoalOf):
         self._inner, self._goal_of = inner, goal_of
 
     def reset(self, trials: Sequence[Trial]) -> State:
-        return _first_state(self._inner, trials, self._goal_of)
+        goals = np.stack([self._goal_of(trial) for trial in trials])
+        return _state(goals, self._inner.reset(_nameless(trials)))
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class GoalConditioned(_Conditioned[Policy], Policy):
+    """A policy of one stage."""
 
     def act(self, batch: Batch) -> Actions:
         answer = self._inner.act(_inner_batch(batch))
         answer = answer if isinstance(answer, Actions) else Actions(answer)
         return Actions(answer.actions, _state(batch.state[GOAL], answer.state))
 
-    def close(self) -> None:
-        self._inner.close()
 
-
-class StagedGoalConditioned(StagedPolicy):
-    """The same for a policy of several stages."""
+class StagedGoalConditioned(_Conditioned[StagedPolicy], StagedPolicy):
+    """A policy of several stages."""
 
     def __init__(self, inner: StagedPolicy, goal_of: GoalOf):
-        self._inner, self._goal_of = inner, goal_of
+        super().__init__(inner, goal_of)
         self.stages = inner.stages
-
-    def reset(self, trials: Sequence[Trial]) -> State:
-        return _first_state(self._inner, trials, self._goal_of)
 
     def forward(self, stage: str, batch: Batch) -> StageOutput:
         answer = self._inner.forward(stage, _inner_batch(batch))
         return StageOutput(answer.decisions, _state(batch.state[GOAL], answer.state))
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 def condition(inner: AnyPolicy, goal_of: GoalOf) -> AnyPolicy:
@@ -125,10 +125,6 @@ def _nameless(trials: Sequence[Trial]) -> list[Trial]:
 
 def _state(goals: np.ndarray, inner: State) -> State:
     return {GOAL: goals} if inner is None else {GOAL: goals, "inner": inner}
-
-
-def _first_state(inner: AnyPolicy, trials: Sequence[Trial], goal_of: GoalOf) -> State:
-    return _state(np.stack([goal_of(trial) for trial in trials]), inner.reset(_nameless(trials)))
 
 
 def _inner_batch(batch: Batch) -> Batch:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,32 +27,17 @@ WINDOWS_AT_ONCE = 8
 PriorEmbed = Callable[[str, Any, Any, Any], Any]
 
 
-@dataclass(frozen=True)
-class Spaces:
-    """The names of MineCLIP's two spaces; give other weights other names."""
-
-    visual: str = "mineclip/video"
-    text: str = "mineclip/text"
-
-
 class MineClipGoals(GoalModel):
     """`mineclip` and `prior` as above, on `device`. `get_prior_embed` None: the prior is called with the text
-    embedding."""
+    embedding. `space` names the weights."""
 
     window, frame_size = WINDOW, FRAME_SIZE
 
-    def __init__(
-        self,
-        mineclip: Any,
-        prior: Any,
-        device: str = "cpu",
-        get_prior_embed: PriorEmbed | None = None,
-        spaces: Spaces = Spaces(),  # noqa: B008 - frozen
-    ):
+    def __init__(self, mineclip: Any, prior: Any, device: str, get_prior_embed: PriorEmbed | None, space: str):
         self._torch = _torch()
         self._mineclip, self._prior, self._device = mineclip, prior, device
         self._get_prior_embed = get_prior_embed or _prior_embed
-        self.space, self.text_space = spaces.visual, spaces.text
+        self.space, self.text_space = f"{space}/video", f"{space}/text"
 
     def embed_goal(self, texts: list[str], rng: np.random.Generator) -> np.ndarray:
         """Goals (n, d), float32; texts are asked one by one, each with a seed of its own from `rng`."""
@@ -80,7 +64,7 @@ class MineClipGoals(GoalModel):
 
 
 def mineclip_goals(
-    load: str, device: str = "cpu", get_prior_embed: str | None = None, space: str | None = None
+    load: str, device: str = "cpu", get_prior_embed: str | None = None, space: str = "mineclip"
 ) -> MineClipGoals:
     """The goal model `mineclip` of a config. `load` is an import string to a function of yours that is called with
     `device` and gives (mineclip, prior) with their weights; `get_prior_embed` one to a function such as STEVE-1's
@@ -89,8 +73,7 @@ def mineclip_goals(
     if not isinstance(made, tuple) or len(made) != 2:
         raise InputError(f"{load} gave a {type(made).__name__}; expected two models: (mineclip, prior)")
     function = None if get_prior_embed is None else import_object(get_prior_embed)
-    spaces = Spaces() if space is None else Spaces(f"{space}/video", f"{space}/text")
-    return MineClipGoals(*made, device=device, get_prior_embed=function, spaces=spaces)
+    return MineClipGoals(*made, device, function, space)
 
 
 def _prior_embed(text: str, mineclip: Any, prior: Any, device: Any) -> Any:

@@ -7,7 +7,6 @@ A target is called with `kwargs`, and with `instructions` (task -> Instruction),
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import os
 from collections.abc import Mapping
@@ -19,7 +18,8 @@ from pydantic import Field, model_validator
 
 from proctor.config.models import Frozen
 from proctor.errors import InputError
-from proctor.registry import Registry, call_target, import_object
+from proctor.policies.from_python import source_file
+from proctor.registry import Registry, call_target
 from proctor.suites.goals.instructions import Instruction
 from proctor.suites.goals.protocol import GoalModel
 from proctor.suites.goals.visuals import Visuals
@@ -64,7 +64,7 @@ class Surroundings:
 
 def make_goal_model(cfg: GoalModelCfg, around: Surroundings) -> GoalModel:
     """The model that a config names. Raises InputError for what the user can mend."""
-    target = import_object(cfg.target, around.base) if ":" in cfg.target else GOAL_MODELS.load(cfg.target)
+    target = GOAL_MODELS.find(cfg.target, around.base)
     if not callable(target):
         raise InputError(f"{cfg.target} is a {type(target).__name__}; expected a GoalModel class or a factory")
     given = {
@@ -83,12 +83,8 @@ def make_goal_model(cfg: GoalModelCfg, around: Surroundings) -> GoalModel:
 
 def source_of(cfg: GoalModelCfg, base: Path | None) -> Path | None:
     """The file that the target is written in; None where there is none (a compiled module)."""
-    target = import_object(cfg.target, base) if ":" in cfg.target else GOAL_MODELS.load(cfg.target)
-    try:
-        path = inspect.getsourcefile(inspect.unwrap(target))
-    except TypeError:
-        path = None
-    return None if path is None else Path(path)
+    target = cfg.target if ":" in cfg.target else GOAL_MODELS.part(cfg.target).target
+    return next(iter(source_file(target, base).values()), None)
 
 
 def encoder_hash(cfg: GoalModelCfg, model: GoalModel, base: Path | None) -> str:

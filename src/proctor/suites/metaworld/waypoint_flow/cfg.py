@@ -6,16 +6,17 @@ import zlib
 from typing import Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from proctor.config.models import Frozen
 
 STATE_DIM = 4
 """End effector x, y, z in metres, and how far the gripper is open."""
 
 
-class TrunkCfg(BaseModel):
+class TrunkCfg(Frozen):
     """A transformer over the patches of an image, the tokens of an instruction and a few vectors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     width: int = Field(default=128, ge=8)
     depth: int = Field(default=3, ge=1)
     heads: int = Field(default=4, ge=1)
@@ -27,11 +28,10 @@ class TrunkCfg(BaseModel):
         return self
 
 
-class NetCfg(BaseModel):
+class NetCfg(Frozen):
     """Both networks. An image is `image_size` pixels square, a plan has up to `waypoints` waypoints, a chunk `chunk`
     actions of `action_dim` numbers. An instruction has up to `tokens` words out of `vocabulary` numbers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     image_size: int = Field(default=64, ge=16, multiple_of=8)
     tokens: int = Field(default=12, ge=1)
     vocabulary: int = Field(default=512, ge=2)

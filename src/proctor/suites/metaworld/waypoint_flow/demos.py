@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,6 @@ BEND_M = 0.012
 """How far a path may be from the straight line between two waypoints."""
 NEAR_STEPS = 2
 """A waypoint that is nearer in time than this is as good as reached: the next one is planned."""
-
-FILES = ("image", "frame_demo", "frame_step", "task", "length", "states", "actions", "instructions")
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Demos:
         return self.states[before + demo : before + demo + steps + 1], self.actions[before : before + steps]
 
     def save(self, path: Path) -> None:
-        np.savez_compressed(path, **{name: getattr(self, name) for name in FILES})
+        np.savez_compressed(path, **vars(self))
 
 
 def read_demos(path: Path) -> Demos:
@@ -58,10 +56,11 @@ def read_demos(path: Path) -> Demos:
     if not os.path.isfile(path):
         raise InputError(f"no file {path}; make it with: python examples/train_manipulation.py collect {path.name}")
     with np.load(path, allow_pickle=False) as found:
-        missing = [name for name in FILES if name not in found]
+        names = [field.name for field in fields(Demos)]
+        missing = [name for name in names if name not in found]
         if missing:
             raise InputError(f"{path} has no {', '.join(missing)}: it holds no demonstrations; collect them again")
-        return Demos(**{name: found[name] for name in FILES})
+        return Demos(**{name: found[name] for name in names})
 
 
 def key_steps(path: np.ndarray, grip: np.ndarray, longest: int, bend_m: float = BEND_M) -> np.ndarray:
