@@ -16,7 +16,6 @@ from gymnasium import spaces
 from proctor.suites.crafter.names import ACHIEVEMENTS, ACTIONS, CELLS, ITEMS, MOST_OF_AN_ITEM
 from proctor.suites.crafter.options import CrafterOptions
 from proctor.suites.crafter.simulator import Simulator
-from proctor.suites.crafter.tasks import INSTRUCTIONS
 from proctor.suites.protocol import Env, Step
 
 LOCAL = (9, 7)
@@ -69,7 +68,7 @@ class CrafterEnv(Env):
 
     def constants(self) -> dict[str, Any]:
         """`instruction`: what the agent was told; `achievement`: what success is."""
-        return {"instruction": np.array(instruction(self.options)), "achievement": np.array(self.options.task)}
+        return {"instruction": np.array(self.options.told), "achievement": np.array(self.options.task)}
 
     def dummy_action(self) -> int:
         return ACTIONS.index("noop")
@@ -91,11 +90,6 @@ class CrafterEnv(Env):
     def render(self) -> np.ndarray:
         """The picture, four times as wide and high."""
         return self._simulator.image().repeat(ENLARGED, axis=0).repeat(ENLARGED, axis=1)
-
-
-def instruction(options: CrafterOptions) -> str:
-    """What the agent is told."""
-    return options.instruction or INSTRUCTIONS[options.task][options.wording]
 
 
 def _around(whole: np.ndarray, position: np.ndarray) -> np.ndarray:

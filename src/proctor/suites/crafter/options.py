@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, field_validator
 
 from proctor.suites.crafter.names import ITEMS, MOST_OF_AN_ITEM
-from proctor.suites.crafter.tasks import KIT, TaskName
+from proctor.suites.crafter.tasks import INSTRUCTIONS, KIT, TaskName
 from proctor.suites.protocol import SuiteOptions
 
 TILES = 9
@@ -31,6 +31,11 @@ class CrafterOptions(SuiteOptions):
     """Side of the picture in pixels, a multiple of 9 (a tile each)."""
     privileged: bool = False
     """Adds the observation group `privileged`: the whole map, for scripted agents."""
+
+    @property
+    def told(self) -> str:
+        """What the agent is told."""
+        return self.instruction or INSTRUCTIONS[self.task][self.wording]
 
     @field_validator("image_size")
     @classmethod

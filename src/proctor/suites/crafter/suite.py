@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from proctor.suites.crafter.options import CrafterOptions
+from proctor.suites.crafter.tasks import INSTRUCTIONS
 from proctor.suites.protocol import Env, Suite, SuiteOptions
 
 
@@ -26,10 +27,7 @@ class CrafterSuite(Suite):
 
     def briefing(self, options: CrafterOptions) -> dict[str, Any]:
         """`instruction`: what the agent is told; `paraphrases`: all five ways to say it."""
-        from proctor.suites.crafter.env import instruction
-        from proctor.suites.crafter.tasks import INSTRUCTIONS
-
-        return {"instruction": instruction(options), "paraphrases": list(INSTRUCTIONS[options.task])}
+        return {"instruction": options.told, "paraphrases": list(INSTRUCTIONS[options.task])}
 
     def needs(self) -> list[tuple[str, str]]:
         return [("crafter", "crafter")]

@@ -6,7 +6,6 @@ the end the visuals themselves. Whatever stops the work, the next call runs only
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ from proctor.config.models import EvalConfig, RecordCfg
 from proctor.errors import InputError
 from proctor.foreign import read_json
 from proctor.images import resize
-from proctor.record.files import write_synced
 from proctor.record.npz import read_npz, write_npz
 from proctor.record.result import TrialResult
 from proctor.record.rundir import RunDir
@@ -31,7 +29,7 @@ from proctor.suites.goals.instructions import Instruction, instructions_for
 from proctor.suites.goals.metrics.embeddings import Embeddings
 from proctor.suites.goals.models import Surroundings, encoder_hash, make_goal_model
 from proctor.suites.goals.protocol import GoalModel, goals_of, pictures_of
-from proctor.suites.goals.visuals import INDEX, TaskVisuals, Visuals, empty_task, write_visuals
+from proctor.suites.goals.visuals import INDEX, TaskVisuals, Visuals, empty_task, write_index, write_visuals
 
 STATE = "collect.json"
 FREE = ("n_trials", "num_parallel", "workers", "output_root", "limits", "name", "record", "scoring")
@@ -96,7 +94,7 @@ def _claim(folder: Path, wanted: Mapping[str, Any]) -> None:
                 "goals.visuals_folder"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        write_synced(path, (json.dumps(wanted, indent=2) + "\n").encode())
+        write_index(path, wanted)
         return
     try:
         known = dict(read_json(path))

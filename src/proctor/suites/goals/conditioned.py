@@ -165,8 +165,7 @@ class GoalLoader(PythonLoader):
             return visual_goals(visuals)
         assert options.goals is not None
         briefings = {task: spaces.briefing.get(task) for task in spaces.observation}
-        given = {task: words for task, words in options.instructions.items() if task in briefings}
-        instructions = instructions_for(briefings, given, f'agent "{agent.name}", options.instructions')
+        instructions = instructions_for(briefings, options.instructions, f'agent "{agent.name}", options.instructions')
         model = make_goal_model(options.goals, Surroundings(instructions, visuals, agent.device, base))
         if visuals is not None and visuals.space != model.space:
             raise InputError(

@@ -66,8 +66,7 @@ def _draws(model: GoalModel, task: str, instruction: Instruction, goals: GoalsCf
 
 def _wordings(model: GoalModel, task: str, instruction: Instruction, goals: GoalsCfg) -> np.ndarray:
     """With the same noise for every wording: what differs is the wording."""
-    rngs = (task_rng(goals.seed, WORDING_STREAM, task, 0) for _ in instruction.wordings)
-    asked = zip(instruction.wordings, rngs, strict=True)
+    asked = ((text, task_rng(goals.seed, WORDING_STREAM, task, 0)) for text in instruction.wordings)
     return np.concatenate([goals_of(model, [text], rng).vectors for text, rng in asked])
 
 
@@ -90,17 +89,15 @@ def evaluate(
 ) -> Evaluated:
     """Evaluate the priors of a config in a new folder under its output root, or go on in `folder`. `trust`: code that
     the run in that folder names may run, whoever wrote it."""
-    records = ask_all(cfg, goals)
-    finished = (
-        None
-        if goals.ablation is None
-        else _ablate(cfg, records, hooks, None if folder is None else RunDir.open(folder, trust=trust))
-    )
-    if finished is not None:
+    records, finished = ask_all(cfg, goals), None
+    if goals.ablation is not None:
+        finished = _ablate(cfg, records, hooks, None if folder is None else RunDir.open(folder, trust=trust))
         place = finished.run.path
+    elif folder is None:
+        place = RunDir.create(cfg, datetime.now()).path
     else:
-        place = RunDir.create(cfg, datetime.now()).path if folder is None else Path(folder)
-        if folder is not None and not os.path.isdir(place):
+        place = Path(folder)
+        if not os.path.isdir(place):
             raise InputError(f"no folder {place}; leave it out to make a new one")
     write_records(place, records)
     if finished is not None and not finished.complete:

@@ -42,16 +42,9 @@ def read_instruction(given: Any, where: str) -> Instruction:
     return Instruction(text, tuple(paraphrases))
 
 
-def instructions_for(
-    tasks: Mapping[str, Any], given: Mapping[str, Any], where: str = "the config"
-) -> dict[str, Instruction]:
-    """By task: what the config gives, else what the briefing (called only then) tells. `tasks`: name -> briefing, as
-    in SpaceInfo."""
-    unknown = sorted(given.keys() - tasks.keys())
-    if unknown:
-        raise InputError(
-            f"{where} gives instructions for {', '.join(unknown)}; expected tasks of the config: {', '.join(tasks)}"
-        )
+def instructions_for(tasks: Mapping[str, Any], given: Mapping[str, Any], where: str) -> dict[str, Instruction]:
+    """By task: what is given (`where` it is, for errors), else what the briefing (called only then) tells. `tasks`:
+    name -> briefing, as in SpaceInfo."""
     return {
         name: read_instruction(given[name], f'{where}, task "{name}"')
         if name in given

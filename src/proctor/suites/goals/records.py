@@ -8,7 +8,6 @@ reported follows from them, without a model and without a simulator.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +16,22 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.foreign import read_json
-from proctor.record.files import write_synced
 from proctor.record.npz import read_npz, write_npz
 from proctor.suites.goals.config import GoalsCfg
 from proctor.suites.goals.evidence import Answers
 from proctor.suites.goals.instructions import Instruction
 from proctor.suites.goals.metrics.embeddings import Embeddings
-from proctor.suites.goals.visuals import Visuals, empty_task, read_visuals, write_visuals
+from proctor.suites.goals.visuals import (
+    Visuals,
+    empty_task,
+    read_index,
+    read_visuals,
+    write_index,
+    write_visuals,
+)
 
 FOLDER, INDEX = "goals", "records.json"
+PLAIN = ("name", "target", "space", "tasks", "missing")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +74,7 @@ def write_records(run: Path, records: Records) -> None:
         "visuals": records.visuals is not None,
         "no_visuals": records.no_visuals,
     }
-    write_synced(folder / INDEX, (json.dumps(index, indent=2, allow_nan=False) + "\n").encode())
+    write_index(folder / INDEX, index)
 
 
 def _arrays(answers: Answers) -> dict[str, np.ndarray]:
@@ -83,43 +88,27 @@ def _arrays(answers: Answers) -> dict[str, np.ndarray]:
 
 
 def _described(answers: Answers) -> dict[str, Any]:
-    return {
-        "name": answers.name,
-        "target": answers.target,
-        "space": answers.space,
-        "text_space": None if answers.texts is None else answers.texts.space,
-        "tasks": list(answers.tasks),
-        "missing": dict(answers.missing),
-    }
+    """What is no array."""
+    text_space = None if answers.texts is None else answers.texts.space
+    return {name: getattr(answers, name) for name in PLAIN} | {"text_space": text_space}
 
 
 def read_records(run: str | Path) -> Records:
     """The records of a folder. Raises InputError where it has none, or they cannot be read."""
     folder = Path(run) / FOLDER
-    try:
-        index = read_json(folder / INDEX)
-    except FileNotFoundError:
-        raise InputError(
-            f"{run} has no goal evaluation: no {FOLDER}/{INDEX}; make one with `proctor goals evaluate`"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder / INDEX} cannot be read: {error}") from None
-    try:
-        return _records(folder, index)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise InputError(f"{folder / INDEX} is not as `proctor goals evaluate` writes it: {error!r}") from None
 
+    def make(index: Any) -> Records:
+        return Records(
+            index["name"],
+            GoalsCfg.model_validate(index["goals"]),
+            {task: Instruction(words[0], tuple(words[1:])) for task, words in index["instructions"].items()},
+            [_answers(folder / f"prior-{number}.npz", entry) for number, entry in enumerate(index["priors"])],
+            read_visuals(folder / "visuals") if index["visuals"] else None,
+            index["no_visuals"],
+        )
 
-def _records(folder: Path, index: Mapping[str, Any]) -> Records:
-    instructions = {task: Instruction(words[0], tuple(words[1:])) for task, words in index["instructions"].items()}
-    return Records(
-        index["name"],
-        GoalsCfg.model_validate(index["goals"]),
-        instructions,
-        [_answers(folder / f"prior-{number}.npz", entry) for number, entry in enumerate(index["priors"])],
-        read_visuals(folder / "visuals") if index["visuals"] else None,
-        index["no_visuals"],
-    )
+    missing = f"{run} has no goal evaluation: no {FOLDER}/{INDEX}; make one with `proctor goals evaluate`"
+    return read_index(folder / INDEX, make, "proctor goals evaluate", missing)
 
 
 def _answers(path: Path, entry: Mapping[str, Any]) -> Answers:

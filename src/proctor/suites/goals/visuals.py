@@ -13,11 +13,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from proctor.unpickle import read_pickle
 INDEX = "visuals.json"
 VERSION = 1
 COLUMNS = ("trial", "seed", "step", "best")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,13 @@ class TaskVisuals:
     instruction: str = ""
     n_trials: int = 0
     """How many trials were run to get these, failures included; 0 where it is not known."""
+
+    @classmethod
+    def bare(cls, embeddings: Embeddings, instruction: str, n_trials: int = 0) -> TaskVisuals:
+        """One window to a trial, of which nothing else is known."""
+        n = len(embeddings)
+        unknown, no_frames = np.full(n, -1, dtype=np.int64), np.empty((0, 1, 1, 3), np.uint8)
+        return cls(embeddings, np.arange(n), unknown, unknown, np.zeros(n, bool), no_frames, instruction, n_trials)
 
     @cached_property
     def by_trial(self) -> TaskVisuals:
@@ -149,28 +157,44 @@ def write_visuals(folder: Path, visuals: Visuals) -> None:
             for name, own in visuals.tasks.items()
         },
     }
-    write_synced(folder / INDEX, (json.dumps(index, indent=2, allow_nan=False) + "\n").encode())
+    write_index(folder / INDEX, index)
+
+
+def write_index(path: Path, index: Mapping[str, Any]) -> None:
+    """Write plain data as JSON, whole or not at all."""
+    write_synced(path, (json.dumps(index, indent=2, allow_nan=False) + "\n").encode())
+
+
+def read_index(path: Path, make: Callable[[Any], T], maker: str, missing: str) -> T:
+    """What `make` makes of the data in a JSON file that the command `maker` writes. Raises InputError where there is
+    none, with the sentence `missing`, or where it is not such a file."""
+    try:
+        index = read_json(path)
+    except FileNotFoundError:
+        raise InputError(missing) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    try:
+        return make(index)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(f"{path} is not as `{maker}` writes it: {error!r}") from None
 
 
 def read_visuals(folder: str | Path) -> Visuals:
     """The visuals of a folder. Raises InputError where it is none, or a file does not fit its index."""
     path = Path(folder)
-    try:
-        index = read_json(path / INDEX)
-    except FileNotFoundError:
-        raise InputError(
-            f"no success visuals in {path}: it has no {INDEX}; collect them with `proctor goals collect CONFIG`, or "
-            "read an older pickle with `proctor goals import`"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path / INDEX} cannot be read: {error}") from None
-    if not isinstance(index, dict) or index.get("version") != VERSION:
-        raise InputError(f"{path / INDEX} is not of version {VERSION}; collect the visuals again")
-    try:
+    missing = (
+        f"no success visuals in {path}: it has no {INDEX}; collect them with `proctor goals collect CONFIG`, or "
+        "read an older pickle with `proctor goals import`"
+    )
+
+    def make(index: Any) -> Visuals:
+        if not isinstance(index, dict) or index.get("version") != VERSION:
+            raise InputError(f"{path / INDEX} is not of version {VERSION}; collect the visuals again")
         tasks = {name: _read_task(path, name, entry, index["space"]) for name, entry in index["tasks"].items()}
         return Visuals(index["space"], tasks, index["encoder"], index["selection"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path / INDEX} is not as `proctor goals collect` writes it: {error!r}") from None
+
+    return read_index(path / INDEX, make, "proctor goals collect", missing)
 
 
 def _read_task(folder: Path, name: str, entry: Mapping[str, Any], space: str) -> TaskVisuals:
@@ -191,11 +215,7 @@ def _read_task(folder: Path, name: str, entry: Mapping[str, Any], space: str) ->
 
 def empty_task(space: str, dim: int, instruction: str, n_trials: int) -> TaskVisuals:
     """A task without a success."""
-    none = np.empty(0, dtype=np.int64)
-    vectors = Embeddings(np.empty((0, dim), np.float32), space)
-    return TaskVisuals(
-        vectors, none, none, none, np.empty(0, bool), np.empty((0, 1, 1, 3), np.uint8), instruction, n_trials
-    )
+    return TaskVisuals.bare(Embeddings(np.empty((0, dim), np.float32), space), instruction, n_trials)
 
 
 # Older systems --------------------------------------------------------------------------------------------------------
@@ -239,17 +259,7 @@ def _older_task(name: str, group: Any, path: Path, space: str) -> TaskVisuals:
         raise InputError(f"{where}: `{EMBEDS}` is empty; leave the task out of the file")
     if len({len(row) for row in rows}) > 1:
         raise InputError(f"{where}: embeddings of {sorted({len(row) for row in rows})} numbers; expected one length")
-    n = len(rows)
-    unknown = np.full(n, -1, dtype=np.int64)
-    own = TaskVisuals(
-        Embeddings(np.stack(rows), space),
-        np.arange(n),
-        unknown,
-        unknown,
-        np.zeros(n, bool),
-        np.empty((0, 1, 1, 3), np.uint8),
-        str(group.get("instruction", "")),
-    )
+    own = TaskVisuals.bare(Embeddings(np.stack(rows), space), str(group.get("instruction", "")))
     assert own.embeddings.units.shape == own.embeddings.vectors.shape
     return own
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from proctor.registry import nearest
+from proctor.registry import did_you_mean
 from proctor.suites.metaworld.tasks import INSTRUCTIONS
 from proctor.suites.protocol import SuiteOptions
 
@@ -47,11 +47,8 @@ class MetaworldOptions(SuiteOptions):
     def _task(cls, task: str) -> str:
         name = task if task.endswith("-v3") else f"{task}-v3"
         if name not in INSTRUCTIONS:
-            hint = nearest(name, INSTRUCTIONS)
-            raise ValueError(
-                f'found "{task}"; expected one of the {len(INSTRUCTIONS)} tasks of Meta-World'
-                + (f'; did you mean "{hint}"?' if hint else " such as reach-v3")
-            )
+            hint = did_you_mean(name, INSTRUCTIONS) or " such as reach-v3"
+            raise ValueError(f'found "{task}"; expected one of the {len(INSTRUCTIONS)} tasks of Meta-World{hint}')
         return name
 
     @field_validator("cameras")
