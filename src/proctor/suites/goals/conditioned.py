@@ -25,7 +25,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from proctor.config.models import AgentCfg
-from proctor.errors import InputError
 from proctor.plan.trial import Trial
 from proctor.policies.from_python import PythonLoader
 from proctor.policies.options import PolicyOptions, PythonOptions
@@ -166,12 +165,8 @@ class GoalLoader(PythonLoader):
         assert options.goals is not None
         briefings = {task: spaces.briefing.get(task) for task in spaces.observation}
         instructions = instructions_for(briefings, options.instructions, f'agent "{agent.name}", options.instructions')
-        model = make_goal_model(options.goals, Surroundings(instructions, visuals, agent.device, base))
-        if visuals is not None and visuals.space != model.space:
-            raise InputError(
-                f'agent "{agent.name}": the goal model answers in the space {model.space}, and the visuals in '
-                f"{visuals.space}; collect visuals with the encoder of this model, or leave out visuals_folder"
-            )
+        around = Surroundings(instructions, visuals, agent.device, base, f'the goal model of agent "{agent.name}"')
+        model = make_goal_model(options.goals, around)
         return prior_goals(model, {task: instruction.text for task, instruction in instructions.items()})
 
 

@@ -22,7 +22,6 @@ from proctor.suites.goals.collect import task_instructions
 from proctor.suites.goals.config import VISUAL, GoalsCfg, PriorCfg
 from proctor.suites.goals.evidence import Answers
 from proctor.suites.goals.instructions import Instruction
-from proctor.suites.goals.metrics.embeddings import SpaceMismatch
 from proctor.suites.goals.models import Surroundings, make_goal_model
 from proctor.suites.goals.protocol import DRAW_STREAM, WORDING_STREAM, GoalModel, goals_of, task_rng, texts_of
 from proctor.suites.goals.records import Records, read_records, write_records
@@ -36,13 +35,7 @@ def ask(prior: PriorCfg, goals: GoalsCfg, instructions: Mapping[str, Instruction
     on the task and the draw only: neither the order of tasks nor who else is asked for changes an answer. Tasks it
     cannot answer for are left out, with the reason. Raises InputError where it can answer for none, and SpaceMismatch
     where its space is not that of the success visuals."""
-    model = make_goal_model(prior, Surroundings(instructions, visuals))
-    if visuals is not None and visuals.space != model.space:
-        raise SpaceMismatch(
-            f'prior "{prior.name}" answers in the space {model.space}, and the success visuals are of the space '
-            f"{visuals.space}: a cosine between two spaces means nothing. Collect visuals with the encoder of this "
-            "prior, or leave it out"
-        )
+    model = make_goal_model(prior, Surroundings(instructions, visuals, who=f'prior "{prior.name}"'))
     draws: dict[str, np.ndarray] = {}
     wordings: dict[str, np.ndarray] = {}
     missing: dict[str, str] = {}

@@ -21,6 +21,7 @@ from proctor.errors import InputError
 from proctor.policies.from_python import source_file
 from proctor.registry import Registry, call_target
 from proctor.suites.goals.instructions import Instruction
+from proctor.suites.goals.metrics.embeddings import SpaceMismatch
 from proctor.suites.goals.protocol import GoalModel
 from proctor.suites.goals.visuals import Visuals
 
@@ -54,16 +55,18 @@ class GoalModelCfg(Frozen):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a goal model may be told when it is made."""
+    """What a goal model may be told when it is made. `who` it belongs to is for errors."""
 
     instructions: Mapping[str, Instruction] = field(default_factory=dict)
     visuals: Visuals | None = None
     device: str = "cpu"
     base: Path | None = None
+    who: str = "the goal model"
 
 
 def make_goal_model(cfg: GoalModelCfg, around: Surroundings) -> GoalModel:
-    """The model that a config names. Raises InputError for what the user can mend."""
+    """The model that a config names. Raises InputError for what the user can mend, SpaceMismatch where its space is not
+    that of the success visuals."""
     target = GOAL_MODELS.find(cfg.target, around.base)
     if not callable(target):
         raise InputError(f"{cfg.target} is a {type(target).__name__}; expected a GoalModel class or a factory")
@@ -77,6 +80,12 @@ def make_goal_model(cfg: GoalModelCfg, around: Surroundings) -> GoalModel:
     if not isinstance(made, GoalModel):
         raise InputError(
             f"{cfg.target} gave a {type(made).__name__}; expected a GoalModel (subclass proctor.suites.goals.GoalModel)"
+        )
+    if around.visuals is not None and around.visuals.space != made.space:
+        raise SpaceMismatch(
+            f"{around.who} answers in the space {made.space}, and the success visuals are of the space "
+            f"{around.visuals.space}: a cosine between two spaces means nothing. Collect visuals with the encoder of "
+            "this model, or leave one of the two out"
         )
     return made
 

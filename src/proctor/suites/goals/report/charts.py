@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from proctor.report import text
-from proctor.report.draw.charts import COLOURS, Frame, Line, chart, legend
+from proctor.report.draw.charts import COLOURS, Frame, Line, chart
 from proctor.report.draw.markup import table
 from proctor.report.draw.palette import heat_step
 from proctor.report.draw.png import png
@@ -35,10 +35,6 @@ def distribution(prior: PriorReport) -> str:
     lines = [Line(name, centres, s) for name, s in zip(("own task", "other tasks"), shares, strict=True)]
     others = f"{prior.other.mean():.3f} with other tasks'" if len(prior.other) else "no other task"
     return chart(frame, lines, f"{prior.name}: mean cosine {prior.own.mean():.3f} with pictures of the task, {others}")
-
-
-def distribution_legend() -> str:
-    return legend(["pictures of the own task", "pictures of other tasks"])
 
 
 def _shares(values: np.ndarray, edges: np.ndarray) -> np.ndarray:

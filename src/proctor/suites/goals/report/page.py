@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from proctor.report import text
 from proctor.report.draw import svg
+from proctor.report.draw.charts import legend
 from proctor.report.draw.markup import NONE, definitions, estimate, finding_list, forest, lead, small, table
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import esc
@@ -99,11 +100,8 @@ def _by_task(own: Dimension, task: str) -> str:
 
 
 def _extremes(report: GoalsReport) -> str:
-    rows = []
-    for prior in report.ranked():
-        best, worst = extremes(prior, MOST_EXTREMES)
-        if best or worst:
-            rows.append([esc(prior.name), _listed(best), _listed(worst)])
+    found = {prior.name: extremes(prior, MOST_EXTREMES) for prior in report.ranked()}
+    rows = [[esc(name), *map(_listed, tasks)] for name, tasks in found.items() if any(tasks)]
     return table("By accuracy", ["Prior", "Best", "Worst"], rows, "plain") if rows else ""
 
 
@@ -119,7 +117,8 @@ def _distributions(report: GoalsReport) -> str:
         "Cosines of goals with success visuals, as shares. A prior that imagines the right picture has its own task's "
         "to the right of the others'; two lines on top of each other mean that its goals say nothing of the task."
     )
-    return f'{lead(words)}{charts.distribution_legend()}<div class="pair">{drawn}</div>'
+    lines = legend(["pictures of the own task", "pictures of other tasks"])
+    return f'{lead(words)}{lines}<div class="pair">{drawn}</div>'
 
 
 def _ablation(report: GoalsReport) -> str:
