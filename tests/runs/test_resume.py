@@ -253,3 +253,11 @@ def test_what_a_writer_left_when_it_died_is_removed(examine: Examine) -> None:
     resume(run.path)
     assert sorted(path.name for path in (run.path / "trials").iterdir()) == kept
     assert not list(run.path.glob("*.tmp")) + list(run.path.glob(".*.tmp"))
+
+
+def test_options_in_a_damaged_config_are_named(examine: Examine) -> None:
+    run = examine()
+    text = (run.path / "config.json").read_text()
+    (run.path / "config.json").write_text(text.replace('"pad_to": 16', '"pad_to": "1e999"'))
+    with pytest.raises(InputError, match=r"options that no agent can have(.|\n)*pad_to"):
+        resume(run.path)

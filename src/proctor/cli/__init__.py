@@ -103,10 +103,21 @@ def main() -> NoReturn:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT if isinstance(error, InputError) else UNSCORED)
     except Exception as error:
-        from proctor.record.disk import trouble
-
-        if (why := trouble(error)) is None:
-            raise
-        print(f"error: {getattr(error, 'filename', None) or 'a file'} cannot be written: {why}", file=sys.stderr)
-        sys.exit(UNSCORED)
+        said, code = _explained(error)
+        print(f"error: {said}", file=sys.stderr)
+        sys.exit(code)
     sys.exit(DONE)
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """What to say of a disk that takes no more, or of a ledger that is damaged within, and the exit code. Any other
+    error is a defect of Proctor's, and is raised."""
+    import sqlite3
+
+    from proctor.record.disk import trouble
+
+    if (why := trouble(error)) is not None:
+        return f"{getattr(error, 'filename', None) or 'a file'} cannot be written: {why}", UNSCORED
+    if isinstance(error, sqlite3.DatabaseError):
+        return f"the ledger of the run is damaged: {error}; take another copy of the folder, or run it anew", BAD_INPUT
+    raise error

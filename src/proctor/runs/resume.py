@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from proctor.config import EvalConfig, apply_overrides, config_from_dict
 from proctor.config.code import code_of
 from proctor.errors import InputError
@@ -85,7 +87,10 @@ def _overridden(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:
 
 def _check_fingerprints(cfg: EvalConfig, ledger: Ledger) -> None:
     known = ledger.get_meta("fingerprints", {})
-    changed = [a.name for a in cfg.agents if a.name in known and known[a.name] != fingerprint(a)]
+    try:
+        changed = [a.name for a in cfg.agents if a.name in known and known[a.name] != fingerprint(a)]
+    except ValidationError as error:
+        raise InputError(f"config.json of the run has options that no agent can have: {error}") from None
     if changed:
         raise InputError(
             f"the files of agent {', '.join(changed)} have changed since this run began; its finished trials belong to "

@@ -47,7 +47,7 @@ def test_short_names_and_ids_mean_the_same() -> None:
         ({"preprocessor": "offical"}, "expected one of none, official"),
         ({"match_seeds": {"master": -1}}, "at least 0"),
         ({"match_seeds": {}}, "master"),
-        ({"match_seeds": {"master": 2**256}}, "less than"),
+        ({"match_seeds": {"master": 2**256}}, "at most"),
         ({"taks": "kick_to_target"}, "task"),
     ],
 )
