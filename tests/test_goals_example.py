@@ -46,9 +46,9 @@ def accuracy(prior: PriorReport) -> tuple[float, Interval]:
 
 def success(prior: PriorReport) -> tuple[float, Interval]:
     rate = prior.rates[""]
-    assert rate.value is not None
+    assert rate.rate is not None
     assert rate.interval is not None
-    return rate.value, rate.interval
+    return rate.rate, rate.interval
 
 
 @pytest.mark.parametrize("of", [accuracy, success])
