@@ -9,7 +9,7 @@ from typing import Any
 from proctor.report import text
 from proctor.report.build.judgement import p_equals, p_value
 from proctor.report.draw import pipes
-from proctor.report.draw.markup import NONE, lead, spread, table
+from proctor.report.draw.markup import lead, plain_table, spread, table
 from proctor.report.draw.svg import esc
 from proctor.report.model import Finding, Report
 from proctor.report.section import Grid, Section
@@ -29,8 +29,7 @@ class MethodsSection(Section):
         found = report.methods
         if found is None:
             return ""
-        rows = [[esc(name), *(NONE if c == text.NONE else esc(c) for c in cells)] for name, *cells in _rows(found)]
-        drawn = lead(_words(found)) + table("Methods", [esc(name.capitalize()) for name in HEADER], rows)
+        drawn = lead(_words(found)) + plain_table("Methods", HEADER, _rows(found))
         pairs = [
             [esc(pair), members, spread(difference, interval), esc(p), esc(test)]
             for pair, members, difference, interval, p, test in _pair_rows(found)

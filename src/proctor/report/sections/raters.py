@@ -8,8 +8,7 @@ from typing import Any
 
 from proctor.report import text
 from proctor.report.draw import pipes
-from proctor.report.draw.markup import lead, table
-from proctor.report.draw.svg import esc
+from proctor.report.draw.markup import lead, plain_table
 from proctor.report.model import Finding, Report
 from proctor.report.section import Grid, Section
 from proctor.verdict.raters import Raters
@@ -29,11 +28,9 @@ class RatersSection(Section):
             return ""
         drawn = lead(_words(found))
         if found.raters:
-            rows = [list(map(esc, row)) for row in _rows(found)]
-            drawn += table("What each rater judged", [esc(name.capitalize()) for name in HEADER], rows)
+            drawn += plain_table("What each rater judged", HEADER, _rows(found))
         if found.agreements:
-            rows = [list(map(esc, row)) for row in _pair_rows(found)]
-            drawn += table("How far raters agree", [esc(name[:1].upper() + name[1:]) for name in PAIRS], rows)
+            drawn += plain_table("How far raters agree", PAIRS, _pair_rows(found))
         return drawn
 
     def markdown(self, report: Report, data: Any) -> str:
@@ -79,8 +76,10 @@ def _rows(found: Raters) -> Iterator[list[str]]:
 
 def _pair_rows(found: Raters) -> Iterator[list[str]]:
     for a, b, own in found.agreements:
-        kappa = text.NONE if own.kappa is None else f"{own.kappa:.2f}".replace("-", "−")
-        span = (
-            text.NONE if own.interval is None else " to ".join(f"{end:.2f}".replace("-", "−") for end in own.interval)
-        )
+        kappa = text.NONE if own.kappa is None else _two_digits(own.kappa)
+        span = text.NONE if own.interval is None else " to ".join(map(_two_digits, own.interval))
         yield [f"{a}, {b}", f"{own.n:,}", f"{own.agreed:,}", kappa, span]
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2f}".replace("-", text.MINUS)

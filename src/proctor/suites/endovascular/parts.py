@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+LAST = ("path_ratio_last", "trajectory_length_last", "avg_translation_speed_last")
 FORCES = (
     "wall_lcp_max_abs_max", "wall_lcp_sum_abs_mean", "wall_wire_force_norm_max", "wall_wire_force_norm_mean",
     "wall_collision_force_norm_max", "wall_collision_force_norm_mean",
@@ -16,9 +17,7 @@ PARTS = {
         "endovascular/navigator": "proctor.suites.endovascular.loaders:NavigatorLoader",
     },
     "proctor.metrics": {
-        "path_ratio_last": "proctor.suites.endovascular.metrics.motion:PathRatioLast",
-        "trajectory_length_last": "proctor.suites.endovascular.metrics.motion:TrajectoryLengthLast",
-        "avg_translation_speed_last": "proctor.suites.endovascular.metrics.motion:AvgTranslationSpeedLast",
+        **{name: f"proctor.suites.endovascular.metrics.motion:LAST.{name}" for name in LAST},
         "tip_speed_max_mm_s": "proctor.suites.endovascular.metrics.motion:TipSpeedMax",
         "tip_speed_mean_mm_s": "proctor.suites.endovascular.metrics.motion:TipSpeedMean",
         "tip_jerk_p95_mm_s3": "proctor.suites.endovascular.metrics.motion:TipJerkP95",

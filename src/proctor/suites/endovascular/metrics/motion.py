@@ -7,9 +7,11 @@ they are not available.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
-from proctor.metrics.protocol import Metric
+from proctor.metrics.protocol import Metric, metric_class
 from proctor.metrics.series import LastValue, numbers, reduced_norm
 from proctor.record.episode import Episode
 
@@ -63,22 +65,17 @@ class TipJerkP95(Metric):
         return reduced_norm(np.diff(position, n=3, axis=0) / episode.dt_s**3, lambda norm: np.percentile(norm, 95))
 
 
-class PathRatioLast(LastValue):
-    """Share of the initial path length that was covered at the end."""
-
-    name, unit, direction = "path_ratio_last", "1", "up"
-    needs = ("path_ratio",)
-
-
-class TrajectoryLengthLast(LastValue):
-    """Length of the travelled path at the end."""
-
-    name, unit, direction = "trajectory_length_last", "mm", "down"
-    needs = ("trajectory_length",)
-
-
-class AvgTranslationSpeedLast(LastValue):
-    """Average translation speed as the environment reports it at the end."""
-
-    name, unit, direction = "avg_translation_speed_last", "mm/s", "none"
-    needs = ("avg_translation_speed",)
+LAST = SimpleNamespace(
+    **{
+        f"{signal}_last": metric_class(
+            LastValue, doc, name=f"{signal}_last", unit=unit, direction=direction, needs=(signal,)
+        )
+        for signal, unit, direction, doc in (
+            ("path_ratio", "1", "up", "Share of the initial path length that was covered at the end."),
+            ("trajectory_length", "mm", "down", "Length of the travelled path at the end."),
+            ("avg_translation_speed", "mm/s", "none",
+             "Average translation speed as the environment reports it at the end."),
+        )
+    }
+)  # fmt: skip
+"""The metrics that are the last value of one signal, by name."""

@@ -14,7 +14,7 @@ from proctor.report.draw.markup import lead
 from proctor.report.draw.page import asset
 from proctor.report.draw.palette import scale_bar
 from proctor.report.draw.svg import esc
-from proctor.report.model import Finding, Report, TaskReport
+from proctor.report.model import Finding, Report
 from proctor.report.section import Column, Section
 from proctor.suites.endovascular.report import drawing
 from proctor.suites.endovascular.report.curves import by_agent, force_curves
@@ -26,34 +26,6 @@ from proctor.suites.endovascular.report.records import read_passages
 SIMULATORS = {"endovascular": "the embedded simulator", "steve": "SOFA through stEVE"}
 """By suite."""
 FORCES_NEED = {"steve": "it needs use_non_mp_sim: true, and a scene with SOFA's LCP solver and contact plugins"}
-
-
-def simulated_by(tasks: Sequence[TaskReport]) -> str:
-    """The sentence that opens a verdict; "" where no task has simulators to choose from."""
-    names = list(dict.fromkeys(SIMULATORS[task.suite] for task in tasks if task.suite in SIMULATORS))
-    return f"Simulated by {text.listed(names)}." if names else ""
-
-
-def force_findings(report: Report) -> Iterator[Finding]:
-    """A caution for each agent with scored trials in which no force was measured, so that safety has no value."""
-    if (
-        "safety" not in report.scoring.components
-        or report.scoring.settings["options"].get("missing_force") == "perfect"
-    ):
-        return
-    suites = {task.task: task.suite for task in report.tasks}
-    for agent in report.agents:
-        for cell in agent.cells:
-            safety = cell.summary.components.get("safety")
-            if suites[cell.task] not in SIMULATORS or safety is None or not safety.n_missing:
-                continue
-            hint = FORCES_NEED.get(suites[cell.task])
-            yield Finding(
-                "caution",
-                f"{agent.agent} on {cell.task}: no force was measured in {safety.n_missing} of "
-                f"{text.count(cell.summary.n, 'scored trial')}; their safety is unscored and its weight is left out"
-                + (f" ({hint})." if hint else "."),
-            )
 
 
 def tool_name(cfg: EvalConfig, agent: AgentCfg) -> str | None:
@@ -128,10 +100,30 @@ class Vessels(Section):
         return {"passages": [passage.keys() for passage in data]} if data else {}
 
     def findings(self, report: Report) -> Iterator[Finding]:
-        return force_findings(report)
+        """A caution for each agent with scored trials in which no force was measured, so that safety has no value."""
+        if (
+            "safety" not in report.scoring.components
+            or report.scoring.settings["options"].get("missing_force") == "perfect"
+        ):
+            return
+        suites = {task.task: task.suite for task in report.tasks}
+        for agent in report.agents:
+            for cell in agent.cells:
+                safety = cell.summary.components.get("safety")
+                if suites[cell.task] not in SIMULATORS or safety is None or not safety.n_missing:
+                    continue
+                hint = FORCES_NEED.get(suites[cell.task])
+                yield Finding(
+                    "caution",
+                    f"{agent.agent} on {cell.task}: no force was measured in {safety.n_missing} of "
+                    f"{text.count(cell.summary.n, 'scored trial')}; their safety is unscored and its weight is left out"
+                    + (f" ({hint})." if hint else "."),
+                )
 
     def opening(self, report: Report) -> str:
-        return simulated_by(report.tasks)
+        """Which simulators ran; "" where no task has some to choose from."""
+        names = list(dict.fromkeys(SIMULATORS[task.suite] for task in report.tasks if task.suite in SIMULATORS))
+        return f"Simulated by {text.listed(names)}." if names else ""
 
     def styles(self) -> str:
         return f"{asset('proctor.suites.endovascular.report', 'vessel.css')}\n{drawing.scale_rules()}"

@@ -19,20 +19,12 @@ _UNIT = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
-class RawMotion:
-    """A motion as a file has it: nothing checked yet. `root_quat` is in the file's order."""
+class RawMotion(Motion):
+    """A motion as a file has it: nothing checked yet. `root_quat` and joints are in the file's order, `root_ang_vel` in
+    the frame that the options say."""
 
-    name: str
-    fps: float
-    quaternion_order: str
-    root_pos: np.ndarray
-    root_quat: np.ndarray
-    joint_pos: np.ndarray
+    quaternion_order: str = "wxyz"
     joint_names: Sequence[str] | None = None
-    root_lin_vel: np.ndarray | None = None
-    root_ang_vel: np.ndarray | None = None
-    """In the frame that the options say."""
-    joint_vel: np.ndarray | None = None
 
 
 def checked(raw: RawMotion, path: Path, robot: Robot, options: MotionOptions) -> Motion:

@@ -101,7 +101,6 @@ def _read_npz(path: Path, options: MotionOptions) -> RawMotion:
     return RawMotion(
         name=path.stem,
         fps=_fps(found, options, str(path)),
-        quaternion_order="wxyz",
         root_pos=found["body_pos_w"][:, 0],
         root_quat=found["body_quat_w"][:, 0],
         joint_pos=found["joint_pos"],

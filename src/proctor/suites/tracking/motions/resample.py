@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.suites.tracking.motions.motion import ARRAYS, Frames, Motion, Reference
+from proctor.suites.tracking.motions.motion import Frames, Motion, Reference
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.rotations import conjugate, continuous, into, log, multiply, slerp
 
@@ -47,7 +47,7 @@ def make_reference(motion: Motion, robot: Robot, dt_s: float) -> Reference:
         np.concatenate([pos, quat, joints], axis=1),
         np.concatenate([lin, into(quat, ang), speed], 1),
     )
-    return Reference(name=motion.name, dt_s=dt_s, **{key: getattr(frames, key) for key in ARRAYS})
+    return Reference(name=motion.name, dt_s=dt_s, **vars(frames))
 
 
 def _places(n: int, frames_per_step: float, count: int) -> tuple[np.ndarray, np.ndarray]:
