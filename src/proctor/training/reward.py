@@ -171,19 +171,16 @@ class RewardEvaluation:
 
     def _make(self) -> tuple[OwnEnvironment, list[TaskReward], PostureReader]:
         if self._made is None:
-            robot, library = self._load()
+            if self.cfg.motions:
+                robot, library = load_task(self.cfg)
+            else:
+                robot = robot_of(self.cfg)
+                library = standing_library(robot, 1.0 / self.cfg.control_hz)
             count = min(self.cfg.num_envs, self.cfg.num_episodes * len(self.cfg.tasks))
             options = self.cfg.model_copy(update={"threads": self.cfg.max_workers or self.cfg.threads})
             rewards = task_rewards(list(self.cfg.tasks), robot, self.cfg.limbs)
             self._made = OwnEnvironment(robot, library, count, options), rewards, PostureReader(robot, self.cfg.limbs)
         return self._made
-
-    def _load(self) -> Any:
-        """Robot and library."""
-        if self.cfg.motions:
-            return load_task(self.cfg)
-        robot = robot_of(self.cfg)
-        return robot, standing_library(robot, 1.0 / self.cfg.control_hz)
 
     def _film(self, played: dict[str, list[Played]], timestep: int) -> None:
         from proctor.suites.tracking.rendering import TrackingRenderer

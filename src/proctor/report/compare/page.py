@@ -11,7 +11,7 @@ from proctor.report import text
 from proctor.report.build import judgement
 from proctor.report.draw.markup import definitions, finding_list, lead, number, spread, table
 from proctor.report.draw.page import Block, Page, asset, render
-from proctor.report.draw.pipes import escape, findings, more
+from proctor.report.draw.pipes import bullets, document, escape, findings, more
 from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.draw.svg import esc
 from proctor.report.formats.files import plain, write_json, write_text
@@ -194,22 +194,21 @@ def _ranking(found: Comparison) -> str:
 
 def to_markdown(report: CompareReport) -> str:
     """Small enough for a pull-request comment: long lists are cut, and say so."""
-    found = report.comparison
-    blocks = [f"# {escape(report.name)}", f"**{escape(report.verdict)}**"]
+    blocks = []
     if report.gates:
-        rulings = "\n".join(f"- {escape(judgement.gate_sentence(gate))}" for gate in report.gates)
-        blocks.append(f"**Gate {'failed' if report.failed else 'passed'}.**\n\n{rulings}")
+        blocks.append(f"**Gate {'failed' if report.failed else 'passed'}.**")
+        blocks.append(bullets(map(judgement.gate_sentence, report.gates)))
     if report.alike is not None:
-        rulings = "\n".join(f"- {escape(judgement.likeness_sentence(own))}" for own in report.alike)
-        blocks.append(f"**Equivalence {'not shown' if report.unlike else 'shown'}.**\n\n{rulings}")
+        blocks.append(f"**Equivalence {'not shown' if report.unlike else 'shown'}.**")
+        blocks.append(bullets(map(judgement.likeness_sentence, report.alike)))
     blocks += [
         findings([Finding("caution", caution) for caution in report.cautions]),
-        ranking_markdown(found),
-        differences_markdown(found),
+        ranking_markdown(report.comparison),
+        differences_markdown(report.comparison),
+        "## What was compared",
+        bullets(f"{label}: {words}" for label, words in report.runs.items()),
     ]
-    runs = "\n".join(f"- {escape(label)}: {escape(words)}" for label, words in report.runs.items())
-    blocks.append(f"## What was compared\n\n{runs}\n\n<sub>{escape(report.generated_at)}</sub>")
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    return document(report.name, report.verdict, blocks, report.generated_at)
 
 
 def ranking_markdown(found: Comparison) -> str:

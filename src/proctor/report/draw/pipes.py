@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from proctor.report import text
 from proctor.report.model import Finding
@@ -14,6 +14,17 @@ def escape(words: str) -> str:
     for character in "\\`*_[]|#~":
         words = words.replace(character, f"\\{character}")
     return words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def document(name: str, verdict: str, blocks: Iterable[str], generated_at: str) -> str:
+    """A whole file: name, verdict, the blocks that are not empty, and when it was made."""
+    parts = [f"# {escape(name)}", f"**{escape(verdict)}**", *blocks, f"<sub>{escape(generated_at)}</sub>"]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """A list of plain sentences."""
+    return "\n".join(f"- {escape(line)}" for line in lines)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from proctor.record.columns import Trials
-from proctor.report.draw.pipes import escape, findings
+from proctor.report.draw.pipes import document, escape, findings
 from proctor.report.formats.base import Format
 from proctor.report.formats.files import write_text
 from proctor.report.model import Report
@@ -24,14 +24,8 @@ class MarkdownFormat(Format):
 
 def to_markdown(report: Report) -> str:
     """The whole document: name, verdict, findings, sections, time. Long lists are cut, and say so."""
-    blocks = [
-        f"# {escape(report.name)}",
-        f"**{escape(report.verdict)}**",
-        findings(report.findings, "`report.html`"),
-        *_sections(report),
-        f"<sub>{escape(report.context.generated_at)}</sub>",
-    ]
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    blocks = [findings(report.findings, "`report.html`"), *_sections(report)]
+    return document(report.name, report.verdict, blocks, report.context.generated_at)
 
 
 def _sections(report: Report) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from proctor.report import text
 from proctor.report.compare.page import comparison_keys
-from proctor.report.draw.pipes import escape, findings, more
+from proctor.report.draw.pipes import bullets, document, escape, findings, more
 from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.formats.files import plain, write_csv, write_json, write_text
 from proctor.report.leaderboard.page import said_of, to_html, weights_words
@@ -91,18 +91,10 @@ def _csv_row(entry: Entry, board: Leaderboard) -> dict[str, Any]:
 
 def to_markdown(board: Leaderboard, generated_at: str) -> str:
     """Small enough for a pull-request comment: long lists are cut, and say so."""
-    runs = "\n".join(f"- {escape(label)}: {escape(words)}" for label, words in board.runs.items())
-    blocks = [
-        f"# {escape(board.name)}",
-        f"**{escape(verdict(board))}**",
-        findings(said_of(board)),
-        _ranking(board),
-        _terms(board),
-        _advices(board),
-        f"## What was ranked\n\n{runs}" if runs else "",
-        f"<sub>{escape(generated_at)}</sub>",
-    ]
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    runs = bullets(f"{label}: {words}" for label, words in board.runs.items())
+    ranked = f"## What was ranked\n\n{runs}" if runs else ""
+    blocks = [findings(said_of(board)), _ranking(board), _terms(board), _advices(board), ranked]
+    return document(board.name, verdict(board), blocks, generated_at)
 
 
 def _ranking(board: Leaderboard) -> str:

@@ -46,7 +46,7 @@ class DeclaredSection(Section):
             return ""
         terms = ", ".join(f"{name} {value}" for name, value in _terms(found).items())
         told = f"## Declared protocol\n\n{pipes.escape(terms)}; SHA-256 `{found.hash}`. {_outcome(found)}"
-        items = "\n".join(f"- {pipes.escape(_sentence(deviation))}" for deviation in found.deviations)
+        items = pipes.bullets(map(_sentence, found.deviations))
         rows = [[pipes.escape(name), value, span, n] for name, value, span, n in _rows(report)[:MAX_AGENTS]]
         span = f"{text.percent(report.context.level)} interval"
         drawn = pipes.table(["agent", pipes.escape(_primary(report)), span, "n"], rows)
