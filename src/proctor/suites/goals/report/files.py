@@ -41,7 +41,7 @@ def to_json(report: GoalsReport) -> dict[str, Any]:
             "findings": [asdict(finding) for finding in findings(report)],
             "level": records.goals.level,
             "tasks": {task: own.wordings for task, own in records.instructions.items()},
-            "visuals": {**_visuals(records), "tasks": records.counts},
+            "visuals": _visuals(records),
             "visual_goal_success": _rates(report.visual_rates),
             "priors": [_prior(prior) for prior in report.priors],
             "settings": records.goals.model_dump(mode="json"),
@@ -50,10 +50,10 @@ def to_json(report: GoalsReport) -> dict[str, Any]:
 
 
 def _visuals(records: Records) -> dict[str, Any]:
-    found = records.visuals
+    found, tasks = records.visuals, records.counts
     if found is None:
-        return {"space": None, "reason": records.no_visuals}
-    return {"space": found.space, "encoder": found.encoder, "selection": found.selection}
+        return {"space": None, "reason": records.no_visuals, "tasks": tasks}
+    return {"space": found.space, "encoder": found.encoder, "selection": found.selection, "tasks": tasks}
 
 
 def _prior(prior: PriorReport) -> dict[str, Any]:
