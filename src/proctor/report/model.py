@@ -126,6 +126,18 @@ class Summary:
     def n_unscored(self) -> int:
         return self.n_trials - self.n
 
+    def metric(self, name: str) -> MetricEstimate:
+        """Without a value, of no trial, where no trial has the metric."""
+        return self.metrics.get(name, MetricEstimate(None, 0))
+
+    def measure(self, name: str) -> MetricEstimate:
+        """The success rate, the mean score, or a metric."""
+        if name == "success":
+            return MetricEstimate(self.success.rate, self.success.n, self.success.interval)
+        if name == "score":
+            return MetricEstimate(self.score.mean, self.score.n, self.score.interval)
+        return self.metric(name)
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:

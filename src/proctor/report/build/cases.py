@@ -63,8 +63,8 @@ def target_results(
 
 
 def _result(agent: AgentReport, name: str, target: float, info: MetricInfo | None) -> TargetResult:
-    estimate = agent.overall.metrics.get(name)
-    value, interval, n = (None, None, 0) if estimate is None else (estimate.value, estimate.interval, estimate.n)
+    found = agent.overall.metric(name)
+    value, interval, n = found.value, found.interval, found.n
     n_scored = sum(cell.summary.n for cell in agent.cells if name in cell.summary.metrics)
     up = info is not None and info.direction == "up"
     sides = [x >= target if up else x <= target for x in (() if value is None else (value, *(interval or ())))]

@@ -24,19 +24,9 @@ def declared_protocol(cfg: EvalConfig, agents: Sequence[AgentReport], context: R
         by="score" if any(agent.overall.score.mean is not None for agent in agents) else "success",
         cells=[(c.agent, c.task, c.summary.n_trials, c.summary.n_unscored) for a in agents for c in a.cells],
         missing=finished + context.spared < cfg.trials_per_agent * len(cfg.agents),
-        measured=any(_measured(agent, cfg.declare.primary) for agent in agents),
+        measured=any(agent.overall.measure(cfg.declare.primary).value is not None for agent in agents),
     )
     return held_against(cfg, facts, context.protocols)
-
-
-def _measured(agent: AgentReport, primary: str) -> bool:
-    """Whether an agent has a number for what was declared to decide."""
-    own = agent.overall
-    if primary == "success":
-        return own.success.rate is not None
-    if primary == "score":
-        return own.score.mean is not None
-    return primary in own.metrics and own.metrics[primary].value is not None
 
 
 def primary_comparison(

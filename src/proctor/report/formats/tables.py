@@ -234,8 +234,7 @@ def _agent_value(column: Column, agent: AgentReport) -> Any:
     if column.of_agent is not None:
         return agent.texts[column.name]
     if column.metric is not None:
-        metric = agent.overall.metrics.get(column.metric)
-        return None if metric is None else metric.value
+        return agent.overall.metric(column.metric).value
     component = agent.overall.components.get(str(column.component))
     return None if component is None else component.mean
 

@@ -120,15 +120,10 @@ def _rows(report: Report) -> list[tuple[str, str, str, str]]:
 
 
 def _values(agent: AgentReport, primary: str) -> tuple[str, str, str]:
-    own = agent.overall
+    own = agent.overall.measure(primary)
     if primary == "success":
-        return text.percent(own.success.rate), text.percent_range(own.success.interval), f"{own.success.n:,}"
-    if primary == "score":
-        return text.mean(own.score), text.span(own.score.interval), f"{own.score.n:,}"
-    metric = own.metrics.get(primary)
-    if metric is None:
-        return text.NONE, text.NONE, "0"
-    return text.fixed(metric.value, metric.interval), text.span(metric.interval), f"{metric.n:,}"
+        return text.percent(own.value), text.percent_range(own.interval), f"{own.n:,}"
+    return text.fixed(own.value, own.interval), text.span(own.interval), f"{own.n:,}"
 
 
 def _pairs(report: Report) -> list[tuple[str, str, str, str, str]]:

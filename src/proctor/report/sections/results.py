@@ -183,8 +183,8 @@ class Metrics(Section):
             "Over scored trials of all tasks, with Student intervals for means; n counts the trials that have a value."
         )
         header = ["Agent", *(_metric_title(info) for info in report.metrics)]
-        own = [[agent.overall.metrics.get(info.name) for info in report.metrics] for agent in report.agents]
-        cells = [[NONE if m is None else estimate(m.value, m.interval, m.n) for m in row] for row in own]
+        own = [[agent.overall.metric(info.name) for info in report.metrics] for agent in report.agents]
+        cells = [[estimate(m.value, m.interval, m.n) for m in row] for row in own]
         rows = [[esc(agent.agent), *row] for agent, row in zip(report.agents, cells, strict=True)]
         return lead(words) + table("Metrics by agent", header, rows, "metrics")
 

@@ -93,10 +93,8 @@ def _curve(report: Report, across: Axis, by_name: dict[str, AgentReport], measur
 def _line(training: Training, by_name: dict[str, AgentReport], measure: str) -> Line:
     rows = []
     for name in training.agents:
-        own = by_name[name].overall
-        value = own.success.rate if measure == "success" else own.score.mean
-        interval = own.success.interval if measure == "success" else own.score.interval
-        rows.append([np.nan if v is None else v for v in (value, *(interval or (None, None)))])
+        own = by_name[name].overall.measure(measure)
+        rows.append([np.nan if v is None else v for v in (own.value, *(own.interval or (None, None)))])
     y, low, high = np.array(rows, dtype=np.float64).T
     return Line(training.name, np.array(training.steps, dtype=np.float64), y, low, high, points=True)
 

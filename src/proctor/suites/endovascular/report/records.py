@@ -58,8 +58,7 @@ def share_of(report: Report) -> Share | None:
 
 
 def _tracked(cell: Cell) -> bool:
-    found = cell.summary.metrics.get(SIGN)
-    return found is not None and found.n > 0
+    return cell.summary.metric(SIGN).n > 0
 
 
 def read_passages(folder: Path, report: Report) -> tuple[Passage, ...]:

@@ -14,7 +14,7 @@ from proctor.report.draw.markup import figure_row, lead, rows_figure
 from proctor.report.draw.page import asset
 from proctor.report.draw.palette import fill_rules, heat_step, scale_bar, top_of
 from proctor.report.draw.svg import esc, runs
-from proctor.report.model import AgentReport, CaseTable, Finding, Report
+from proctor.report.model import CaseTable, Finding, Report
 from proctor.report.section import CaseLayout, Section
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Tracking(Section):
     def findings(self, report: Report) -> Iterator[Finding]:
         """Agents whose joint-space error looks better than they stood."""
         for agent in report.agents:
-            emd, upright = _value(agent, "emd"), _value(agent, "upright_share")
+            emd, upright = (agent.overall.metric(name).value for name in ("emd", "upright_share"))
             if emd is not None and upright is not None and emd <= DECENT_EMD_RAD and upright < UPRIGHT_SHARE:
                 yield Finding(
                     "caution",
@@ -158,8 +158,3 @@ def _time_axis(m: JointErrors) -> str:
         place = f'x="{100 * tick / m.duration:.2f}%" y="12" text-anchor="{anchor}"'
         words += f'<text class="tick" {place}>{tick:g}{unit}</text>'
     return f'<svg class="track" width="100%" height="16">{words}</svg>'
-
-
-def _value(agent: AgentReport, name: str) -> float | None:
-    found = agent.overall.metrics.get(name)
-    return None if found is None else found.value
