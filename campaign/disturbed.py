@@ -14,7 +14,7 @@ from pathlib import Path
 from campaign.damage import damage
 from campaign.examination import Examination
 from campaign.faults import POLICY, Fault, Schedule, Session
-from campaign.inside import FIRED
+from campaign.inside import BEGUN, FIRED
 from campaign.judge import differences, finished, lost
 from campaign.outside import DEEDS, Striker
 from campaign.places import environment
@@ -113,7 +113,8 @@ class Disturbed:
                 stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=self._environment(), cwd=self.folder,
             )  # fmt: skip
             outside = [fault for fault in faults if fault.kind in DEEDS]
-            striker = Striker(outside, process.pid, self.mark, self._run_folder, self.server)
+            began = self.folder / "fired" / BEGUN
+            striker = Striker(outside, process.pid, self.mark, began, self._run_folder, self.server)
             code = _wait(process)
             struck = striker.end() + self._fired()
             output.seek(0)
@@ -135,7 +136,7 @@ class Disturbed:
         found = sorted((self.folder / "fired").iterdir())
         for path in found:
             path.unlink()
-        return [path.name for path in found]
+        return [path.name for path in found if path.name != BEGUN]
 
     def _left_behind(self) -> list[str]:
         until = time.monotonic() + LINGER_S

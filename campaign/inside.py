@@ -21,11 +21,14 @@ from typing import Any
 
 FIRED = "CAMPAIGN_FIRED"
 """The variable that names the folder where a fault leaves its name as it strikes."""
+BEGUN = "begun"
+"""What it leaves there first: from now on it is not Python that starts, but Proctor."""
 SPARED = ("/proc/", "/dev/", "/sys/")
 
 
 def main() -> None:
     faults: dict[str, Any] = json.loads(sys.argv[1])
+    fired(BEGUN)
     sys.argv = ["proctor", *sys.argv[2:]]
     operations = [fault for kind, at in faults.items() if (fault := _by_operation(kind, at)) is not None]
     if operations:
@@ -43,7 +46,9 @@ def main() -> None:
 
 
 def fired(kind: str) -> None:
-    """Leave word that a fault struck."""
+    """Leave word that a fault struck, where somebody wants to know."""
+    if FIRED not in os.environ:
+        return
     fd = os.open(os.path.join(os.environ[FIRED], kind), os.O_WRONLY | os.O_CREAT, 0o600)
     os.close(fd)
 

@@ -22,9 +22,11 @@ class Striker:
     """Strikes a session at the moments of its faults, in a thread of its own, until the session ends."""
 
     def __init__(
-        self, faults: list[Fault], pid: int, mark: str, folder: Callable[[], Path | None], server: Server | None
-    ):
-        self.faults, self.pid, self.mark, self.folder, self.server = faults, pid, mark, folder, server
+        self, faults: list[Fault], pid: int, mark: str, begun: Path, folder: Callable[[], Path | None],
+        server: Server | None,
+    ):  # fmt: skip
+        self.faults, self.pid, self.mark, self.begun = faults, pid, mark, begun
+        self.folder, self.server = folder, server
         self.struck: list[str] = []
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -45,6 +47,13 @@ class Striker:
                 self.struck.append(fault.kind)
 
     def _signal(self, number: signal.Signals) -> bool:
+        return send(self.pid, number)
+
+    def _ask_to_end(self, number: signal.Signals) -> bool:
+        """Not while Python itself starts, whose way to end is its own."""
+        while not self.begun.exists():
+            if self._ended.wait(0.01):
+                return False
         return send(self.pid, number)
 
     def _kill_worker(self, fault: Fault) -> bool:
@@ -90,8 +99,8 @@ class Striker:
 
 DEEDS: dict[str, Callable[[Striker, Fault], bool]] = {
     "main killed": lambda striker, _: striker._signal(signal.SIGKILL),
-    "main interrupted": lambda striker, _: striker._signal(signal.SIGINT),
-    "main terminated": lambda striker, _: striker._signal(signal.SIGTERM),
+    "main interrupted": lambda striker, _: striker._ask_to_end(signal.SIGINT),
+    "main terminated": lambda striker, _: striker._ask_to_end(signal.SIGTERM),
     "main stalled": lambda striker, fault: striker._stall(striker.pid, fault),
     "worker killed": Striker._kill_worker,
     "worker killed while starting": Striker._kill_worker,

@@ -11,6 +11,7 @@ import yaml
 from telling import Tell
 
 from proctor import RunDir
+from proctor.cli import main
 
 PARTS = """
 
@@ -159,3 +160,15 @@ def test_what_a_policy_raises_on_a_thread_of_its_own_is_its_error(tmp_path: Path
     assert result.outcome == "policy_error"
     assert result.error is not None
     assert result.error.startswith(ending.partition("(")[0])
+
+
+def test_an_interruption_before_a_verb_begins_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("proctor.cli.app", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130

@@ -102,6 +102,8 @@ def main() -> NoReturn:
     except ProctorError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT if isinstance(error, InputError) else UNSCORED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except Exception as error:
         said, code = _explained(error)
         print(f"error: {said}", file=sys.stderr)
