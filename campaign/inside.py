@@ -28,7 +28,6 @@ SPARED = ("/proc/", "/dev/", "/sys/")
 
 def main() -> None:
     faults: dict[str, Any] = json.loads(sys.argv[1])
-    fired(BEGUN)
     sys.argv = ["proctor", *sys.argv[2:]]
     operations = [fault for kind, at in faults.items() if (fault := _by_operation(kind, at)) is not None]
     if operations:
@@ -42,6 +41,7 @@ def main() -> None:
 
     from proctor.__main__ import main as proctor
 
+    fired(BEGUN)
     proctor()
 
 

@@ -54,6 +54,7 @@ class Striker:
         while not self.begun.exists():
             if self._ended.wait(0.01):
                 return False
+        self._ended.wait(0.05)
         return send(self.pid, number)
 
     def _kill_worker(self, fault: Fault) -> bool:
