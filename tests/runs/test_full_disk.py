@@ -150,6 +150,20 @@ def test_an_error_while_a_full_disk_is_left_is_the_disk_s_fault():
     assert trouble(error) == os.strerror(errno.EDQUOT)
 
 
+def test_a_disk_without_room_for_the_lock_is_made_room_on_and_resumed(tmp_path, monkeypatch):
+    run = start(config_from_dict(examination(tmp_path))).run
+    before = os.open
+
+    def full(path, *args, **kwargs):
+        if str(path).endswith("lock"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return before(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(DiskError, match=r"No space left on device.*; 5 of 5 trials are .*proctor resume"):
+        resume(run.path)
+
+
 def proctor(*arguments: object, limit: str = "pass") -> subprocess.CompletedProcess[str]:
     code = f"import sys; {limit}; from proctor.cli import main; sys.argv[0] = 'proctor'; main()"
     return subprocess.run(

@@ -44,6 +44,8 @@ def finishing(path: Path) -> Iterator[None]:
     kept. Any other error passes."""
     try:
         yield
+    except DiskError:
+        raise
     except Exception as error:
         why = trouble(error)
         if why is None:

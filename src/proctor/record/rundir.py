@@ -12,6 +12,7 @@ A folder is worked on by one process at a time; the lock goes with the process, 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -188,6 +189,8 @@ class RunDir:
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise  # room may be made where it is
             raise InputError(
                 f"{self.path} cannot be written to: {error.strerror}; copy the folder to a place where it can be"
             ) from None

@@ -14,6 +14,7 @@ from proctor.errors import InputError
 from proctor.plan.plan import Plan
 from proctor.plan.resume import check_resumable
 from proctor.policies import fingerprint
+from proctor.record.disk import finishing
 from proctor.record.files import remove_leftovers
 from proctor.record.ledger import Ledger
 from proctor.record.records import Found, damaged
@@ -41,7 +42,7 @@ def resume(
     cfg = _overridden(old, overrides)
     remember(code_of(cfg))
     check_resumable(old, cfg)
-    with run.locked():
+    with finishing(run.path), run.locked():
         for folder in (run.path, run.path / "trials"):
             remove_leftovers(folder)
         with run.ledger() as ledger:
