@@ -92,7 +92,7 @@ def _changes_files(event: str, args: tuple[Any, ...]) -> bool:
         path, _, flags = args
         if not isinstance(flags, int) or not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
             return False
-        return not str(path).startswith(SPARED)
+        return not str(path).startswith((*SPARED, os.environ.get(FIRED, SPARED[0])))
     return event in ("os.rename", "os.mkdir", "os.link", "os.symlink")
 
 

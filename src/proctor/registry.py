@@ -77,8 +77,8 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         return sorted({part.name for part in self.parts()})
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.builtin or name in self.names()
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self.builtin or name in self.names())
 
     def refused(self) -> dict[str, str]:
         """The names that more than one package claims, each with a sentence that says which and what to do."""

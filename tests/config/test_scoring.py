@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from proctor.config import config_from_dict, load_config
+from proctor.errors import InputError
 from proctor.registry import SCORINGS
 
 PLAIN: Any = "CartPole-v1"
@@ -63,3 +64,13 @@ def test_a_file_names_line_and_key_of_a_wrong_option(tmp_path) -> None:
 @pytest.mark.parametrize("name", SCORINGS.names())
 def test_every_registered_scoring_declares_its_options(name: str) -> None:
     assert SCORINGS.load(name).Options is not None
+
+
+@pytest.mark.parametrize("mode", [["success"], {"name": "success"}, 3, None, True])
+def test_a_mode_that_is_no_name_is_a_problem_or_the_default(mode: object) -> None:
+    raw = {"agents": [{"name": "a", "policy": "random"}], "tasks": ["CartPole-v1"], "scoring": {"mode": mode}}
+    if mode is None:
+        assert config_from_dict(raw).scoring.mode == "return"
+        return
+    with pytest.raises(InputError, match=r"scoring\.mode"):
+        config_from_dict(raw)
