@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import warnings
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ class Corpus:
         """A damaged copy of one file: what it is, and the commands that meet it."""
         if rng.random() < 0.6:
             return self._damaged_run(rng, here)
-        name = rng.choice([*CHECKPOINTS, "outcomes.csv"])
+        name = rng.choice([name for name in (*CHECKPOINTS, "outcomes.csv") if (self.folder / name).is_file()])
         content = rng.choice(by_ending(name))(rng, (self.folder / name).read_bytes())
         (here / name).write_bytes(content)
         if name == "outcomes.csv":
@@ -111,7 +112,6 @@ def _write_checkpoints(folder: Path) -> None:
     import torch
     from onnx import TensorProto, helper, numpy_helper
     from safetensors.torch import save_file
-    from stable_baselines3 import PPO
 
     from campaign.simple import network
 
@@ -128,6 +128,10 @@ def _write_checkpoints(folder: Path) -> None:
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), str(folder / "model.onnx")
     )
+    if find_spec("stable_baselines3") is None:
+        return
+    from stable_baselines3 import PPO
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         PPO("MlpPolicy", "Pendulum-v1", n_steps=16, batch_size=16, policy_kwargs={"net_arch": [4]}).save(
