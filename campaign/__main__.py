@@ -19,7 +19,7 @@ from campaign.smalldisk import may_mount
 from campaign.struck import strike
 from campaign.tally import Tally
 
-SHORT = {"faults": 100, "configs": 300, "files": 60, "trials": 20_000}
+SHORT = {"faults": 60, "configs": 150, "files": 40, "trials": 10_000}
 """What is tried where nothing else is asked for."""
 SHOWN = 20
 """How many troubles are printed; the others are in the file."""
@@ -93,7 +93,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--files", **number, help="read so many damaged files")
     parser.add_argument("--trials", **number, help="run so many short trials, and watch memory and handles")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed; default: 0")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="how many runs at a time; default: 2")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=4,
+        metavar="N",
+        help="how many runs at a time; default: 4, since most of a run is waiting",
+    )
     parser.add_argument(
         "--keep", action="store_true", help="keep the folders of all runs, not only of those with trouble"
     )

@@ -60,8 +60,8 @@ class Corpus:
         else:
             path = rng.choice(sorted((run / "trials").iterdir())) if kind == "record" else run / kind
             path.write_bytes(rng.choice(by_ending(path.name))(rng, path.read_bytes()))
-        verbs = rng.sample(READERS, 2)
-        return kind, [[*verb, str(run), *_rest(verb[0], here)] for verb in verbs]
+        verb = rng.choice(READERS)
+        return kind, [[*verb, str(run), *_rest(verb[0], here)]]
 
     # What is damaged -------------------------------------------------------------------------------------------------
 

@@ -222,3 +222,13 @@ def test_a_disk_that_takes_no_more_is_no_damaged_ledger(tmp_path: Path, monkeypa
     monkeypatch.setattr(Ledger, "_configure", full)
     with pytest.raises(RunError, match=r"takes no more \(disk I/O error.*ledger\.sqlite cannot be opened"):
         Ledger.open(tmp_path / "ledger.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("batching", {"a": 1.0}), ("spent", {"waiting": "long"}), ("seconds", "many"), ("shard", [1])]
+)
+def test_a_note_of_another_shape_is_damage(tmp_path: Path, key: str, value: object) -> None:
+    with Ledger.create(tmp_path / "ledger.sqlite") as ledger:
+        ledger.set_meta(key, value)
+        with pytest.raises(InputError, match=f'the ledger is damaged: its note "{key}"'):
+            ledger.get_meta(key)

@@ -14,6 +14,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from proctor.errors import InputError, RunError
 from proctor.plan.trial import Trial
 from proctor.record.batch import (
@@ -55,6 +57,15 @@ _RESULT_NAMES = NAMES[len(KEY) :]
 _COLUMNS = {name: "idx" if name == "index" else f'"{name}"' for name in NAMES}
 _FINISHED = f"SELECT {', '.join(_COLUMNS.values())} FROM trials WHERE state = 'done'"
 
+
+_NOTES: dict[str, Any] = {
+    "batching": dict[str, dict[str, dict[str, float]]],
+    "spent": dict[str, float],
+    "seconds": float,
+    "shard": str,
+    "fingerprints": dict[str, Any],
+}
+"""Notes whose parts somebody computes with, and of what kind they are."""
 
 _MISSED = (Outcome.TRUNCATED, Outcome.FAILURE)
 
@@ -127,9 +138,11 @@ class Ledger:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
     def get_meta(self, key: str, default: Any = None) -> Any:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         try:
+            row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
             found = default if row is None else json.loads(row[0])
+            if row is not None and key in _NOTES:
+                TypeAdapter(_NOTES[key]).validate_python(found, strict=True)
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f'the ledger is damaged: its note "{key}" cannot be read: {error}') from None
         kind = float | int if isinstance(default, float) else type(default)

@@ -59,8 +59,11 @@ def odd_row(connection: sqlite3.Connection) -> str | None:
     if found is None:
         return None
     agent, task, index, column = found
-    (value,) = connection.execute(
+    row = connection.execute(
         f'SELECT "{column}" FROM trials WHERE agent IS ? AND task IS ? AND idx IS ?', (agent, task, index)
     ).fetchone()
+    if row is None:
+        return f"a row of agent {agent!a} on task {task!a} cannot be found by its key"
+    value = row[0]
     key = Trial(agent, task, index, 0).key if isinstance(index, int) else f"{agent}/{task}/{index}"
     return f"{'index' if column == 'idx' else column} of trial {key} is {str(value)[:60]!a}"
