@@ -162,9 +162,9 @@ def test_only_what_the_infrastructure_broke_is_opened_again(ledger: Ledger) -> N
 
 
 def test_notes_are_kept(ledger: Ledger) -> None:
-    ledger.set_meta("shard", "1/2")
-    ledger.set_meta("shard", {"a": [1, None]})
-    assert ledger.get_meta("shard") == {"a": [1, None]}
+    ledger.set_meta("colour", "red")
+    ledger.set_meta("colour", {"a": [1, None]})
+    assert ledger.get_meta("colour") == {"a": [1, None]}
     assert ledger.get_meta("missing", 7) == 7
 
 

@@ -37,6 +37,13 @@ PLACES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _no_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders that other tests have imported from are not searched."""
+    elsewhere = str(tmp_path.parent)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not entry.startswith(elsewhere)])
+
+
 @pytest.fixture
 def listed(tmp_path: Path):
     def listed(**keys: Any) -> list[Listed]:
