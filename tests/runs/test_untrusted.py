@@ -39,7 +39,9 @@ PLACES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def _no_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders that other tests have imported from are not searched."""
+    """What other tests have imported, and the folders that it came from, are not there."""
+    for name in ("mine", "first", "second", "inner"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     elsewhere = str(tmp_path.parent)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not entry.startswith(elsewhere)])
 
