@@ -225,7 +225,8 @@ def test_a_disk_that_takes_no_more_is_no_damaged_ledger(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("batching", {"a": 1.0}), ("spent", {"waiting": "long"}), ("seconds", "many"), ("shard", [1])]
+    ("key", "value"),
+    [("batching", {"a": 1.0}), ("spent", {"waiting": "long"}), ("seconds", "many"), ("protocols", [[1]])],
 )
 def test_a_note_of_another_shape_is_damage(tmp_path: Path, key: str, value: object) -> None:
     with Ledger.create(tmp_path / "ledger.sqlite") as ledger:

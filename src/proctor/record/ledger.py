@@ -64,6 +64,7 @@ _NOTES: dict[str, Any] = {
     "seconds": float,
     "shard": str,
     "fingerprints": dict[str, Any],
+    "protocols": list[dict[str, Any]],
 }
 """Notes whose parts somebody computes with, and of what kind they are."""
 

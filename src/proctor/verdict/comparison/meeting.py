@@ -44,7 +44,7 @@ def unpairable(a: AgentTrials, b: AgentTrials) -> str | None:
     found = 0
     for task in common:
         x, y = a.tasks[task], b.tasks[task]
-        _, at_x, at_y = np.intersect1d(x.index, y.index, assume_unique=True, return_indices=True)
+        _, at_x, at_y = np.intersect1d(x.index, y.index, return_indices=True)
         if x.seed is not None and y.seed is not None and (x.seed[at_x] != y.seed[at_y]).any():
             return "seeds differ"
         found += len(at_x)
