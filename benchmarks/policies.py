@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, Policy
 
 

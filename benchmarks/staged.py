@@ -23,7 +23,7 @@ import gymnasium
 import numpy as np
 
 from benchmarks.envs import Trivial
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, Execute
 from proctor.policies.waypoints import Leg, WaypointCfg, WaypointPlan, WaypointPolicy
 

@@ -26,7 +26,7 @@ def marked(mark: str) -> dict[int, str]:
 
 def workers(mark: str) -> list[int]:
     """Worker processes of a session and their keepers, which are the same program, in the order of their ids."""
-    return sorted(pid for pid, command in marked(mark).items() if "proctor.rollout.backends.keeper" in command)
+    return sorted(pid for pid, command in marked(mark).items() if "proctor_host.keeper" in command)
 
 
 def send(pid: int, number: signal.Signals) -> bool:

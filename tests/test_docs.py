@@ -163,7 +163,7 @@ def keys_by_page() -> dict[str, set[str]]:
     """What each page must name: keys of the config models, options, columns, registered parts."""
     from proctor.config import models
     from proctor.policies.options import ActionScaleCfg, NormalizeCfg
-    from proctor.record.episode import Outcome
+    from proctor_host.episode import Outcome
     from proctor.registry import LOADERS, METRICS, SCORINGS
     from proctor.report.formats.tables import COMMON
     from proctor.suites.crafter.options import CrafterOptions

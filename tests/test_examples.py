@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from proctor import RunDir, load_config, run_evaluation
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.registry import import_object
 

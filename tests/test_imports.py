@@ -67,10 +67,10 @@ PLUGINS = {
 them."""
 
 ONLY_CONTRACT = {
-    ("suites", "record"): {"proctor.record.episode", "proctor.record.npz", "proctor.record.sheet"},
+    ("suites", "record"): {"proctor_host.episode", "proctor_host.npz", "proctor_host.sheet"},
     ("agents", "policies"): {"proctor.policies.protocol"},
-    ("agents", "plan"): {"proctor.plan.trial"},
-    ("metrics", "record"): {"proctor.record.episode"},
+    ("agents", "plan"): {"proctor_host.trials"},
+    ("metrics", "record"): {"proctor_host.episode"},
     ("forms", "config"): {"proctor.config.forms", "proctor.config.models", "proctor.config.problems"},
     ("plan", "config"): {"proctor.config.models"},
     ("policies", "config"): {"proctor.config.models"},

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from proctor.config.problems import Problems
     from proctor.errors import InputError, MissingExtra, ProctorError, RunError
     from proctor.metrics.protocol import GroupMetric, Metric, MetricFamily
-    from proctor.plan.trial import Trial
+    from proctor_host.trials import Trial
     from proctor.policies.loader import Loader
     from proctor.policies.options import PolicyOptions
     from proctor.policies.padding import LeftPad
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from proctor.record.columns import Trials
-    from proctor.record.episode import Episode, Outcome
-    from proctor.record.result import TrialResult
+    from proctor_host.episode import Episode, Outcome
+    from proctor_host.result import TrialResult
     from proctor.record.rundir import RunDir
-    from proctor.record.sheet import Sheet
+    from proctor_host.sheet import Sheet
     from proctor.registry import import_object
     from proctor.report.formats.base import Format
     from proctor.report.model import Finding, Report
     from proctor.report.section import CaseLayout, Column, Grid, Section
     from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Worker
-    from proctor.rollout.board import Board
+    from proctor_host.board import Board
     from proctor.rollout.progress import CancelToken, Progress
-    from proctor.rollout.worker.cfg import WorkerCfg
-    from proctor.rollout.worker.host import Host
-    from proctor.rollout.worker.limits import Watch
+    from proctor_host.cfg import WorkerCfg
+    from proctor_host.host import Host
+    from proctor_host.limits import Watch
     from proctor.runs.loggers.base import DictLogger, Logger, LoggerOptions, Loggers
     from proctor.runs.loggers.csv_file import CsvLogger
     from proctor.runs.loggers.mlflow_run import MlflowLogger

@@ -9,17 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-BREAKS = (Exception, SystemExit, GeneratorExit)
-"""What code of a user's (a policy, an environment, a metric, a logger) may raise without ending whoever called it.
-`KeyboardInterrupt` is not among them: on the main thread it is the user who interrupts."""
+from proctor_host.errors import BREAKS, InputError, ProctorError
 
-
-class ProctorError(Exception):
-    """Something the user can act on. The message says what was found, what was expected and what to do."""
-
-
-class InputError(ProctorError):
-    """Bad input: a config, a checkpoint, a run folder, an option."""
+__all__ = ["BREAKS", "InputError", "MissingExtra", "ProctorError", "RunError", "optional"]
 
 
 class MissingExtra(InputError):

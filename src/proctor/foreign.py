@@ -17,8 +17,8 @@ from typing import IO, Any
 
 import numpy as np
 
-MOST_ARRAYS = 4 * 1024**3
-"""Bytes that the arrays of one `.npz` take."""
+from proctor_host.npz import MOST_ARRAYS
+
 MOST_TEXT = 64 * 1024**2
 """Bytes of JSON, in a file of its own or in the zip of an SB3 model."""
 _PACKED_WEIGHTS = 20

@@ -5,7 +5,7 @@ import pytest
 
 from proctor.errors import InputError
 from proctor.metrics import compute, describe
-from proctor.record.episode import Episode, Outcome
+from proctor_host.episode import Episode, Outcome
 
 DT = 0.5
 

@@ -8,7 +8,7 @@ import pytest
 from examining import examination
 
 from proctor import config_from_dict
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.rollout.trying import temporary_engine
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from proctor.network.seats import Seat, Seats
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 
 
 def seat(trial: Trial) -> Seat:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, StopCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.plan.plan import BLOCK, Plan, Shard
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 
 names = st.lists(st.text(min_size=1, max_size=100), min_size=1, max_size=4, unique=True)
 

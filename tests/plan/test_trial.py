@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 
 
 def draws(trial: Trial) -> list[float]:

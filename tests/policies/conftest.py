@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
 
 MakeBatch = Callable[..., Batch]

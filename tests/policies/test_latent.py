@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies import fingerprint, load_policy
 from proctor.policies.latent import context_table, look_ahead, project_z
 from proctor.policies.protocol import Batch, SpaceInfo

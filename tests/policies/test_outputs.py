@@ -7,7 +7,7 @@ import pytest
 from gymnasium import spaces
 
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.outputs import ActionHead, check_output_shape
 from proctor.policies.protocol import SpaceInfo, by_task
 

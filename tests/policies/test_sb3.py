@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies import load_policy
 from proctor.policies.from_sb3 import pick
 from proctor.policies.protocol import SpaceInfo

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.record.batch import BATCH, batched
-from proctor.record.episode import Outcome
-from proctor.record.result import TrialResult
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 
 
 def results_with(found: list[dict[str, float | None]]) -> list[TrialResult]:

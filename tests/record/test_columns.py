@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.record.batch import batched
 from proctor.record.columns import OUTCOMES, read_trials
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.record.ledger import Ledger
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 
 AGENTS, TASKS = ("b", "a"), ("t", "s")
 PAIRS = [(agent, task) for agent in AGENTS for task in TASKS]

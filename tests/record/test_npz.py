@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from proctor.record import npz
-from proctor.record.episode import digest
-from proctor.record.npz import pack_npz, read_npz, write_npz
+from proctor_host.episode import digest
+from proctor.foreign import read_npz
+from proctor_host.npz import pack_npz, write_npz
 
 dtypes = (
     hnp.boolean_dtypes()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.record.sheet import HEAD, Sheet
+from proctor_host.sheet import HEAD, Sheet
 
 KINDS: dict[str, Any] = {
     "count": ((), np.int64),

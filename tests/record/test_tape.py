@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.record.episode import Outcome
-from proctor.record.tape import MISSING, Record, RoundRecord, Tape
+from proctor_host.episode import Outcome
+from proctor_host.tape import MISSING, Record, RoundRecord, Tape
 
 
 def record(dt_s: float | None = 0.1, labels: tuple[str, ...] = ()) -> Record:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from proctor import config_from_dict, run_evaluation
 from proctor.rollout.account import PLACES, TimeAccount
 from proctor.rollout.ask.lanes import LaneStats
-from proctor.rollout.messages import Spent
+from proctor_host.messages import Spent
 from proctor.runs.resume import resume
 
 SECONDS = st.floats(0, 100)

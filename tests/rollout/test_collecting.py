@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from proctor.rollout.collecting import THRESHOLDS, collecting_seldom
+from proctor_host.collecting import THRESHOLDS, collecting_seldom
 
 
 @pytest.fixture

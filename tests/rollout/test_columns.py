@@ -11,7 +11,7 @@ from column_worlds import ColumnOptions, ColumnToys
 from examining import digests, policy, task
 
 from proctor import Outcome, RunDir
-from proctor.rollout.worker.batch import BatchWorlds
+from proctor_host.batch import BatchWorlds
 from proctor.testing import BatchEnvConformance
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'column_worlds.py'}:ColumnSuite"

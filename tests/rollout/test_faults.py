@@ -11,7 +11,7 @@ import pytest
 from examining import by_key, digests, examination, policy, task
 
 from proctor import InputError, RunDir, RunError, config_from_dict
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.rollout.progress import CancelToken, Progress
 from proctor.rollout.worker import recorder
 from proctor.runs.resume import resume

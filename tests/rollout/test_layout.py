@@ -11,7 +11,7 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proctor.rollout.layout import layout_of
+from proctor_host.layout import layout_of
 
 leaf_spaces = st.one_of(
     st.builds(

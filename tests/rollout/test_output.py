@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proctor.rollout.backends import output
-from proctor.rollout.backends.output import HALF, MOST, Output, last_lines, open_log
+from proctor_host.output import HALF, MOST, Output, last_lines, open_log
 
 
 def written(folder: Path, chunks: list[bytes]) -> bytes:

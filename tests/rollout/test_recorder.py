@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from proctor.plan.trial import Trial
-from proctor.record.episode import Episode, Outcome
-from proctor.record.result import TrialResult
-from proctor.rollout.worker.recorder import EndedTrial, Recorder
+from proctor_host.trials import Trial
+from proctor_host.episode import Episode, Outcome
+from proctor_host.result import TrialResult
+from proctor_host.recorder import EndedTrial, Recorder
 
 
 def recorded(folder: Path, ends: bytes = b"first last", **constants: np.ndarray) -> TrialResult:

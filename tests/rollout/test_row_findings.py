@@ -16,7 +16,7 @@ from gymnasium.spaces import Box
 from telling import Tell
 
 from proctor import Outcome, Policy, RunDir, config_from_dict
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.rows import sample_batch
 from proctor.rollout.ask import runner
 from proctor.rollout.ask.rows import RowFindings, examine

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, StopCfg, TaskCfg
 from proctor.plan.plan import Plan
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.rollout.crew import Member
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState

@@ -13,7 +13,7 @@ from flags import flags_task
 from telling import Tell
 
 from proctor import RunDir
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.rollout.progress import UNSCORED, AgentProgress, Progress
 
 Examine = Callable[..., RunDir]

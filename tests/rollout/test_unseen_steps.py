@@ -11,7 +11,7 @@ import pytest
 from examining import by_key
 
 from proctor import RunDir, config_from_dict
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.registry import import_file
 from proctor.testing import EnvConformance
 

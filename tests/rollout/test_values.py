@@ -13,10 +13,10 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Graph, Sequence, Text, Tuple
 
 from proctor import Outcome, RunDir
-from proctor.rollout.layout import layout_of
-from proctor.rollout.objects import as_space_says
-from proctor.rollout.worker.nans import Nans
-from proctor.values import flag, number
+from proctor_host.layout import layout_of
+from proctor_host.objects import as_space_says
+from proctor_host.nans import Nans
+from proctor_host.values import flag, number
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'many_worlds.py'}:ManyWorlds"
 ZERO = {"name": "zero", "policy": "zero"}

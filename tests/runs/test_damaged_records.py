@@ -13,7 +13,7 @@ from telling import Tell
 
 from proctor import RunDir
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.record.records import Found, damage
 from proctor.runs.merge import merge
 from proctor.runs.report import write_report

@@ -11,7 +11,7 @@ import pytest
 from examining import ODDITIES, digests, examination, odd, odd_task, policy, task, timeless
 
 from proctor import InputError, RunDir, config_from_dict, run_evaluation
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.runs.merge import merge
 from proctor.runs.resume import resume
 from proctor.runs.score import score

@@ -8,7 +8,7 @@ import pytest
 from telling import Tell
 
 from proctor.errors import InputError
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.record.rundir import RunDir
 from proctor.runs.import_outcomes import ImportOptions, import_outcomes
 from proctor.verdict.comparison.compare import compare

@@ -11,7 +11,8 @@ import pytest
 from examining import by_key, odd, odd_task, policy
 
 from proctor import InputError, RunDir
-from proctor.record.npz import read_npz, write_npz
+from proctor.foreign import read_npz
+from proctor_host.npz import write_npz
 from proctor.runs.replay import find_trial, replay
 
 Examine = Callable[..., RunDir]

@@ -11,7 +11,8 @@ import pytest
 from examining import ODDITIES, by_key, digests, odd, odd_task, policy, timeless
 
 from proctor import ConfigError, InputError, RunDir
-from proctor.record.npz import read_npz, write_npz
+from proctor.foreign import read_npz
+from proctor_host.npz import write_npz
 from proctor.runs.resume import resume
 from proctor.runs.score import score
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
-from proctor.record.result import TrialResult
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 from proctor.registry import SCORINGS
 from proctor.scoring import Score, Scoring, make_scoring
 

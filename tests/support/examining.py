@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor import RunDir
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 
 TOYS = Path(__file__).with_name("toys.py")
 ODDITIES = Path(__file__).with_name("oddities.py")

@@ -9,9 +9,9 @@ from typing import Any
 
 from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
 from proctor.plan.plan import Plan
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
-from proctor.record.result import TrialResult
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 
 Wins = Callable[[Trial], Any]

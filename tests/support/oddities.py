@@ -12,8 +12,8 @@ from gymnasium.spaces import Box
 
 from proctor import Batch, Policy
 from proctor.metrics import Metric
-from proctor.record.episode import Episode
-from proctor.record.result import TrialResult
+from proctor_host.episode import Episode
+from proctor_host.result import TrialResult
 
 
 class Walk(gymnasium.Env[Any, Any]):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
-from proctor.record.result import TrialResult
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 from proctor.report import ReportContext
 
 ERRORS = {

@@ -11,7 +11,7 @@ import numpy as np
 from made_up_runs import config, made_up
 
 from proctor.config.models import ScoringCfg
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 
 GOALIE, OBSTACLE, TARGET = "GoaliePenaltyKick", "ObstaclePenaltyKick", "KickToTarget"
 TASKS = (GOALIE, OBSTACLE, TARGET)

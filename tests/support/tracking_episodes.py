@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.record.episode import Episode, Outcome
+from proctor_host.episode import Episode, Outcome
 
 JOINTS = ("left_hip", "left_knee", "waist", "left_elbow", "right_elbow")
 BODIES = ("pelvis", "torso", "left_foot")

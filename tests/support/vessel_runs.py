@@ -12,11 +12,11 @@ import numpy as np
 
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.metrics import compute
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.record.batch import batched
-from proctor.record.episode import Episode, Outcome
-from proctor.record.npz import write_npz
-from proctor.record.result import TrialResult
+from proctor_host.episode import Episode, Outcome
+from proctor_host.npz import write_npz
+from proctor_host.result import TrialResult
 from proctor.report import Report, ReportContext, write_reports
 
 CONTEXT = ReportContext(generated_at="2026-01-05T12:00:00+00:00", duration_s=12.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.rollout.backends.base import BackendOptions
 from proctor.rollout.backends.inline import InlineBackend, InlineWorker
 from proctor.rollout.backends.process import ProcessBackend
-from proctor.rollout.messages import Fault
+from proctor_host.messages import Fault
 from proctor.testing import BackendConformance
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from proctor.record.sheet import Sheet
+from proctor_host.sheet import Sheet
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step
 from proctor.testing import BatchEnvConformance, EnvConformance
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 from vessel_runs import passage_arrays
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.registry import SECTIONS
 from proctor.report.model import Report
 from proctor.report.section import Column, Grid, Section

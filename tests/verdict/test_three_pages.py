@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from made_up_runs import config, made_up
 
 from proctor.config.models import ScoringCfg
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
 from proctor.runs.report import write_report
 
 

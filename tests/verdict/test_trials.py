@@ -10,9 +10,9 @@ import pytest
 
 from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
 from proctor.plan.plan import Plan
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.record.ledger import Ledger
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.scoring import make_scoring
 from proctor.verdict.trials import pairs_of, read_agents
 

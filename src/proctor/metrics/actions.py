@@ -8,7 +8,7 @@ import numpy as np
 
 from proctor.metrics.protocol import Metric
 from proctor.metrics.series import reduced_norm
-from proctor.record.episode import Episode
+from proctor_host.episode import Episode
 
 
 def _float_actions(episode: Episode) -> np.ndarray | None:

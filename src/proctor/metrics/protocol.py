@@ -11,7 +11,7 @@ import abc
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
-from proctor.record.episode import Episode
+from proctor_host.episode import Episode
 
 Direction = Literal["up", "down", "none"]
 Reducer = Literal["mean", "max", "min", "median", "rate"]

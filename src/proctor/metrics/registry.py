@@ -9,7 +9,7 @@ from pathlib import Path
 
 from proctor.errors import BREAKS, InputError
 from proctor.metrics.protocol import GroupMetric, Metric, MetricFamily, MetricInfo
-from proctor.record.episode import Episode
+from proctor_host.episode import Episode
 from proctor.registry import FAMILIES, METRICS
 
 _Groups = dict[Callable[[Episode], Mapping[str, float | None]], Mapping[str, float | None]]

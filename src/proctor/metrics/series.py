@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from proctor.metrics.protocol import Metric
-from proctor.record.episode import Episode
+from proctor_host.episode import Episode
 
 
 def numbers(array: np.ndarray) -> np.ndarray | None:

@@ -13,7 +13,7 @@ from proctor.network.front import Refusal
 from proctor.network.pump import Pump
 from proctor.network.seats import Seat, Seats
 from proctor.network.wire import WireError, as_array
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.decide import Decided
 from proctor.rollout.tasks import Task

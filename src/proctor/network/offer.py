@@ -16,7 +16,7 @@ from proctor.network import fields
 from proctor.network.desk import AgentDesk
 from proctor.network.front import FrontCfg, serve
 from proctor.network.pump import Pump
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies import fingerprint, load_policy, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.registry import did_you_mean

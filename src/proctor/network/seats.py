@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.rollout.ask.decide import Decided
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.tasks import Task

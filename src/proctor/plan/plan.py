@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 
 BLOCK = 16
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.loader import Loader
 from proctor.policies.options import ModelOptions, PolicyOptions
 from proctor.policies.outputs import ActionHead, check_output_shape

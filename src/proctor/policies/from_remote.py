@@ -24,7 +24,7 @@ from proctor.errors import InputError
 from proctor.network import fields
 from proctor.network.client import Client, ClientCfg, Reply, ServerError, ServerLost
 from proctor.network.wire import WireError, as_array, encode
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.loader import Loader
 from proctor.policies.options import MOST_ROWS, PolicyOptions
 from proctor.policies.protocol import (

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from proctor.config.models import AgentCfg, Frozen
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.from_python import source_file
 from proctor.policies.loader import Loader
 from proctor.policies.options import ModelOptions, PolicyOptions, Shape

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import SpaceInfo, by_task
 
 Mode = Literal["auto", "argmax", "none"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.normalize import Moments, Statistics, read_statistics
 from proctor.policies.options import ActionScaleCfg, PolicyOptions
 from proctor.policies.ordering import Ordering

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.padding import LeftPad
 
 Observation = Any

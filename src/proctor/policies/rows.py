@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.padding import left_pad
 from proctor.policies.protocol import (
     Actions,

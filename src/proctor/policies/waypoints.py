@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.arrays import to_host
 from proctor.policies.protocol import (
     Actions,

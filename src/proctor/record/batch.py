@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
-from proctor.record.result import TrialResult
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 
 BATCH, FETCH = 16_384, 1024
 KEY = ("agent", "task", "index", "seed")

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.record.batch import Metrics, TrialBatch, no_metrics, numbers, prints
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.record.errors import decisive_line
 
 OUTCOMES = tuple(Outcome)

@@ -10,18 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from proctor.errors import InputError
-
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-
-
-def refuse_link(path: Path) -> None:
-    """Raise InputError where a file or folder to write to is a link."""
-    if os.path.islink(path):
-        raise InputError(
-            f"{path} is a link to {os.readlink(path)}, and nothing is written through links in a folder that may be "
-            "somebody else's; remove it, or put what it leads to in its place"
-        )
+from proctor_host.files import NEW, refuse_link, write_synced
+__all__ = ["begin", "no_follow", "refuse_link", "refuse_links_in", "remove_leftovers", "replacing", "write_synced"]
 
 
 def refuse_links_in(folder: Path) -> None:
@@ -30,30 +20,6 @@ def refuse_links_in(folder: Path) -> None:
         for entry in entries:
             if entry.is_symlink():
                 refuse_link(Path(entry.path))
-
-
-def write_synced(path: Path, data: bytes) -> None:
-    """Write bytes under a temporary name, sync, rename; all in the folder as it was found, which is no link."""
-    refuse_link(path.parent)
-    temporary = path.name + ".tmp"
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        _write(os.open(temporary, _NEW, 0o644, dir_fd=folder), data)
-        os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-    finally:
-        os.close(folder)
-
-
-def _write(fd: int, data: bytes) -> None:
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -81,7 +47,7 @@ def begin(path: Path) -> None:
     """Make a new and empty file, in the place of whatever was there, for a program that opens files by their names."""
     refuse_link(path.parent)
     path.unlink(missing_ok=True)
-    os.close(os.open(path, _NEW, 0o666))
+    os.close(os.open(path, NEW, 0o666))
 
 
 def no_follow(path: str, flags: int) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from proctor.record.episode import Episode, Outcome
-from proctor.record.result import TrialResult
+from proctor_host.episode import Episode, Outcome
+from proctor_host.result import TrialResult
 
 FIELDS = ("outcome", "success", "steps_total", "steps_to_success", "first_success", "episode_reward", "case")
 """Of a result, what follows from its record."""

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.record.batch import KEY
 from proctor.record.ledger import Ledger
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
 
 _TEXT = "typeof({0}) = 'text'"
 _COUNT = "typeof({0}) = 'integer' AND {0} >= 0"

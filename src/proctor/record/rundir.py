@@ -29,12 +29,12 @@ from proctor.errors import InputError, RunError
 from proctor.foreign import read_json
 from proctor.record.disk import beginning
 from proctor.record.environment import Noted, noted
-from proctor.record.episode import Episode
+from proctor_host.episode import Episode
 from proctor.record.files import refuse_links_in, write_synced
 from proctor.record.ledger import Ledger
-from proctor.record.npz import read_npz
+from proctor.foreign import read_npz
 from proctor.record.records import damage
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.record.trust import require
 
 WITHOUT_CODE = "score it without: proctor score {} --set scoring.mode=success --set scoring.metrics=[]"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from proctor.rollout.ask.lanes import LaneStats
-from proctor.rollout.messages import Spent
+from proctor_host.messages import Spent
 
 PLACES = ("environment", "inference", "transfer", "waiting", "recording")
 

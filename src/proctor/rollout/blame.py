@@ -6,18 +6,11 @@ instead of an action, is the policy's and ends its trial. Text of an error: firs
 
 from __future__ import annotations
 
-import traceback
-
 from proctor.policies.protocol import Decision, Fail, Unavailable
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 
 MAX_HOPS = 64
 """Stages that a policy may ask for one after the other without an action."""
-
-
-def explain(problem: BaseException) -> str:
-    """First line: what it is. Then the traceback."""
-    return f"{type(problem).__name__}: {problem}\n{''.join(traceback.format_exception(problem))}"
 
 
 def setback(decision: Decision | None, error: str | None) -> tuple[Outcome, str]:

@@ -10,9 +10,9 @@ from proctor.config.models import EvalConfig
 from proctor.errors import RunError
 from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import Lost, Worker
-from proctor.rollout.messages import Asks, Close, Event
+from proctor_host.messages import Asks, Close, Event
 from proctor.rollout.slots import Slot
-from proctor.rollout.worker.cfg import WorkerCfg
+from proctor_host.cfg import WorkerCfg
 
 MAX_FRUITLESS_DEATHS, MAX_FRUITLESS_HANGS = 5, 2
 

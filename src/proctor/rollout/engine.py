@@ -21,13 +21,13 @@ import numpy as np
 from proctor.config.models import EvalConfig
 from proctor.errors import RunError
 from proctor.plan.plan import Plan
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies import loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.record.errors import decisive_line
 from proctor.record.ledger import Ledger
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.rollout.account import TimeAccount
 from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.agents import AgentRuntime
@@ -36,11 +36,11 @@ from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
 from proctor.rollout.backends.base import Lost
-from proctor.rollout.collecting import collecting_seldom
-from proctor.rollout.copies import end_if_copied, forks
+from proctor_host.collecting import collecting_seldom
+from proctor_host.copies import end_if_copied, forks
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.latency import prefer_short_slices
-from proctor.rollout.messages import (
+from proctor_host.messages import (
     Asked,
     Asks,
     Done,
@@ -64,8 +64,8 @@ from proctor.rollout.stopper import Stopper
 from proctor.rollout.supervisor import Supervisor
 from proctor.rollout.tasks import Task
 from proctor.rollout.wake import Waker
-from proctor.rollout.worker.cfg import WorkerCfg
-from proctor.rollout.worker.limits import ALL_SLOTS
+from proctor_host.cfg import WorkerCfg
+from proctor_host.limits import ALL_SLOTS
 from proctor.threads import pinned
 
 OBSERVE_S = 0.2

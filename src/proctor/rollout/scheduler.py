@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from proctor.plan.plan import Plan
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.rollout.crew import Member
 from proctor.rollout.slots import Slot
 

@@ -12,7 +12,7 @@ import time
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.tasks import Task
 

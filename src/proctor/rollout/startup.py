@@ -18,9 +18,9 @@ from proctor.kernels import compile_first
 from proctor.policies import load_policy
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
 from proctor.rollout.backends.base import Lost
-from proctor.rollout.copies import end_if_copied, forks
+from proctor_host.copies import end_if_copied, forks
 from proctor.rollout.crew import Crew, Member, printed
-from proctor.rollout.messages import Event, Know, Probe, Probed, ProbeFailed, SeedIgnored
+from proctor_host.messages import Event, Know, Probe, Probed, ProbeFailed, SeedIgnored
 from proctor.rollout.progress import CancelToken
 from proctor.rollout.tasks import Task, spaces_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from proctor.config.models import EvalConfig
 from proctor.record.ledger import Ledger
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.verdict.stopping import Reader, Seen, Stop, Stopping
 
 Key = tuple[str, str, int]

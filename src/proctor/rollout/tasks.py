@@ -15,7 +15,7 @@ import numpy as np
 from proctor.config.models import TaskCfg
 from proctor.policies.protocol import SpaceInfo
 from proctor.rollout.ask.actions import ActionChecker
-from proctor.rollout.layout import Layout, layout_of
+from proctor_host.layout import Layout, layout_of
 from proctor.suites.protocol import BatchEnv, Env, SheetEnv
 
 DEFAULT_MAX_STEPS = 1000

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from proctor.config.models import LimitsCfg
 from proctor.errors import InputError
-from proctor.rollout.worker.limits import Watch, overdue
+from proctor_host.limits import Watch, overdue
 
 T = TypeVar("T")
 LOOK_S = 0.05

@@ -18,15 +18,15 @@ import numpy as np
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, RecordCfg, ScoringCfg, TaskCfg
 from proctor.errors import BREAKS, InputError, RunError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
 from proctor.policies.rows import row_dependence, sample_batch
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.registry import SCORINGS
 from proctor.rollout.engine import Engine
 from proctor.rollout.trying import temporary_engine
-from proctor.rollout.worker.limits import ACTING, CLOSING, MAKING, RESETTING, STEPPING, UNLOADING
+from proctor_host.limits import ACTING, CLOSING, MAKING, RESETTING, STEPPING, UNLOADING
 from proctor.runs.bounded import Hung, Timed, bounded
 from proctor.runs.judging import judging_problems
 from proctor.scoring import make_scoring
@@ -189,7 +189,7 @@ def _twice_alike(task: TaskCfg, seed: int, timed: Timed) -> bool:
 
 def _signature(env: Env, seed: int, timed: Timed) -> list[bytes]:
     """Observations and rewards of a few steps with seeded random actions."""
-    from proctor.rollout.layout import layout_of
+    from proctor_host.layout import layout_of
 
     layout = layout_of(env.observation_space)
     env.action_space.seed(seed)

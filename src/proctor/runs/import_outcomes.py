@@ -17,8 +17,8 @@ from pathlib import Path
 
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, ScoringCfg, TaskCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
-from proctor.record.result import TrialResult
+from proctor_host.trials import Trial
+from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.report import Report
 from proctor.runs.changing import changed

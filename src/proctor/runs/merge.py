@@ -22,7 +22,7 @@ from proctor.plan.plan import Plan
 from proctor.plan.resume import differences, is_free
 from proctor.record.ledger import Ledger
 from proctor.record.records import damage
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.runs.conditions import added
 from proctor.runs.noting import join_protocols

@@ -13,9 +13,9 @@ from typing import Any
 from proctor.cells import read as read_cell
 from proctor.config.models import LARGEST_SEED
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
-from proctor.record.result import TrialResult
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 
 KNOWN = (
     "agent", "task", "trial", "seed", "success", "score", "steps", "max_steps", "outcome", "case", "rater", "blind",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.record.ledger import Ledger
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.runs.outcome_rows import Row
 from proctor.verdict.raters import KEY, Rating
 

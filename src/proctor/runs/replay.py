@@ -12,10 +12,10 @@ from proctor.config.models import EvalConfig, RecordCfg, VideoCfg, WorkersCfg
 from proctor.errors import InputError, RunError
 from proctor.plan.plan import Plan
 from proctor.record import environment
-from proctor.record.episode import digest
+from proctor_host.episode import digest
 from proctor.record.ledger import Ledger
-from proctor.record.npz import read_npz
-from proctor.record.result import TrialResult
+from proctor.foreign import read_npz
+from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.record.video import require_video
 from proctor.registry import did_you_mean

@@ -17,7 +17,7 @@ import numpy as np
 from proctor.config.models import EvalConfig
 from proctor.record.batch import Metrics, TrialBatch, metrics_of, numbers
 from proctor.record.columns import BROKEN, SCORED, Trials, read_trials
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.scoring.protocol import Score, Scoring
 
 

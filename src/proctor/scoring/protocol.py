@@ -18,7 +18,7 @@ from proctor.config.models import Frozen, ScoringCfg
 from proctor.config.problems import Problems
 from proctor.config.validate import validate
 from proctor.errors import InputError
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 
 
 @dataclass(frozen=True, slots=True)

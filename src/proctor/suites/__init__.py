@@ -9,7 +9,7 @@ from proctor.registry import SUITES
 
 if TYPE_CHECKING:
     from proctor.config.models import TaskCfg
-    from proctor.record.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED, Sheet
+    from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED, Sheet
     from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
 
 __getattr__ = lazily(__name__, __file__)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from proctor.generators import kept_generators, seed_generators
 from proctor.metrics.protocol import Direction, Reducer
 from proctor.policies.tree import frozen, leaves_of, tree_map
-from proctor.record.episode import RESERVED
+from proctor_host.episode import RESERVED
 
 T = TypeVar("T")
 

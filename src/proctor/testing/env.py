@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from proctor.record.sheet import HEAD
+from proctor_host.sheet import HEAD
 from proctor.spaces import random_action
 from proctor.suites.protocol import Env, SheetEnv, Step
 from proctor.testing.common import (

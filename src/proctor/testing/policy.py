@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proctor.config.models import AgentCfg
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy, Batch, Execute, Policy, SpaceInfo, StagedPolicy, StageOutput

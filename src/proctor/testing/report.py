@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proctor.config.models import AgentCfg, EvalConfig, ReportCfg, ScoringCfg, TaskCfg
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.record.batch import batched
 from proctor.record.columns import Trials
-from proctor.record.episode import Outcome
-from proctor.record.npz import write_npz
-from proctor.record.result import TrialResult
+from proctor_host.episode import Outcome
+from proctor_host.npz import write_npz
+from proctor_host.result import TrialResult
 from proctor.report.build.aggregate import build_report, report_of
 from proctor.report.formats.base import Format
 from proctor.report.formats.files import plain

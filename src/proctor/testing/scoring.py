@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
-from proctor.record.result import TrialResult
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 from proctor.scoring.protocol import Score, Scoring
 from proctor.testing.common import check_part, without_error
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from proctor.config.models import TaskCfg
 from proctor.errors import InputError, RunError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.arrays import is_module, no_gradients, to_host
 from proctor.policies.latent import ContextTable, LatentModel, MapsStates, context_table
 from proctor.policies.protocol import AnyPolicy, Policy, StagedPolicy

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
 from proctor.report import ReportContext, build_report, text
 from proctor.report.build.findings import broken_agents
 from proctor.report.console import ranked_table

@@ -15,7 +15,7 @@ from telling import Tell
 
 from proctor.config.models import ReportCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.record.rundir import RunDir
 from proctor.report import Report, build_report
 from proctor.report.formats.html import to_html

@@ -8,8 +8,8 @@ import pytest
 from made_up_runs import Wins, config, made_up
 from telling import Tell
 
-from proctor.plan.trial import Trial
-from proctor.record.episode import Outcome
+from proctor_host.trials import Trial
+from proctor_host.episode import Outcome
 from proctor.record.rundir import RunDir
 from proctor.runs.report import write_report
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.suites.crafter import skills
 from proctor.suites.crafter.agents import Expert, Skilled, read_centroids

@@ -26,7 +26,7 @@ from proctor import (
     StageOutput,
     config_from_dict,
 )
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import AnyPolicy
 from proctor.suites.goals.conditioned import condition, prior_goals, visual_goals
 from proctor.suites.goals.metrics.embeddings import Embeddings

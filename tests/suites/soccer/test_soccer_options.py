@@ -11,7 +11,7 @@ from gymnasium.spaces import Box
 
 from proctor import ConfigError, config_from_dict
 from proctor.errors import InputError, MissingExtra
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.suites.soccer.agents import Stand
 from proctor.suites.soccer.options import SoccerOptions

@@ -6,7 +6,7 @@ import pytest
 from proctor import config_from_dict, run_evaluation
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies import load_policy
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.suites.tracking.agents import Hold, Mirror

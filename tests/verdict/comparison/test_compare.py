@@ -11,7 +11,7 @@ from telling import Balanced
 
 from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.errors import InputError
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.verdict.comparison.compare import compare
 
 # Names and pairs ------------------------------------------------------------------------------------------------------

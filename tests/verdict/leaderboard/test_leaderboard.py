@@ -14,7 +14,7 @@ from term_runs import GOALIE, OBSTACLE, SKILLS, TARGET, TASKS, contest, outcome
 
 from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.errors import InputError
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.scoring import make_scoring
 from proctor.stats import Resampling, bootstrap
 from proctor.verdict.comparison import JudgeCfg

@@ -11,7 +11,7 @@ from proctor.metrics import MetricInfo, describe
 from proctor.metrics.registry import describe_of_family
 from proctor.record.batch import batched
 from proctor.record.columns import Trials
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.report import model
 from proctor.report.build.cases import case_tables, target_results
 from proctor.report.build.declaring import declared_protocol, primary_comparison

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.record.columns import BROKEN, OUTCOMES, SCORED, Trials
 from proctor.record.errors import merged, skeleton
 from proctor.report.model import Cause, Extreme

@@ -19,8 +19,8 @@ from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import guilty
 from proctor.rollout.ask.runner import Answers, PolicyRunner
 from proctor.rollout.blame import explain, too_long
-from proctor.rollout.copies import end_if_copied, forks
-from proctor.rollout.worker.limits import UNLOADING, limit_of
+from proctor_host.copies import end_if_copied, forks
+from proctor_host.limits import UNLOADING, limit_of
 
 MAX_HANGS = 8
 """After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from proctor.policies.protocol import Execute, Goto, Idle
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.rollout.tasks import Task
 
 FRESH = object()

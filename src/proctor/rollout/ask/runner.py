@@ -40,7 +40,7 @@ from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
 from proctor.rollout.ask.requests import FRESH, Request, Rngs, gather
 from proctor.rollout.ask.rows import DUE, RowFindings, examine
 from proctor.rollout.blame import explain
-from proctor.rollout.copies import end_if_copied, forks
+from proctor_host.copies import end_if_copied, forks
 from proctor.rollout.tasks import Task
 from proctor.threads import hold
 

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict
 
 from proctor.config.models import AgentCfg
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor.rollout.messages import Command, Event, Load, Run
+from proctor_host.messages import Command, Event, Load, Run
 from proctor.rollout.tasks import Task
-from proctor.rollout.worker.cfg import WorkerCfg
+from proctor_host.cfg import WorkerCfg
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.backends.base import Backend, Lost, Worker
-from proctor.rollout.board import Board
-from proctor.rollout.messages import Command, Event
+from proctor_host.board import Board
+from proctor_host.messages import Command, Event
 from proctor.rollout.tasks import Task
-from proctor.rollout.worker.cfg import WorkerCfg
-from proctor.rollout.worker.host import Host
-from proctor.rollout.worker.limits import Watch, overdue
+from proctor_host.cfg import WorkerCfg
+from proctor_host.host import Host
+from proctor_host.limits import Watch, overdue
 
 
 class InlineBackend(Backend):

@@ -25,14 +25,14 @@ from proctor.errors import RunError
 from proctor.interpreters import command
 from proctor.rendering import offscreen_backend
 from proctor.rollout.backends.base import Backend, Lost, Worker
-from proctor.rollout.backends.channel import Channel, Closed
-from proctor.rollout.backends.keeper import GRACE_S
-from proctor.rollout.backends.output import last_lines, open_log
-from proctor.rollout.board import Place, SharedBoard
-from proctor.rollout.messages import Asks, Close, Command, Event, Run, Unclosed
+from proctor_host.channel import Channel, Closed
+from proctor_host.keeper import GRACE_S
+from proctor_host.output import last_lines, open_log
+from proctor_host.board import Place, SharedBoard
+from proctor_host.messages import Asks, Close, Command, Event, Run, Unclosed
 from proctor.rollout.tasks import Task
-from proctor.rollout.worker.cfg import WorkerCfg
-from proctor.rollout.worker.limits import ACTING, IDLE, LOADING, NOBODYS, Watch, limit_of
+from proctor_host.cfg import WorkerCfg
+from proctor_host.limits import ACTING, IDLE, LOADING, NOBODYS, Watch, limit_of
 
 START_SECONDS = 120.0
 CLOSE_SECONDS = 30.0
@@ -202,7 +202,7 @@ def _start(files: tuple[int, int], folder: Path) -> subprocess.Popen[bytes]:
     log = open_log(folder)
     try:
         return subprocess.Popen(
-            command("from proctor.rollout.backends.keeper import main; main()", *map(str, (*files, os.getpid()))),
+            command("from proctor_host.keeper import main; main()", *map(str, (*files, os.getpid()))),
             pass_fds=files, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0,
         )  # fmt: skip
     finally:

@@ -17,20 +17,20 @@ from proctor import suites
 from proctor.config.models import AgentCfg
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
-from proctor.record.episode import Outcome
+from proctor_host.episode import Outcome
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import LaneStats
 from proctor.rollout.ask.requests import Request, guilty
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.blame import explain, too_long
-from proctor.rollout.messages import Asked, Refused
+from proctor_host.messages import Asked, Refused
 from proctor.rollout.tasks import spaces_of
-from proctor.rollout.worker.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
+from proctor_host.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
 
 if TYPE_CHECKING:
-    from proctor.rollout.worker.group import Group
-    from proctor.rollout.worker.host import Host
-    from proctor.rollout.worker.trial import RunningTrial
+    from proctor_host.group import Group
+    from proctor_host.host import Host
+    from proctor_host.trial import RunningTrial
 
 TELL_S = 0.1
 """How often the engine hears how far trials have come."""

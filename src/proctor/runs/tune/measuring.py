@@ -12,7 +12,7 @@ import numpy as np
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, TaskCfg, WorkersCfg
 from proctor.errors import InputError, RunError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies import load_policy, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.rollout.ask.actions import Chunk

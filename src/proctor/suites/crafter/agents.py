@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError, optional
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import Actions, Batch, Placement, Policy, SpaceInfo
 from proctor.suites.crafter import skills
 from proctor.suites.crafter.tasks import TASKS, TaskName

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.protocol import Actions, Batch, Placement, Policy, SpaceInfo
 
 STUCK_STEPS = 12

@@ -1,4 +1,4 @@
-"""What is seen and recorded of a wire after a control step, compiled: one row of numbers (see `proctor.record.sheet`).
+"""What is seen and recorded of a wire after a control step, compiled: one row of numbers (see `proctor_host.sheet`).
 
 Positions are taken in vessel coordinates and written in tracking coordinates (see `carm`).
 """
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proctor.kernels import checksum
-from proctor.record.sheet import HEAD, REWARD, SUCCESS, TERMINATED, Sheet
+from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, Sheet
 from proctor.suites.endovascular.kernel import compiled, director
 from proctor.suites.endovascular.paths import Map, nearest, onward, remaining
 from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, FORCE, LENGTH, TORQUE

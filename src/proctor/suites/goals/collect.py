@@ -17,8 +17,9 @@ from proctor.config.models import EvalConfig, RecordCfg
 from proctor.errors import InputError
 from proctor.foreign import read_json
 from proctor.images import resize
-from proctor.record.npz import read_npz, write_npz
-from proctor.record.result import TrialResult
+from proctor.foreign import read_npz
+from proctor_host.npz import write_npz
+from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd

@@ -25,7 +25,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from proctor.config.models import AgentCfg
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.policies.from_python import PythonLoader
 from proctor.policies.options import PolicyOptions, PythonOptions
 from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, StageOutput, State

@@ -13,7 +13,7 @@ import numpy as np
 
 from proctor.config.models import TaskCfg
 from proctor.errors import InputError
-from proctor.plan.trial import Trial
+from proctor_host.trials import Trial
 from proctor.suites import make_env, suite_for
 from proctor.suites.protocol import BatchEnv, Env
 

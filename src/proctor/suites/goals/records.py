@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.record.npz import read_npz, write_npz
+from proctor.foreign import read_npz
+from proctor_host.npz import write_npz
 from proctor.suites.goals.config import GoalsCfg
 from proctor.suites.goals.evidence import Answers
 from proctor.suites.goals.instructions import Instruction

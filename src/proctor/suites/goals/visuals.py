@@ -24,7 +24,8 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.foreign import read_json
 from proctor.record.files import write_synced
-from proctor.record.npz import read_npz, write_npz
+from proctor.foreign import read_npz
+from proctor_host.npz import write_npz
 from proctor.suites.goals.metrics.embeddings import Embeddings, unit_rows
 from proctor.unpickle import read_pickle
 

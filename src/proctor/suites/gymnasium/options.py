@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from proctor.record.episode import RESERVED
+from proctor_host.episode import RESERVED
 from proctor.suites.gymnasium.signals import parse_path
 from proctor.suites.protocol import SuiteOptions
 

@@ -13,7 +13,7 @@ from typing import Any
 from proctor.errors import InputError
 from proctor.registry import import_object
 from proctor.suites.gymnasium.options import SuccessCfg
-from proctor.values import flag
+from proctor_host.values import flag
 
 SuccessCheck = Callable[[Any, Any, float, bool, bool, Mapping[str, Any]], bool]
 """(env, observation, reward, terminated, truncated, info) -> whether success holds after this step."""

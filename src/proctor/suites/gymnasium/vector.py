@@ -29,7 +29,7 @@ from proctor.suites.gymnasium.options import GymnasiumOptions, VectorCfg
 from proctor.suites.gymnasium.signals import SignalReader, parse_path
 from proctor.suites.gymnasium.success import is_known, success_check
 from proctor.suites.protocol import NO_SIGNALS, BatchEnv, Step
-from proctor.values import flag, number
+from proctor_host.values import flag, number
 
 
 class VectorEnvAdapter(BatchEnv):

@@ -32,7 +32,7 @@ from proctor.suites.libero.installation import Libero, read_states
 from proctor.suites.libero.options import LiberoOptions
 from proctor.suites.protocol import Env, Step
 from proctor.texts import text_to_bytes
-from proctor.values import flag
+from proctor_host.values import flag
 
 TEXT_BYTES = 128
 CONTROL_HZ = 20

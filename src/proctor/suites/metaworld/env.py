@@ -28,7 +28,7 @@ from proctor.suites.metaworld.tasks import INSTRUCTIONS, TEXT_BYTES
 from proctor.suites.offscreen import Effects, Size, Viewer
 from proctor.suites.protocol import Env, Step
 from proctor.texts import text_to_bytes
-from proctor.values import flag
+from proctor_host.values import flag
 
 FULL, PROPRIO = 39, 4
 UPSIDE_DOWN = frozenset({"corner", "corner2", "corner3"})

@@ -27,7 +27,7 @@ from proctor.suites.soccer.options import SoccerOptions
 from proctor.suites.soccer.preprocessing import LENGTH, official_observation, task_code
 from proctor.suites.soccer.readings import Readings
 from proctor.suites.soccer.tasks import match_seed
-from proctor.values import flag
+from proctor_host.values import flag
 
 PICTURE = {"width": 640, "height": 360}
 TERM = "term/"

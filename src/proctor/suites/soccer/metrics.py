@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from proctor.metrics.protocol import MetricFamily, MetricInfo
 from proctor.metrics.series import last_value
-from proctor.record.episode import Episode
+from proctor_host.episode import Episode
 
 PREFIX = "term/"
 PAID = "evaluation_reward"

@@ -18,7 +18,7 @@ from proctor.suites.protocol import Env, Step
 from proctor.suites.steve.build import OBSERVED, build
 from proctor.suites.steve.forces import SceneForces
 from proctor.suites.steve.options import SteveOptions
-from proctor.values import flag
+from proctor_host.values import flag
 
 RECORDED_POINTS = 32
 """Points of the wire in a record, evenly from the tip to the entry."""

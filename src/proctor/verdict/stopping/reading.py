@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from proctor.config.models import EvalConfig
 from proctor.record.ledger import Ledger
-from proctor.record.result import TrialResult
+from proctor_host.result import TrialResult
 from proctor.scoring import make_scoring
 from proctor.verdict.stopping.watch import Seen
 

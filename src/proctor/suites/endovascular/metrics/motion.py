@@ -13,7 +13,7 @@ import numpy as np
 
 from proctor.metrics.protocol import Metric, metric_class
 from proctor.metrics.series import LastValue, numbers, reduced_norm
-from proctor.record.episode import Episode
+from proctor_host.episode import Episode
 
 
 def tip_velocity(episode: Episode) -> np.ndarray | None:

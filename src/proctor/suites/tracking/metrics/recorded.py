@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from proctor.metrics.protocol import Direction, GroupMetric, metric_class
-from proctor.record.episode import Episode
+from proctor_host.episode import Episode
 from proctor.suites.tracking.metrics.evaluate import tracking_metrics
 from proctor.suites.tracking.metrics.track import Track, TrackOptions
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.record.npz import read_npz
+from proctor.foreign import read_npz
 from proctor.suites.tracking.motions.checks import RawMotion
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.robot import Robot

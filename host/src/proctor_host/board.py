@@ -1,0 +1,107 @@
+"""Where slots leave what they see and find what to do: memory that the engine and a worker both know.
+
+Observations of a task are columns: one array per leaf with a row per slot. A worker writes rows; whoever asks a policy
+reads them. In one process that is ordinary memory; between two it is a block of shared memory in which every slot has a
+stretch of its own, so that slots of different tasks never overlap, and columns are strided views over all stretches.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from typing import Any, Tuple
+
+import numpy as np
+
+from proctor_host.layout import Layout
+
+OBSERVATION_BYTES = 32 << 20
+ACTION_BYTES = 1 << 20
+_SLOT_BYTES = OBSERVATION_BYTES + ACTION_BYTES
+_PULSE_BYTES = 4096
+
+Place = Tuple[str, Tuple[int, ...]]
+"""Dtype and shape of each slot's chunk of actions."""
+
+
+class Board:
+    """In ordinary memory, for environments in the caller's process."""
+
+    def __init__(self, slots: int):
+        self.slots = slots
+        self._columns: dict[Layout, list[np.ndarray]] = {}
+
+    def columns(self, layout: Layout) -> list[np.ndarray]:
+        """The observations of all slots, an array `(slots, *shape)` per leaf; the same arrays each time."""
+        columns = self._columns.get(layout)
+        if columns is None:
+            columns = self._columns[layout] = self._make(layout)
+        return columns
+
+    def reaches(self, layout: Layout | None) -> bool:
+        """Whether whoever asks a policy can read the columns of this layout."""
+        return layout is not None
+
+    def _make(self, layout: Layout) -> list[np.ndarray]:
+        return [np.zeros((self.slots, *leaf.shape), leaf.dtype) for leaf in layout.leaves]
+
+
+class SharedBoard(Board):
+    """In shared memory: an unnamed file, inherited by the worker. It has no name to leak and goes when the last process
+    that maps it goes, however that process ends. It is sparse: only touched pages cost memory."""
+
+    def __init__(self, fd: int, slots: int):
+        super().__init__(slots)
+        self.fd = fd
+        self._map = mmap.mmap(fd, _PULSE_BYTES + slots * _SLOT_BYTES)
+        self._actions: dict[Place, np.ndarray] = {}
+
+    @classmethod
+    def create(cls, slots: int) -> SharedBoard:
+        fd = _unnamed_file()
+        os.ftruncate(fd, _PULSE_BYTES + slots * _SLOT_BYTES)
+        return cls(fd, slots)
+
+    @property
+    def pulse(self) -> memoryview:
+        """The memory of the worker's pulse."""
+        return memoryview(self._map)[:_PULSE_BYTES]
+
+    def reaches(self, layout: Layout | None) -> bool:
+        return layout is not None and layout.nbytes <= OBSERVATION_BYTES
+
+    def _make(self, layout: Layout) -> list[np.ndarray]:
+        if not self.reaches(layout):
+            return super()._make(layout)
+        return [self._strided(leaf.dtype, leaf.shape, leaf.offset) for leaf in layout.leaves]
+
+    @staticmethod
+    def fits(chunks: np.ndarray) -> bool:
+        """Whether chunks, one per slot along the first axis, can be written here."""
+        return chunks[0].nbytes <= ACTION_BYTES and not chunks.dtype.hasobject
+
+    def actions(self, place: Place) -> np.ndarray:
+        """The chunks of all slots, `(slots, horizon, *action)`."""
+        view = self._actions.get(place)
+        if view is None:
+            view = self._actions[place] = self._strided(np.dtype(place[0]), place[1], OBSERVATION_BYTES)
+        return view
+
+    def _strided(self, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> np.ndarray:
+        inner = np.empty(shape, dtype).strides
+        where = _PULSE_BYTES + offset
+        return np.ndarray((self.slots, *shape), dtype, self._map, where, (_SLOT_BYTES, *inner))
+
+    def close(self) -> None:
+        """Give up the file; the memory goes once nobody holds a view of it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def _unnamed_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("proctor")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -1,0 +1,84 @@
+"""What a worker is told of a run: plain data, so that it can be sent to any interpreter."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from proctor_host.trials import Trial
+
+
+@dataclass(frozen=True)
+class LimitsCfg:
+    """Seconds that a call may take; None: any."""
+
+    step_s: Optional[float] = None
+    reset_s: Optional[float] = None
+    trial_s: Optional[float] = None
+    act_s: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class RecordCfg:
+    """What is kept of a trial. `series`: its arrays, not only what follows from them. `observations`: those, too. `films`:
+    environments are made so that they can be filmed; `every`, `fps`, `keep`: one frame for so many steps, frames of a
+    second (None: real time), and whether films of successes are kept."""
+
+    series: bool = True
+    observations: bool = False
+    films: bool = False
+    every: int = 1
+    fps: Optional[float] = None
+    keep_successes: bool = True
+
+
+@dataclass(frozen=True)
+class TaskCfg:
+    """A task as its environments are made and its trials are ended. `environment` is the function, by import string,
+    that makes them from `options`; None: `suite` is asked, which is possible in the engine's interpreter only."""
+
+    name: str
+    suite: str
+    options: Mapping[str, Any]
+    environment: Optional[str] = None
+    max_steps: Optional[int] = None
+    """The step limit that a config sets; None: the environment's own."""
+    wait_steps: int = 0
+    success_rule: str = "at_end"
+    stop_on_success: bool = False
+    nan_observations: str = "fault"
+    reusable: bool = True
+    seeds_matter: bool = False
+
+
+@dataclass(frozen=True)
+class WorkerCfg:
+    """`folder` is the run's, None where the worker cannot reach it: records are sent then. `tasks` by name. `brought`:
+    options that agents bring with them, by agent. `metrics`: further ones, by import string."""
+
+    folder: Optional[str]
+    tasks: Mapping[str, TaskCfg]
+    record: RecordCfg = RecordCfg()
+    limits: LimitsCfg = LimitsCfg()
+    metrics: Sequence[str] = ()
+    brought: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def task_of(self, trial: Trial) -> TaskCfg:
+        """The trial's task, with the options that its agent brings."""
+        task, brought = self.tasks[trial.task], self.brought.get(trial.agent)
+        return replace(task, options={**task.options, **brought}) if brought else task
+
+    def plain(self) -> Dict[str, Any]:
+        """As data: what `from_plain` reads."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Any]) -> WorkerCfg:
+        return cls(
+            data["folder"],
+            {name: TaskCfg(**task) for name, task in data["tasks"].items()},
+            RecordCfg(**data["record"]),
+            LimitsCfg(**data["limits"]),
+            tuple(data["metrics"]),
+            data["brought"],
+        )

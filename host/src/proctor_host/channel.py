@@ -1,0 +1,78 @@
+"""The control pipe between the engine and a worker: frames of small messages over a socket. What is large lies on the
+board, in shared memory, where both are on one machine."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Any, List
+
+from proctor_host.wire import Wire
+
+_HEADER = struct.Struct("<I")
+_CHUNK = 1 << 16
+MOST_BYTES = (1 << 32) - 1
+"""Of a frame."""
+
+
+class Closed(Exception):
+    """The other side is gone, or says what nobody understands."""
+
+
+class Channel:
+    """Messages in order, in lists. `send` blocks while the pipe is full; `receive` returns what has arrived."""
+
+    def __init__(self, sock: socket.socket, wire: Wire):
+        self.sock, self.wire = sock, wire
+        self._buffer = bytearray()
+        self._chunk = memoryview(bytearray(_CHUNK))
+        self.drained = False
+        """Whether the last `receive` took all there was; more may have come since."""
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def send(self, messages: List[Any]) -> None:
+        data = self.wire.pack(messages)
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"a message of {len(data):,} bytes is too large to be sent; record less of it")
+        try:
+            self.sock.sendall(_HEADER.pack(len(data)) + data)
+        except OSError:
+            raise Closed from None
+
+    def receive(self, block: bool) -> List[Any]:
+        """Messages that have arrived; with `block`, at least one. Raises Closed once everything has been read."""
+        messages = self._unpack()
+        while not messages:
+            try:
+                n = self.sock.recv_into(self._chunk, _CHUNK, 0 if block else socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return []
+            except OSError:
+                raise Closed from None
+            if n == 0:
+                raise Closed
+            self._buffer += self._chunk[:n]
+            messages = self._unpack()
+            self.drained = n < _CHUNK
+        return messages
+
+    def _unpack(self) -> List[Any]:
+        messages: List[Any] = []
+        start = 0
+        while len(self._buffer) - start >= _HEADER.size:
+            (length,) = _HEADER.unpack_from(self._buffer, start)
+            end = start + _HEADER.size + length
+            if len(self._buffer) < end:
+                break
+            with memoryview(self._buffer) as view:
+                frame = view[start + _HEADER.size : end].tobytes()
+            try:
+                messages += self.wire.unpack(memoryview(frame))
+            except ValueError as problem:
+                raise Closed(str(problem)) from problem
+            start = end
+        if start:
+            del self._buffer[:start]
+        return messages

@@ -1,0 +1,170 @@
+"""What a worker does beside stepping: make environments, measure, film, ask policies.
+
+`Extras` is what any interpreter can do with the standard library and numpy. The engine's own interpreter has more
+(metrics, an encoder for video, policies that live in workers), which it says as an import string when it starts a
+worker there. What a worker cannot do is left to the engine: a record is measured and frames are encoded when the trial
+has been reported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any, ContextManager, Dict, Mapping, Optional, Sequence
+
+from proctor_host.cfg import TaskCfg, WorkerCfg
+from proctor_host.environments import BatchEnv, Env
+from proctor_host.episode import Episode
+from proctor_host.errors import InputError
+from proctor_host.frames import FrameSpool
+from proctor_host.spaces import Other, others
+from proctor_host.task import Task
+
+
+class NoPolicies:
+    """No policy lives in this worker: the engine is asked for every action."""
+
+    waiting: Sequence[Any] = ()
+
+    def ask(self, requests: Sequence[Any]) -> None:
+        """Nobody asks here."""
+
+    def tell(self) -> None:
+        """There is nothing to tell."""
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def knows(self, agent: str) -> bool:
+        return False
+
+    def load(self, agent: Any) -> None:
+        raise InputError("policies live in the engine's own interpreter only; set placement: engine")
+
+    def request(self, trial: Any, group: Any) -> Any:
+        return None
+
+    def answer(self) -> None:
+        """Nobody waits."""
+
+
+class Extras:
+    """Of a worker with this config."""
+
+    measures = False
+    """Whether `measure` gives the metrics of an episode; if not, the engine computes them."""
+
+    def __init__(self, cfg: WorkerCfg):
+        self.cfg = cfg
+
+    def make(self, task: TaskCfg, render: bool, worlds: int) -> Any:
+        """The task's environment. Raises InputError where nothing says how to make it here, and whatever making it
+        raises."""
+        if task.environment is None:
+            raise InputError(
+                f'the suite "{task.suite}" does not say how its environments are made in another interpreter; leave out '
+                "the task's runtime, or give the suite an `environment` (docs/runtimes.md)"
+            )
+        made = import_object(task.environment)(namespace(task.options), render=render, worlds=worlds)
+        if not isinstance(made, (Env, BatchEnv)):
+            raise InputError(f"{task.environment} gave a {type(made).__name__}; expected an Env or a BatchEnv")
+        return made
+
+    def check(self, task: Task) -> None:
+        """Raise InputError where what a task's environments give cannot be sent to the engine."""
+        found = [other.space for other in others(task.observation) if isinstance(other, Other)]
+        if found:
+            raise InputError(
+                f"the observation space {found[0]} has no description that another interpreter would understand; wrap "
+                "the environment so that its observations are arrays, text, and dicts and tuples of these"
+            )
+
+    def measure(self, episode: Episode) -> Dict[str, Optional[float]]:
+        """The metrics of an episode."""
+        return {}
+
+    def film(self, folder: Optional[Path], stem: str, fps: float) -> Any:
+        """A writer for the frames of a trial: `add`, then `close` or `discard`; `path` is where it writes."""
+        return FrameSpool(folder, stem, fps)
+
+    def policies(self, host: Any) -> Any:
+        """The policies that live in the worker."""
+        return NoPolicies()
+
+    def pinned(self) -> ContextManager[Any]:
+        """While the worker works: numeric libraries keep to the run's number of threads. The variables that it was
+        started with say so already."""
+        return contextlib.nullcontext()
+
+
+def namespace(value: Any) -> Any:
+    """Plain data with its keys as attributes, nested ones, too."""
+    if isinstance(value, Mapping):
+        return Options({key: namespace(part) for key, part in value.items()})
+    if isinstance(value, (list, tuple)):
+        return [namespace(part) for part in value]
+    return value
+
+
+class Options(types.SimpleNamespace):
+    """Options as attributes. It can be read as a mapping as well: some options are mappings by themselves."""
+
+    def __init__(self, values: Mapping[str, Any]):
+        super().__init__(**{str(key): value for key, value in values.items()})
+        object.__setattr__(self, "_values", dict(values))
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def keys(self) -> Any:
+        return self._values.keys()
+
+    def values(self) -> Any:
+        return self._values.values()
+
+    def items(self) -> Any:
+        return self._values.items()
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self._values.get(key, default)
+
+
+def import_object(name: str) -> Any:
+    """What an import string (`package.module:name`, `file.py:name`) means. Raises InputError where there is none."""
+    place, _, path = name.rpartition(":")
+    try:
+        found: Any = _import_file(place) if place.endswith(".py") else importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f'"{name}" cannot be imported by {sys.executable}: there is no module "{error.name}" there'
+        ) from error
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise InputError(f'"{name}": there is no "{part}" in {place}')
+        found = getattr(found, part)
+    return found
+
+
+def _import_file(place: str) -> Any:
+    path = os.path.abspath(place)
+    name = f"_proctor_file_{abs(hash(path)):x}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None or not os.path.isfile(path):
+            raise InputError(f"there is no Python file {path}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        sys.path.append(os.path.dirname(path))
+        spec.loader.exec_module(module)
+    return sys.modules[name]

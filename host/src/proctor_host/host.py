@@ -1,0 +1,352 @@
+"""A worker's inside: it takes commands, steps whatever can be stepped, and reports through `emit`.
+
+The host is the same in the caller's process and in one of its own. `handle` takes a command and returns at once; `work`
+does one thing after another: begin a trial, a round of steps, asking the policies that live here. Live environments
+never exceed slots: a slot that goes to another task lets go of its environment first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any, Callable, Dict, Sequence
+
+import numpy as np
+
+from proctor_host.errors import BREAKS, InputError
+from proctor_host.episode import Outcome
+from proctor_host.blame import explain
+from proctor_host.board import Board
+from proctor_host.copies import end_if_copied, forks
+from proctor_host.messages import (
+    Asks,
+    Chunk,
+    Close,
+    Command,
+    Done,
+    Event,
+    Fatal,
+    Fault,
+    Finish,
+    Know,
+    Load,
+    Probe,
+    Probed,
+    ProbeFailed,
+    Rest,
+    Run,
+    SeedIgnored,
+    Spent,
+    Start,
+    Unload,
+)
+from proctor_host.task import Task
+from proctor_host.worlds import Worlds
+from proctor_host.batch import BatchWorlds
+from proctor_host.cfg import WorkerCfg
+from proctor_host.group import Group
+from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
+from proctor_host.one_by_one import OneByOne, RowByRow
+from proctor_host.recorder import EndedTrial, Recorder
+from proctor_host.seeds import ignores_seed
+from proctor_host.environments import BatchEnv, Env
+from proctor_host.extras import Extras
+
+ROUND_S, ASKED_ROUND_S = 0.02, 0.005
+"""How long a round of steps may last, where the policy lives here and where an engine elsewhere is asked: commands are
+not looked at meanwhile."""
+
+
+class Host:
+    """`board` is where observations lie, `watch` what every call into an environment goes through. `apart`: the engine
+    answers in another process, while this one steps."""
+
+    def __init__(
+        self, cfg: WorkerCfg, board: Board, emit: Callable[[Event], None], watch: Watch, extras: Extras, apart: bool = False
+    ):
+        self.cfg, self.board, self.emit, self.watch, self._extras = cfg, board, emit, watch, extras
+        self._most_asked, self._asked_s = (max(board.slots // 2, 1), ASKED_ROUND_S) if apart else (board.slots, ROUND_S)
+        """A round for which the engine is asked has so many slots at most, and lasts so long: the others are stepped
+        while it answers."""
+        self.limits = Limits(cfg.limits)
+        self._forks = forks()
+        self.policies = extras.policies(self)
+        self.ready: deque[tuple[Group, int]] = deque()
+        """Slots that can begin or be stepped, in worlds that are stepped one by one; the longest-waiting first."""
+        self.made = 0
+        """Steps of environments so far."""
+        self._groups: dict[str, Group] = {}
+        self._of_slot: dict[int, Group] = {}
+        self._batch: Group | None = None
+        """The group whose worlds are stepped in one call, if such a task has this worker."""
+        self._probes: deque[str] = deque()
+        self._untried: deque[tuple[Task, Env, bool]] = deque()
+        """Environments of which it is not known whether the seed changes anything, and whether they are kept for a
+        trial; tried before any trial begins."""
+        self.trying: str | None = None
+        """The task whose environment was last made to be tried."""
+        self._turns_s = 0.0
+        """What slots have waited while others were stepped, since the last trial was done."""
+        self._folder = None if cfg.folder is None else Path(cfg.folder)
+        self._recorder = Recorder(cfg, extras)
+
+    @property
+    def busy(self) -> bool:
+        """Whether `work` has something to do."""
+        if self.ready or self.policies.waiting or self._probes or self._untried:
+            return True
+        return self._batch is not None and (self._batch.can_begin or self._batch.can_go)
+
+    @property
+    def backlog(self) -> int:
+        """How many slots can begin or be stepped now, or as soon as a policy in this worker has been asked."""
+        return len(self.ready) + len(self.policies.waiting)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Those that the engine has told of."""
+        return [group.task for group in self._groups.values()]
+
+    def task_in(self, slot: int) -> str | None:
+        """The task whose environment has a slot."""
+        group = self._of_slot.get(slot)
+        return self.trying if group is None else group.task.name
+
+    # Commands ---------------------------------------------------------------------------------------------------------
+
+    def handle(self, command: Command) -> None:
+        _HANDLERS[type(command)](self, command)
+        end_if_copied(self._forks)
+
+    def _start(self, command: Start) -> None:
+        if command.in_worker and not self.policies.knows(command.trial.agent):
+            return  # it could not be loaded, which ends the run
+        group = self._give(command.slot, self._groups[command.trial.task])
+        group.starts[command.slot] = command
+        if not group.worlds.in_one_call:
+            self.ready.append((group, command.slot))
+
+    def _know(self, command: Know) -> None:
+        for task in command.tasks:
+            self._meet(task)
+
+    def run(self, slots: Sequence[int], chunks: np.ndarray | Chunk) -> None:
+        """Execute a chunk of actions in each of these slots, of one task; or a single one that is not valid as it
+        is."""
+        group = self._of_slot[slots[0]]
+        rows = [row for row, slot in enumerate(slots) if slot in group.running]
+        if not rows:
+            return  # their trials broke while the engine answered
+        if isinstance(chunks, Chunk):
+            group.execute_odd(slots[0], chunks)
+        else:
+            group.execute([slots[row] for row in rows], chunks if len(rows) == len(slots) else chunks[rows])
+
+    def take(self, group: Group, slots: list[int], chunks: np.ndarray | list[Chunk], rows: list[int]) -> int:
+        """Execute the answers of a policy that lives here: these rows of the chunks. How many actions they are."""
+        if isinstance(chunks, np.ndarray):
+            group.execute(slots, chunks if len(rows) == len(chunks) else chunks[rows])
+            return len(rows) * chunks.shape[1]
+        for slot, row in zip(slots, rows):
+            group.execute_odd(slot, chunks[row])
+        return sum(len(chunks[row].actions) for row in rows)
+
+    def end(self, slot: int, outcome: Outcome, error: str) -> None:
+        """End a slot's trial because of its policy. An outcome that is not scored is a fault of this attempt."""
+        group = self._of_slot.get(slot)
+        if group is None or slot not in group.running:
+            return
+        if outcome.scored:
+            group.finish(slot, outcome, error)
+        else:
+            group.fault(slot, outcome, error)
+
+    # Work -------------------------------------------------------------------------------------------------------------
+
+    def work(self, until: float) -> None:
+        """Step what can be stepped, until nothing can or this time (monotonic) has come; at least once."""
+        end_if_copied(self._forks)
+        while self._one_thing() and time.monotonic() < until:
+            pass
+
+    def _one_thing(self) -> bool:
+        """Do the next thing; False where there is nothing to do."""
+        batch = self._batch
+        if self._untried:
+            self._try_seeds(*self._untried.popleft())
+        elif batch is not None and batch.can_begin:
+            batch.begin(list(batch.starts))
+        elif self.ready:
+            self._round()
+        elif batch is not None and batch.can_go:
+            self.made += batch.go(sorted(batch.acting), 0.0)
+        elif self.policies.waiting:
+            self.policies.answer()
+        elif self._probes:
+            self._probe(self._probes.popleft())
+        else:
+            return False
+        return True
+
+    def _round(self) -> None:
+        """Begin the trial of the first slot that is ready; or step it, and those behind it that are of its task and ask
+        the same way."""
+        group, slot = self.ready.popleft()
+        if slot in group.starts:
+            group.begin([slot])
+            return
+        if slot not in group.acting:
+            return
+        asked = group.running[slot].request is None
+        most = self._most_asked if asked else self.board.slots
+        slots = [slot]
+        while self.ready and len(slots) < most:
+            other, follower = self.ready[0]
+            if other is not group or follower not in other.acting:
+                break
+            if (other.running[follower].request is None) != asked:
+                break
+            self.ready.popleft()
+            slots.append(follower)
+        until = time.monotonic() + (self._asked_s if asked else ROUND_S)
+        self.made += group.go(slots, until)
+        if not (asked or self.ready) and self.policies.waiting:
+            self.policies.answer()
+
+    def spent(self, seconds: list[float], in_one_call: bool) -> None:
+        """A round took so long: whoever was not stepped has waited."""
+        if not in_one_call:
+            self._turns_s += sum(seconds) * (len(self.ready) + len(seconds) - 1)
+
+    def ask(self, group: Group, slots: list[int]) -> None:
+        """These slots need an action: from the policies here, or from the engine."""
+        here = [request for slot in slots if (request := group.running[slot].request) is not None]
+        self.policies.ask(here)
+        if len(here) == len(slots):
+            return
+        asking = [slot for slot in slots if group.running[slot].request is None] if here else slots
+        layout, seen = group.task.layout, group.worlds.seen
+        shown = None
+        if not self.board.reaches(layout):
+            shown = [seen[slot] if layout is None else [np.array(column[slot]) for column in seen] for slot in asking]
+        self.emit(Asks(asking, shown))
+
+    def film(self, stem: str, fps: float) -> Any:
+        """A writer for the frames of a trial."""
+        return self._extras.film(self._folder, stem, fps)
+
+    def ended(self, slot: int, ended: EndedTrial, seconds: float) -> None:
+        """Put the record of a finished trial on disk, then say that it is done."""
+        began = time.monotonic()
+        self.policies.tell()
+        try:
+            result, left = self._recorder.record(ended)
+        except Exception as problem:
+            why = str(problem) if isinstance(problem, (InputError, OSError)) else explain(problem)
+            self.emit(Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}"))
+            return
+        recording = time.monotonic() - began
+        turns, self._turns_s = self._turns_s, recording * len(self.ready)
+        self.emit(Done(slot, result, Spent(seconds, recording, turns), left))
+
+    def broke(self, slot: int, outcome: Outcome, error: str) -> None:
+        """An attempt broke for no fault of the policy."""
+        self.emit(Fault(slot, outcome, error))
+
+    # Groups -----------------------------------------------------------------------------------------------------------
+
+    def _meet(self, task: Task) -> None:
+        """Be ready for trials of a task."""
+        if task.name in self._groups:
+            return
+        slots, make = self.board.slots, self._extras.make
+        seen: list[Any] = [None] * slots if task.layout is None else self.board.columns(task.layout)
+        if task.worlds is not None:
+            worlds: Worlds = BatchWorlds(task, seen, self.watch, make, slots)
+        elif task.rows and task.layout is not None:
+            worlds = RowByRow(task, seen, self.watch, make)
+        else:
+            worlds = OneByOne(task, seen, self.watch, make)
+        self._groups[task.name] = Group(self, task, worlds, slots)
+
+    def _give(self, slot: int, group: Group) -> Group:
+        """Let a slot go on with this group; what it had in another is let go of."""
+        before = self._of_slot.get(slot)
+        if before is not group:
+            if before is not None:
+                before.worlds.discard(slot)
+            if group.worlds.in_one_call or self._batch is not None:
+                for other in self._groups.values():
+                    if other is not group:
+                        other.worlds.close()
+                self._batch = group if group.worlds.in_one_call else None
+            self._of_slot[slot] = group
+        return group
+
+    def _probe(self, name: str) -> None:
+        """Make a task's environment once, and say what it is like. The first one that is made is kept for slot 0."""
+        cfg, renders = self.cfg.tasks[name], self.cfg.record.films
+        self.trying = name
+        self.watch.begin(MAKING, 0)
+        try:
+            env = self._extras.make(cfg, renders, self.board.slots)
+            task = Task.of(cfg, env)
+            self._extras.check(task)
+            self._meet(task)
+        except BREAKS as problem:
+            self.emit(ProbeFailed(name, str(problem) if isinstance(problem, InputError) else explain(problem)))
+            return
+        finally:
+            self.watch.end()
+        self.emit(Probed(task))
+        worlds = self._groups[name].worlds
+        kept = False
+        if isinstance(env, Env) and isinstance(worlds, OneByOne) and 0 not in self._of_slot:
+            worlds.adopt(0, env, cfg, renders)
+            self._of_slot[0], kept = self._groups[name], True
+        untold = task.initial_states is None and not cfg.seeds_matter
+        if isinstance(env, Env) and untold and cfg.reusable:
+            self._untried.append((task, env, kept))
+        elif not kept:
+            self._let_go(env)
+
+    def _try_seeds(self, task: Task, env: Env, kept: bool) -> None:
+        """Say so where the seed changes nothing. An environment that breaks at this is left to its trials."""
+        self.trying = task.name
+        ignored, problem, _ = self.watch.call(RESETTING, 0, ignores_seed, env, task)
+        if ignored and problem is None:
+            self.emit(SeedIgnored(task.name))
+        if not kept:
+            self._let_go(env)
+
+    def _let_go(self, env: Env | BatchEnv) -> None:
+        self.watch.call(CLOSING, 0, env.close)
+
+    def close(self) -> None:
+        """Let go of every environment and policy."""
+        for group in self._groups.values():
+            group.close()
+        self._groups, self._of_slot, self._batch = {}, {}, None
+        self.ready.clear()
+        self.policies.close()
+        end_if_copied(self._forks)
+
+    def rest(self) -> None:
+        """Let go of every environment; policies and what is known of tasks stay."""
+        for group in self._groups.values():
+            if not group.running and not group.starts:
+                group.worlds.close()
+
+
+_HANDLERS: Dict[type, Callable[[Host, Any], None]] = {
+    Run: lambda host, command: host.run(command.slots, command.chunks),
+    Start: Host._start,
+    Finish: lambda host, command: host.end(command.slot, command.outcome, command.error),
+    Probe: lambda host, command: host._probes.append(command.task),
+    Know: Host._know,
+    Load: lambda host, command: host.policies.load(command.agent),
+    Unload: lambda host, command: host.policies.close(),
+    Rest: lambda host, command: host.rest(),
+    Close: lambda host, command: host.close(),
+}

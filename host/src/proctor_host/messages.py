@@ -1,0 +1,183 @@
+"""What the engine and its workers say to each other.
+
+Commands go to a worker's host, events come back. All are tuples of plain data, which `proctor_host.wire` writes and
+reads. A slot is named by its number within the worker.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.task import Task
+from proctor_host.trials import Trial
+
+
+class Chunk(NamedTuple):
+    """`actions` (horizon, *shape). Steps from `valid` on are invalid, for `reason`. `clipped` marks clipped steps,
+    None if there are none."""
+
+    actions: np.ndarray
+    valid: int
+    reason: Optional[str] = None
+    clipped: Optional[np.ndarray] = None
+
+
+class Probe(NamedTuple):
+    """Make the task's environment once and say what it is like."""
+
+    task: str
+
+
+class Know(NamedTuple):
+    """These are the tasks, now that every one of them has been probed in some worker."""
+
+    tasks: Tuple[Task, ...]
+
+
+class Start(NamedTuple):
+    """Begin a trial in a slot."""
+
+    slot: int
+    trial: Trial
+    stem: str
+    """File name of its record, without the ending."""
+    video: bool
+    in_worker: bool = False
+    """Its policy lives in the worker; otherwise the worker asks the engine."""
+    alone: bool = False
+    """A policy in the worker is asked for it in forwards of its own: one of a batch has killed a worker."""
+
+
+class Load(NamedTuple):
+    """Take an agent's policy into the worker, which is of the engine's interpreter. `agent` is its config."""
+
+    agent: Any
+
+
+class Unload(NamedTuple):
+    """Let go of all policies; no trial needs them any more."""
+
+
+class Run(NamedTuple):
+    """Execute a chunk of actions in each of these slots, which are of one task: an array `(slots, horizon, *action)` of
+    valid actions, or a single `Chunk` that is not valid as it is. To another process go the slots alone, and the array
+    lies on the board."""
+
+    slots: List[int]
+    chunks: Any
+
+
+class Finish(NamedTuple):
+    """End the slot's trial now, because of its policy. An outcome that is not scored is answered with a Fault."""
+
+    slot: int
+    outcome: Outcome
+    error: str
+
+
+class Close(NamedTuple):
+    """Close environments and stop."""
+
+
+class Probed(NamedTuple):
+    """Answer to Probe."""
+
+    task: Task
+
+
+class SeedIgnored(NamedTuple):
+    """After Probed: the environment of a task begins and goes on alike, whatever the seed."""
+
+    task: str
+
+
+class ProbeFailed(NamedTuple):
+    """Answer to Probe: the environment cannot be made."""
+
+    task: str
+    error: str
+
+
+class Refused(NamedTuple):
+    """Answer to Load: the policy cannot be had in the worker."""
+
+    agent: str
+    error: str
+
+
+class Asked(NamedTuple):
+    """What a policy in the worker has done since the last such message; `steps`: the actions that it gave."""
+
+    agent: str
+    stage: str
+    stats: Any
+    steps: int
+
+
+class Asks(NamedTuple):
+    """These slots need an action. Their observations are on the board; or `shown` has one for each, where they do not
+    fit there or are no arrays."""
+
+    slots: List[int]
+    shown: Optional[List[Any]] = None
+
+
+class Spent(NamedTuple):
+    """Seconds of a trial in its worker. `turns_s`: what slots waited for the worker's steps in other slots, all that
+    has come together since the last Done."""
+
+    environment_s: float = 0.0
+    recording_s: float = 0.0
+    turns_s: float = 0.0
+
+
+class Left(NamedTuple):
+    """What a worker leaves to the engine. `record`: the bytes of the trial's record, where it is not on disk. `film`:
+    the packed frames, where they are not, and `fps` their speed. `measured`: metrics have been computed."""
+
+    record: Optional[bytes] = None
+    film: Optional[bytes] = None
+    fps: float = 30.0
+    measured: bool = True
+
+
+class Done(NamedTuple):
+    """The slot's trial has ended and its record is on disk, unless it was left to the engine; the slot is free
+    again."""
+
+    slot: int
+    result: TrialResult
+    spent: Spent = Spent()
+    left: Left = Left()
+
+
+class Fault(NamedTuple):
+    """This attempt broke for no fault of the policy; the slot is free again."""
+
+    slot: int
+    outcome: Outcome
+    error: str
+
+
+class Unclosed(NamedTuple):
+    """After Close: an environment or policy did not return in time."""
+
+    reason: str
+
+
+class Fatal(NamedTuple):
+    """The worker cannot write records."""
+
+    error: str
+
+
+class Rest(NamedTuple):
+    """No trial will come for some time: let go of every environment."""
+
+
+Command = Union[Probe, Know, Load, Unload, Start, Run, Finish, Rest, Close]
+Event = Union[Asks, Probed, SeedIgnored, ProbeFailed, Refused, Asked, Done, Fault, Fatal, Unclosed]

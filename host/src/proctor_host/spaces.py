@@ -1,0 +1,266 @@
+"""What observations and actions are, said without any other package.
+
+An environment may declare its spaces with these classes, whose attributes are named as Gymnasium's, or with those of
+Gymnasium or Gym, of any version: `described` makes these of those. They are what crosses the border between
+interpreters; the engine makes Gymnasium's of them for policies. A space of another kind (graphs, sequences, one of a
+user's own) is `Other`: it stays with its interpreter, and so do its observations.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Callable, Dict as DictType, Iterable, List, Mapping, Optional, Sequence, Tuple as TupleType
+
+import numpy as np
+
+
+class Space:
+    """Base of all. `shape` and `dtype` are None where a value is no array."""
+
+    shape: Optional[TupleType[int, ...]] = None
+    dtype: Any = None
+
+    def plain(self) -> DictType[str, Any]:
+        """The space as data: what `from_plain` reads."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and _same(self.plain(), other.plain())  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.plain().items() if name != "kind")
+        return f"{type(self).__name__}({inside})"
+
+
+class Box(Space):
+    """Arrays of one shape and dtype. `low` and `high` are arrays of that shape, infinite where nothing bounds."""
+
+    def __init__(self, low: Any, high: Any, shape: Optional[Sequence[int]] = None, dtype: Any = np.float32):
+        self.dtype = np.dtype(dtype)
+        found = np.shape(low) or np.shape(high) if shape is None else shape
+        self.shape = tuple(int(n) for n in found)
+        self.low, self.high = (np.array(np.broadcast_to(bound, self.shape), self.dtype) for bound in (low, high))
+
+    @property
+    def bounded_below(self) -> np.ndarray:
+        return _finite(self.low)
+
+    @property
+    def bounded_above(self) -> np.ndarray:
+        return _finite(self.high)
+
+    def plain(self) -> DictType[str, Any]:
+        return {"kind": "Box", "low": self.low, "high": self.high, "shape": self.shape, "dtype": self.dtype.str}
+
+
+class Discrete(Space):
+    """Whole numbers from `start` to `start + n - 1`."""
+
+    shape = ()
+
+    def __init__(self, n: int, start: int = 0, dtype: Any = np.int64):
+        self.n, self.start, self.dtype = int(n), int(start), np.dtype(dtype)
+
+    def plain(self) -> DictType[str, Any]:
+        return {"kind": "Discrete", "n": self.n, "start": self.start, "dtype": self.dtype.str}
+
+
+class MultiDiscrete(Space):
+    """An array of whole numbers, each from its own `start` to `start + nvec - 1`."""
+
+    def __init__(self, nvec: Any, start: Any = 0, dtype: Any = np.int64):
+        self.dtype = np.dtype(dtype)
+        self.nvec = np.array(nvec, self.dtype)
+        self.start = np.array(np.broadcast_to(start, self.nvec.shape), self.dtype)
+        self.shape = tuple(self.nvec.shape)
+
+    def plain(self) -> DictType[str, Any]:
+        return {"kind": "MultiDiscrete", "nvec": self.nvec, "start": self.start, "dtype": self.dtype.str}
+
+
+class MultiBinary(Space):
+    """An array of zeros and ones; `n` is its shape, or its length."""
+
+    def __init__(self, n: Any, dtype: Any = np.int8):
+        self.shape = (int(n),) if np.ndim(n) == 0 else tuple(int(i) for i in n)
+        self.dtype = np.dtype(dtype)
+
+    def plain(self) -> DictType[str, Any]:
+        return {"kind": "MultiBinary", "n": self.shape, "dtype": self.dtype.str}
+
+
+class Dict(Space):
+    """A value for each name, in this order."""
+
+    def __init__(self, spaces: Mapping[str, Any]):
+        self.spaces = {key: described(space) for key, space in spaces.items()}
+
+    def plain(self) -> DictType[str, Any]:
+        return {"kind": "Dict", "spaces": [[key, space.plain()] for key, space in self.spaces.items()]}
+
+
+class Tuple(Space):
+    """Several values in order."""
+
+    def __init__(self, spaces: Iterable[Any]):
+        self.spaces = tuple(described(space) for space in spaces)
+
+    def plain(self) -> DictType[str, Any]:
+        return {"kind": "Tuple", "spaces": [space.plain() for space in self.spaces]}
+
+
+class Text(Space):
+    """Text of some length; `charset`: the characters that may occur, None for those that are usual."""
+
+    def __init__(self, max_length: int, min_length: int = 1, charset: Optional[str] = None):
+        self.max_length, self.min_length, self.charset = int(max_length), int(min_length), charset
+
+    def plain(self) -> DictType[str, Any]:
+        return {"kind": "Text", "max_length": self.max_length, "min_length": self.min_length, "charset": self.charset}
+
+
+class Other(Space):
+    """A space that has no description; `space` is the space itself. It can go to another process of the same
+    interpreter only."""
+
+    def __init__(self, space: Any):
+        self.space = space
+
+    def plain(self) -> DictType[str, Any]:
+        return {"kind": "Other", "space": self.space}
+
+
+ARRAYS = (Box, Discrete, MultiDiscrete, MultiBinary)
+"""Spaces whose values are arrays."""
+_KINDS = {kind.__name__: kind for kind in (*ARRAYS, Dict, Tuple, Text, Other)}
+_FOREIGN = ("gymnasium", "gym")
+
+
+def described(space: Any) -> Space:
+    """This space, or what describes a space of Gymnasium's or Gym's, or of a class that derives from one of theirs."""
+    if isinstance(space, Space):
+        return space
+    for known in type(space).__mro__:
+        if known.__module__.partition(".")[0] in _FOREIGN and known.__name__ in _READERS:
+            return _READERS[known.__name__](space)
+    return Other(space)
+
+
+def _text(space: Any) -> Text:
+    characters = getattr(space, "characters", None)
+    if not isinstance(characters, str):
+        characters = "".join(sorted(getattr(space, "character_set", "")))
+    return Text(space.max_length, space.min_length, characters or None)
+
+
+_READERS: DictType[str, Callable[[Any], Space]] = {
+    "Box": lambda s: Box(s.low, s.high, s.shape, s.dtype),
+    "Discrete": lambda s: Discrete(s.n, getattr(s, "start", 0), s.dtype or np.int64),
+    "MultiDiscrete": lambda s: MultiDiscrete(s.nvec, getattr(s, "start", 0), s.dtype),
+    "MultiBinary": lambda s: MultiBinary(s.shape, s.dtype),
+    "Dict": lambda s: Dict(s.spaces),
+    "Tuple": lambda s: Tuple(s.spaces),
+    "Text": _text,
+}
+
+
+def from_plain(data: Mapping[str, Any]) -> Space:
+    """The space that `plain` gave. Raises ValueError for what it never gives."""
+    fields = dict(data)
+    kind = _KINDS.get(fields.pop("kind", ""))
+    if kind is None:
+        raise ValueError(f"no space is described by {dict(data)!r}")
+    if kind is Dict:
+        return Dict(collections.OrderedDict((key, from_plain(space)) for key, space in fields["spaces"]))
+    if kind is Tuple:
+        return Tuple([from_plain(space) for space in fields["spaces"]])
+    return kind(**fields)
+
+
+def others(space: Space) -> List[Space]:
+    """The spaces in this one that have no description."""
+    if isinstance(space, Other):
+        return [space]
+    inside = list(space.spaces.values()) if isinstance(space, Dict) else space.spaces if isinstance(space, Tuple) else ()
+    return [one for part in inside for one in others(part)]
+
+
+def neutral_action(space: Any) -> Any:
+    """Zeros where the space allows them, else the nearest valid value."""
+    known = described(space)
+    if isinstance(known, Box):
+        return np.clip(np.zeros(known.shape, known.dtype), known.low, known.high)
+    if isinstance(known, Discrete):
+        return np.asarray(max(known.start, min(0, known.start + known.n - 1)), known.dtype)[()]
+    if isinstance(known, MultiDiscrete):
+        return np.clip(np.zeros_like(known.start), known.start, known.start + known.nvec - 1)
+    if isinstance(known, MultiBinary):
+        return np.zeros(known.shape, known.dtype)
+    raise NotImplementedError(f"no neutral action is known for {space}; override dummy_action")
+
+
+Sampler = Callable[[np.random.Generator], Any]
+
+
+def action_sampler(space: Any) -> Sampler:
+    """A function that draws one action, uniform in the space. A Box that is unbounded on both sides gives a standard
+    normal there, on one side a unit exponential from its bound. The space's own generator is not touched."""
+    known = described(space)
+    if isinstance(known, Box):
+        return _box_sampler(known)
+    if isinstance(known, Discrete):
+        least, count, kind = known.start, known.n, known.dtype
+        return lambda rng: np.asarray(least + rng.integers(count), kind)[()]
+    if isinstance(known, MultiDiscrete):
+        start, nvec, dtype = known.start, known.nvec, known.dtype
+        return lambda rng: (start + rng.integers(nvec)).astype(dtype)
+    if isinstance(known, MultiBinary):
+        shape, binary = known.shape, known.dtype
+        return lambda rng: rng.integers(2, size=shape).astype(binary)
+    raise NotImplementedError(
+        f"no random action is known for {space}; use a Box, Discrete, MultiDiscrete or MultiBinary"
+    )
+
+
+def random_action(space: Any, rng: np.random.Generator) -> Any:
+    """One action, as `action_sampler` draws it."""
+    return action_sampler(space)(rng)
+
+
+def _box_sampler(space: Box) -> Sampler:
+    if space.dtype.kind in "iu":
+        return lambda rng: rng.integers(space.low, space.high, endpoint=True, dtype=space.dtype)
+    below, above = space.bounded_below, space.bounded_above
+    low = np.where(below, space.low, 0.0).astype(np.float64)
+    high = np.where(above, space.high, 0.0).astype(np.float64)
+
+    def bounded(rng: np.random.Generator) -> np.ndarray:
+        share = rng.random(space.shape)
+        drawn = (low * (1.0 - share) + high * share).astype(space.dtype)
+        return np.minimum(np.maximum(drawn, space.low), space.high)
+
+    def partly(rng: np.random.Generator) -> np.ndarray:
+        tail = rng.standard_exponential(space.shape)
+        drawn = np.select(
+            [below & above, below, above], [bounded(rng), low + tail, high - tail], rng.standard_normal(space.shape)
+        )
+        return np.clip(drawn.astype(space.dtype), space.low, space.high)
+
+    return bounded if (below & above).all() else partly
+
+
+def _finite(bound: np.ndarray) -> np.ndarray:
+    return np.isfinite(bound) if bound.dtype.kind == "f" else np.ones(bound.shape, bool)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(_same(a, b) for a, b in zip(one, other))
+    return bool(one == other)

@@ -1,0 +1,248 @@
+"""From steps to a record: the one place where what environments gave becomes the arrays of an episode.
+
+A worker steps several slots in one round and writes what they gave as columns: one per quantity, with a row per slot.
+Rounds of the same slots follow each other in a *stretch*. A trial's record is the list of the stretches that its steps
+lie in; its arrays are cut out once, when it ends, many steps at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Union, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from proctor_host.episode import RESERVED, Episode, Outcome
+
+Column = Union[np.ndarray, List[Any]]
+"""One quantity of a round, a row per slot: an array, or a list of what each environment gave by itself."""
+MISSING: Any = object()
+"""In a list: this slot's environment gave no such signal in this step."""
+SHORT = 8
+"""Rounds of the same slots below which putting them together costs more than picking each slot's rows."""
+MOST_OPEN = 8
+"""Sets of slots whose rounds are collected at the same time; more than that means that they hardly ever repeat."""
+
+
+class RoundRecord:
+    """One round: `own` are actions, rewards and success flags, `signals` by name, `leaves` the observations after the
+    step where they are recorded. The arrays are not to be changed afterwards."""
+
+    __slots__ = ("leaves", "own", "signals")
+
+    def __init__(self, own: dict[str, np.ndarray], signals: Mapping[str, Column], leaves: Sequence[np.ndarray] = ()):
+        self.own, self.signals, self.leaves = own, signals, leaves
+
+
+class Stretch:
+    """Rounds of the same slots with the same signals. Once it has been read nothing is added any more."""
+
+    __slots__ = ("_columns", "count", "rounds")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.rounds: list[RoundRecord] = []
+        self._columns: dict[str, Any] = {}
+
+    def add(self, made: RoundRecord) -> None:
+        self.rounds.append(made)
+        self.count += 1
+
+    def rows(self, row: int, first: int, stop: int) -> Iterator[tuple[str, Column]]:
+        """What one slot has in the rounds from `first` to `stop`, by name; the i-th leaf is called `i`. They are put
+        together once, for all slots."""
+        if self.rounds:
+            self._columns, self.rounds = dict(_stacked(self.rounds)), []
+        for name, column in self._columns.items():
+            if isinstance(column, np.ndarray):
+                yield name, column[first:stop, row]
+            else:
+                yield name, [made[row] for made in column[first:stop]]
+
+
+def _stacked(rounds: Sequence[RoundRecord]) -> Iterator[tuple[str, Any]]:
+    first = rounds[0]
+    for name in first.own:
+        yield name, np.stack([made.own[name] for made in rounds])
+    for name, column in first.signals.items():
+        found = [made.signals[name] for made in rounds]
+        yield _SIGNAL + name, np.stack(found) if isinstance(column, np.ndarray) else found
+    for i in range(len(first.leaves)):
+        yield str(i), np.stack([made.leaves[i] for made in rounds])
+
+
+def _picked(loose: Sequence[tuple[RoundRecord, int]]) -> Iterator[tuple[str, Column]]:
+    """What one slot has in single rounds, in each of which it has another row; named as in a stretch."""
+    first, _ = loose[0]
+    for name in first.own:
+        yield name, np.array([made.own[name][row] for made, row in loose])
+    for name in dict.fromkeys(name for made, _ in loose for name in made.signals):
+        found = [made.signals[name][row] for made, row in loose if name in made.signals]
+        whole = isinstance(next(made.signals[name] for made, _ in loose if name in made.signals), np.ndarray)
+        yield _SIGNAL + name, _stack(name, found) if whole else found
+    for i in range(len(first.leaves)):
+        yield str(i), np.array([made.leaves[i][row] for made, row in loose])
+
+
+_SIGNAL = "signal "
+
+
+class Tape:
+    """The rounds of one group of worlds."""
+
+    def __init__(self) -> None:
+        self._open: dict[Any, Stretch] = {}
+        self._last: Stretch | None = None
+
+    def write(self, slots: tuple[int, ...], records: Mapping[int, Record], made: RoundRecord) -> None:
+        """Write a round of these slots; `records` has the record of each slot's trial."""
+        shapes = [column.shape[1:] for column in made.signals.values() if type(column) is np.ndarray]
+        key = (slots, tuple(made.signals), tuple(shapes)) if made.signals else slots
+        stretch = self._open.get(key)
+        if stretch is None:
+            if len(self._open) >= MOST_OPEN:
+                self._open.clear()
+            stretch = self._open[key] = Stretch()
+        if stretch is not self._last:
+            for row, slot in enumerate(slots):
+                records[slot].go_on(stretch, row)
+            self._last = stretch
+        stretch.add(made)
+
+    def cut(self) -> None:
+        """A trial has ended: its slot's next trial begins a new stretch."""
+        self._open.clear()
+        self._last = None
+
+
+class Record:
+    """The record of one trial, while it runs. `labels` names the observation's leaves; empty: observations are not
+    kept."""
+
+    __slots__ = ("_constants", "_dt_s", "_first", "_labels", "_nothing", "_parts")
+
+    def __init__(self, action_shape: tuple[int, ...], action_dtype: Any, dt_s: float | None, labels: Sequence[str]):
+        self._dt_s, self._labels = dt_s, labels
+        self._nothing = np.empty((0, *action_shape), action_dtype)
+        self._constants: dict[str, np.ndarray] = {}
+        self._first: list[np.ndarray] = []
+        self._parts: list[tuple[Stretch, int, int, int]] = []
+        """Stretch, row, first round and, once another stretch follows, the round behind the last."""
+
+    def keep(self, constants: Mapping[str, Any]) -> None:
+        """Keep what the environment says once per trial. Raises ValueError for what cannot be recorded."""
+        for name, value in constants.items():
+            array = np.array(value)
+            if name in RESERVED or array.dtype.hasobject:
+                why = "that name is taken" if name in RESERVED else "only numbers and text can be recorded"
+                raise ValueError(f'the constant "{name}" ({type(value).__name__}) cannot be kept: {why}')
+            self._constants[name] = array
+
+    def observe(self, leaves: Sequence[np.ndarray]) -> None:
+        """Keep the first observation, where observations are kept."""
+        if self._labels:
+            self._first = [np.array(leaf) for leaf in leaves]
+
+    def go_on(self, stretch: Stretch, row: int) -> None:
+        """The next steps are in this row of this stretch, from its next made on."""
+        if self._parts:
+            last, at, first, _ = self._parts[-1]
+            if last is stretch:
+                return
+            self._parts[-1] = (last, at, first, last.count)
+        self._parts.append((stretch, row, stretch.count, -1))
+
+    def episode(self, outcome: Outcome, ended: tuple[bool, bool], max_steps: int, task: str) -> Episode:
+        """The finished episode. Raises ValueError where a signal cannot be made into an array."""
+        return Episode(self.arrays(*ended), outcome, max_steps, task)
+
+    def arrays(self, terminated: bool, truncated: bool) -> dict[str, np.ndarray]:
+        """The record's arrays, see `Episode`."""
+        found, n = self._collected()
+        own = {name: _joined(name, found.pop(name), n) for name in ("actions", "rewards", "success") if n}
+        own = own or {"actions": self._nothing, "rewards": np.zeros(0), "success": np.zeros(0, bool)}
+        flags = np.zeros((2, n), bool)
+        if n:
+            flags[:, -1] = terminated, truncated
+        kept = {}
+        for i, label in enumerate(self._labels):
+            rows = [leaf[None] for leaf in self._first[i : i + 1]] + found.pop(str(i), [])
+            kept["observations" if label == "observation" else f"observations.{label}"] = np.concatenate(rows)
+        signals = {
+            name[len(_SIGNAL) :]: _joined(name[len(_SIGNAL) :], parts, n) for name, parts in found.items()
+        }
+        for name in signals:
+            if name in self._constants:
+                raise ValueError(f'"{name}" is both a signal and a constant of the environment; rename one of them')
+        return {
+            "actions": own["actions"],
+            "rewards": own["rewards"],
+            "terminals": flags[0],
+            "truncations": flags[1],
+            "success": own["success"],
+            "action_dt_s": np.array(np.nan if self._dt_s is None else self._dt_s, np.float64),
+            **self._constants,
+            **signals,
+            **kept,
+        }
+
+    def _collected(self) -> tuple[dict[str, list[Any]], int]:
+        """The pieces of every quantity in their order, and the number of steps."""
+        found: dict[str, list[Any]] = {}
+        loose: list[tuple[RoundRecord, int]] = []
+        n = 0
+        for stretch, row, first, stop in self._parts:
+            last = stretch.count if stop < 0 else stop
+            n += last - first
+            if stretch.count < SHORT:
+                loose += [(made, row) for made in stretch.rounds[first:last]]
+            elif last > first:
+                _add(found, _picked(loose) if loose else ())
+                _add(found, stretch.rows(row, first, last))
+                loose = []
+        _add(found, _picked(loose) if loose else ())
+        return found, n
+
+
+def _add(found: dict[str, list[Any]], pieces: Iterable[tuple[str, Column]]) -> None:
+    for name, piece in pieces:
+        found.setdefault(name, []).append(piece)
+
+
+def _joined(name: str, pieces: Sequence[Column], n: int) -> np.ndarray:
+    """All steps of one quantity in one array."""
+    if isinstance(pieces[0], np.ndarray):
+        have = sum(map(len, pieces))
+        if have == n and len({piece.shape[1:] for piece in pieces if isinstance(piece, np.ndarray)}) > 1:
+            raise ValueError(_shapeless(name))
+        array = np.concatenate(pieces) if have == n else None
+    else:
+        values = [value for piece in pieces for value in piece if value is not MISSING]
+        have = len(values)
+        array = _stack(name, values) if have == n else None
+    if array is None:
+        raise ValueError(f'signal "{name}" has {have} values for {n} steps; give it at every step, NaN where unknown')
+    return array
+
+
+def _shapeless(name: str) -> str:
+    return f'signal "{name}" changes its shape from step to step; it must keep one'
+
+
+def _stack(name: str, values: Sequence[Any]) -> np.ndarray:
+    first = values[0]
+    if (
+        type(first) is np.ndarray
+        and first.ndim
+        and all([type(v) is np.ndarray and v.shape == first.shape for v in values])
+    ):
+        array = np.concatenate(values).reshape(len(values), *first.shape)
+    else:
+        try:
+            array = np.array(values)
+        except ValueError:
+            raise ValueError(_shapeless(name)) from None
+    if array.dtype.hasobject:
+        raise ValueError(
+            f'signal "{name}" has values of type {type(first).__name__}; only numbers and text can be recorded'
+        )
+    return array

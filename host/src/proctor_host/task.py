@@ -1,0 +1,108 @@
+"""A task as a worker knows it: its config, and what its environment said of itself.
+
+A worker makes it of the environment and tells the engine, which tells the other workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+import numpy as np
+
+from proctor_host import spaces
+from proctor_host.cfg import TaskCfg
+from proctor_host.environments import SheetEnv, BatchEnv, Env
+from proctor_host.layout import Layout, layout_of
+
+DEFAULT_MAX_STEPS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """`observation` and `action` describe the spaces. `dummy` is the action of a step that does nothing. `worlds` is the
+    size of a batch environment, None for any other."""
+
+    cfg: TaskCfg
+    observation: spaces.Space
+    action: spaces.Space
+    dummy: Any = 0
+    max_steps: int = DEFAULT_MAX_STEPS
+    own_max_steps: int = DEFAULT_MAX_STEPS
+    """The step limit where no config sets one."""
+    dt_s: Optional[float] = None
+    worlds: Optional[int] = None
+    rows: bool = False
+    """Whether its environments write steps as rows of numbers."""
+    skips: bool = False
+    """Whether steps that nobody looks at save work."""
+    initial_states: Optional[int] = None
+    """How many there are, where that is known."""
+    layout: Optional[Layout] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.action, spaces.ARRAYS):
+            shown = self.action.space if isinstance(self.action, spaces.Other) else self.action
+            raise TypeError(
+                f"action space {shown} is not supported: a policy returns arrays; wrap the environment so that its "
+                "actions are a Box, Discrete, MultiDiscrete or MultiBinary"
+            )
+        dummy = np.broadcast_to(np.asarray(self.dummy, self.action.dtype), self.action_shape)
+        object.__setattr__(self, "layout", layout_of(self.observation))
+        object.__setattr__(self, "dummy", dummy)
+
+    @classmethod
+    def of(cls, cfg: TaskCfg, env: Any) -> Task:
+        """The task of an environment. Raises ValueError where the environment contradicts itself."""
+        own = int(env.max_steps or DEFAULT_MAX_STEPS)
+        observation, action = spaces.described(env.observation_space), spaces.described(env.action_space)
+        dt_s = None if env.action_dt_s is None else float(env.action_dt_s)
+        if not isinstance(action, spaces.ARRAYS):
+            return cls(cfg, observation, action)
+        common = (cfg, observation, action, env.dummy_action(), cfg.max_steps or own, own, dt_s)
+        if isinstance(env, BatchEnv):
+            return cls(*common, worlds=int(env.num_worlds))
+        assert isinstance(env, Env)
+        sheet = isinstance(env, SheetEnv)
+        task = cls(*common, rows=sheet, skips=bool(env.skips_observations), initial_states=env.initial_states)
+        if isinstance(env, SheetEnv) and task.layout is not None:
+            _check_sheet(env, task.layout)
+        return task
+
+    @property
+    def name(self) -> str:
+        return self.cfg.name
+
+    @property
+    def action_shape(self) -> Tuple[int, ...]:
+        return self.action.shape or ()
+
+    def plain(self) -> Dict[str, Any]:
+        """What another worker must know beside the config: what `from_plain` reads."""
+        found = {name: getattr(self, name) for name in _PLAIN}
+        return {
+            "name": self.name,
+            "observation": self.observation.plain(),
+            "action": self.action.plain(),
+            "dummy": np.array(self.dummy),
+            **found,
+        }
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Any], tasks: Mapping[str, TaskCfg]) -> Task:
+        """`tasks`: the configs of a run by name."""
+        seen, done = spaces.from_plain(data["observation"]), spaces.from_plain(data["action"])
+        return cls(tasks[data["name"]], seen, done, data["dummy"], **{name: data[name] for name in _PLAIN})
+
+
+_PLAIN = ("max_steps", "own_max_steps", "dt_s", "worlds", "rows", "skips", "initial_states")
+
+
+def _check_sheet(env: SheetEnv, layout: Layout) -> None:
+    """Raise ValueError where the rows of an environment do not hold what its observation space says."""
+    for leaf in layout.leaves:
+        cells = env.sheet.observation.get(leaf.path)
+        found = None if cells is None else (cells.shape, cells.dtype)
+        if found != (leaf.shape, leaf.dtype):
+            has = "nothing" if found is None else f"{found[1]} {found[0]}"
+            raise ValueError(f"the sheet has {has} for {leaf.label}; the observation space {leaf.dtype} {leaf.shape}")

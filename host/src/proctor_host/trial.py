@@ -1,0 +1,99 @@
+"""One trial inside a worker: its record, its video, what it asks of a policy, how it ends."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from proctor_host.cfg import RecordCfg
+from proctor_host.episode import Outcome
+from proctor_host.tape import Record
+from proctor_host.messages import Chunk
+from proctor_host.messages import Start
+from proctor_host.task import Task
+from proctor_host.recorder import EndedTrial
+
+
+class Ending(NamedTuple):
+    """How a trial ended. `outcome` and `error` are given where its policy broke it; else the episode says. `last`: the
+    bytes of the latest observation."""
+
+    outcome: Outcome | None
+    error: str | None
+    success_known: bool
+    last: bytes
+
+
+class RunningTrial:
+    """A trial in a slot. How far it is (steps, warm-up, chunk) is kept by its group, for all of its slots at once."""
+
+    __slots__ = ("clipped_steps", "end", "first", "odd", "record", "request", "start", "started", "task", "video")
+
+    def __init__(self, start: Start, task: Task, labels: tuple[str, ...], video: Any):
+        self.start, self.task, self.video = start, task, video
+        self.record = Record(task.action_shape, task.action.dtype, task.dt_s, labels)
+        self.request: Any = None
+        """What it asks of a policy in this worker; None: the engine asks for it, or it has ended."""
+        self.odd: Chunk | None = None
+        """The chunk that is being executed, where some of its actions are clipped or invalid."""
+        self.end: tuple[bool, bool] = (False, False)
+        self.first = b""
+        """The bytes of the first observation."""
+        self.clipped_steps = 0
+        self.started = time.perf_counter()
+
+    def film(self, frame: np.ndarray) -> None:
+        if self.video is not None:
+            self.video.add(frame)
+
+    def finish(self, ending: Ending, record: RecordCfg) -> EndedTrial:
+        """The finished trial."""
+        task = self.task
+        episode = self.record.episode(ending.outcome or Outcome.DONE, self.end, task.max_steps, task.name)
+        reached = None
+        if ending.outcome is None and ending.success_known:
+            reached = episode.reached(task.cfg.success_rule)
+            only_truncated = self.end[1] and not self.end[0]
+            missed = Outcome.TRUNCATED if only_truncated else Outcome.FAILURE
+            episode = episode.ending(missed if reached is None else Outcome.SUCCESS)
+        success = reached is not None
+        return EndedTrial(
+            trial=self.start.trial,
+            stem=self.start.stem,
+            episode=episode,
+            success=success if ending.success_known else None,
+            steps_to_success=reached,
+            wall_time_s=time.perf_counter() - self.started,
+            ends=self.first + ending.last,
+            clipped_steps=self.clipped_steps,
+            error=ending.error,
+            film=self.video,
+            video=self._close_video(keep=record.keep_successes or not success),
+        )
+
+    def _close_video(self, keep: bool) -> str | None:
+        if self.video is None:
+            return None
+        if keep and self.video.close():
+            return f"videos/{self.video.path.name}"
+        self.video.discard()
+        return None
+
+    def abandon(self) -> None:
+        """The attempt broke: leave nothing."""
+        if self.video is not None:
+            self.video.discard()
+
+
+def fps_of(record: RecordCfg, dt_s: float | None) -> float:
+    """Frames of a second: in real time where the environment has a clock, else 30 steps a second."""
+    return record.fps or (1.0 / (dt_s * record.every) if dt_s else 30.0 / record.every)
+
+
+def bytes_of(seen: Any, slot: int, has_layout: bool) -> bytes:
+    """The bytes of a slot's latest observation."""
+    if not has_layout:
+        return repr(seen[slot]).encode()
+    return b"".join(column[slot].tobytes() for column in seen)

@@ -1,0 +1,179 @@
+"""Worlds: what a worker steps. Some slots in one call, each giving a step or what it raised.
+
+Three adapters make every kind of environment look alike: `one_by_one` (an `Env` for each slot), `rows` (a `SheetEnv`
+for each slot, which writes a step as one row of numbers) and `batch` (one `BatchEnv` or `ColumnEnv` for all slots). An
+adapter knows nothing of trials, policies, limits or records; what it gives is columns with a row per slot.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
+
+import numpy as np
+
+from proctor_host.cfg import TaskCfg
+from proctor_host.errors import BREAKS
+from proctor_host.tape import MISSING, Column
+from proctor_host.objects import as_space_says
+from proctor_host.task import Task
+from proctor_host.environments import Step
+from proctor_host.values import NUMBERS, flag, number
+
+
+Maker = Callable[[TaskCfg, bool, int], Any]
+"""Makes the environment of a task: whether frames will be asked for, and how many worlds it may have."""
+
+
+@dataclass(frozen=True)
+class Reset:
+    """A trial that is to begin in a slot. `task` has what its agent brings along; `films`: frames will be asked for."""
+
+    slot: int
+    task: TaskCfg
+    seed: int
+    index: int
+    films: bool
+
+
+class Begun(NamedTuple):
+    """What came of it: what the environment says once per trial, or what it raised."""
+
+    constants: Mapping[str, Any]
+    problem: BaseException | None
+    seconds: float
+
+
+class Given(NamedTuple):
+    """What a step of some slots gave, a row for each. `faults` has what was raised instead, by row; the other fields of
+    such a row mean nothing. There may be fewer rows than slots, where time ran out; the first slots have been stepped
+    then. Observations are in the `seen` columns of the worlds."""
+
+    reward: np.ndarray
+    terminated: list[bool]
+    truncated: list[bool]
+    success: np.ndarray
+    signals: Mapping[str, Column]
+    faults: dict[int, BaseException]
+    seconds: list[float]
+
+    def take(self, rows: list[int]) -> Given:
+        """These rows alone; they have no faults."""
+        signals = {
+            name: column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
+            for name, column in self.signals.items()
+        }
+        terminated, truncated = ([flags[row] for row in rows] for flags in (self.terminated, self.truncated))
+        seconds = [self.seconds[row] for row in rows]
+        return Given(self.reward[rows], terminated, truncated, self.success[rows], signals, {}, seconds)
+
+
+class Worlds(abc.ABC):
+    """The environments of one task in a worker. `seen` holds the latest observation of every slot: an array
+    `(slots, *shape)` per leaf, or a list of objects for a task without a layout."""
+
+    task: Task
+    seen: list[Any]
+    in_one_call: bool
+    """Whether a step takes every running slot at once."""
+
+    @abc.abstractmethod
+    def can_reset(self, running: int) -> bool:
+        """Whether trials can begin while so many are running."""
+
+    @abc.abstractmethod
+    def reset(self, resets: Sequence[Reset]) -> list[Begun]:
+        """Begin these trials; their first observations are in `seen` then."""
+
+    @abc.abstractmethod
+    def step(self, slots: Sequence[int], actions: np.ndarray, unseen: Sequence[bool] | None, until: float) -> Given:
+        """Step these slots with a row of `actions` each. `unseen`: nobody looks at these slots' observations. Worlds
+        that are stepped one by one stop at the time `until` (monotonic), but step at least one."""
+
+    @abc.abstractmethod
+    def success_known(self, slot: int) -> bool:
+        """Whether anything says what success is in the trial of a slot."""
+
+    @abc.abstractmethod
+    def render(self, slot: int) -> np.ndarray:
+        """The current frame of a slot, uint8 (height, width, 3)."""
+
+    @abc.abstractmethod
+    def discard(self, slot: int) -> None:
+        """An attempt broke in this slot, or it goes to another task: its environment is not used again."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of every environment."""
+
+    def see(self, slot: int, observation: Any) -> None:
+        """Write one slot's observation to its row of `seen`. Raises ValueError, with its key, where something is not as
+        its space says."""
+        layout = self.task.layout
+        if layout is None:
+            self.seen[slot] = as_space_says(self.task.observation, observation)
+        elif (
+            type(observation) is np.ndarray
+            and observation.shape == layout.bare_shape
+            and observation.dtype.kind in NUMBERS
+        ):
+            self.seen[0][slot] = observation
+        else:
+            for column, leaf in zip(self.seen, layout.split(observation)):
+                column[slot] = leaf
+
+
+_NOTHING: tuple[float, bool, bool, bool, Mapping[str, Any]] = (0.0, False, False, False, {})
+
+
+def given_of(
+    worlds: Worlds,
+    slots: Sequence[int],
+    steps: Sequence[Step | None],
+    faults: dict[int, BaseException],
+    seconds: list[float],
+    unseen: Sequence[bool] | None = None,
+) -> Given:
+    """What the steps of slots came to, as columns; their observations are written to `seen`. A step that is None has
+    its fault already. A value of the wrong kind is a fault of its slot."""
+    rewards: list[float] = []
+    flags: tuple[list[bool], list[bool], list[bool]] = ([], [], [])
+    signals: list[Mapping[str, Any]] = []
+    for row, step in enumerate(steps):
+        reward, terminated, truncated, success, said = _NOTHING
+        if step is not None:
+            try:
+                observation, reward, terminated, truncated, success, said = step
+                if unseen is None or not unseen[row]:
+                    worlds.see(slots[row], observation)
+                if type(reward) is not float:
+                    reward = number("reward", reward)
+                if type(terminated) is not bool:
+                    terminated = flag("terminated", terminated)
+                if type(truncated) is not bool:
+                    truncated = flag("truncated", truncated)
+                if type(success) is not bool:
+                    success = flag("success", success)
+            except BREAKS as problem:
+                faults[row] = problem
+                reward, terminated, truncated, success, said = _NOTHING
+        rewards.append(reward)
+        flags[0].append(terminated)
+        flags[1].append(truncated)
+        flags[2].append(success)
+        signals.append(said)
+    terminated, truncated, success = flags
+    return Given(np.array(rewards), terminated, truncated, np.array(success), columns_of(signals), faults, seconds)
+
+
+def columns_of(signals: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+    """Signals by name, with a value of each slot; `MISSING` where a slot's environment did not give one."""
+    if not any(signals):
+        return {}
+    names = tuple(signals[0])
+    if all([tuple(one) == names for one in signals]):
+        values = zip(*[one.values() for one in signals])
+        return {name: list(column) for name, column in zip(names, values)}
+    every = dict.fromkeys(name for one in signals for name in one)
+    return {name: [one.get(name, MISSING) for one in signals] for name in every}
