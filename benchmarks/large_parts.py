@@ -9,8 +9,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict
-
 from proctor_host.trials import Trial
+
 from proctor.policies.protocol import Batch
 from proctor.policies.waypoints import Leg, WaypointPlan
 from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg, TrunkCfg

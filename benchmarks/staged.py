@@ -21,9 +21,9 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from proctor_host.trials import Trial
 
 from benchmarks.envs import Trivial
-from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, Execute
 from proctor.policies.waypoints import Leg, WaypointCfg, WaypointPlan, WaypointPolicy
 

@@ -161,9 +161,10 @@ def test_extending_names_every_kind_of_part_and_files_that_are_there() -> None:
 
 def keys_by_page() -> dict[str, set[str]]:
     """What each page must name: keys of the config models, options, columns, registered parts."""
+    from proctor_host.episode import Outcome
+
     from proctor.config import models
     from proctor.policies.options import ActionScaleCfg, NormalizeCfg
-    from proctor_host.episode import Outcome
     from proctor.registry import LOADERS, METRICS, SCORINGS
     from proctor.report.formats.tables import COMMON
     from proctor.suites.crafter.options import CrafterOptions

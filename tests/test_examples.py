@@ -11,9 +11,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from proctor_host.trials import Trial
 
 from proctor import RunDir, load_config, run_evaluation
-from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.registry import import_object
 

@@ -18,13 +18,21 @@ from proctor.exports import lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from proctor_host.board import Board
+    from proctor_host.cfg import WorkerCfg
+    from proctor_host.episode import Episode, Outcome
+    from proctor_host.host import Host
+    from proctor_host.limits import Watch
+    from proctor_host.result import TrialResult
+    from proctor_host.sheet import Sheet
+    from proctor_host.trials import Trial
+
     from proctor.config import ConfigError, EvalConfig, config_from_dict, load_config
     from proctor.config.forms import ConfigForm
     from proctor.config.models import AgentCfg, ScoringCfg
     from proctor.config.problems import Problems
     from proctor.errors import InputError, MissingExtra, ProctorError, RunError
     from proctor.metrics.protocol import GroupMetric, Metric, MetricFamily
-    from proctor_host.trials import Trial
     from proctor.policies.loader import Loader
     from proctor.policies.options import PolicyOptions
     from proctor.policies.padding import LeftPad
@@ -43,20 +51,13 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from proctor.record.columns import Trials
-    from proctor_host.episode import Episode, Outcome
-    from proctor_host.result import TrialResult
     from proctor.record.rundir import RunDir
-    from proctor_host.sheet import Sheet
     from proctor.registry import import_object
     from proctor.report.formats.base import Format
     from proctor.report.model import Finding, Report
     from proctor.report.section import CaseLayout, Column, Grid, Section
     from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Worker
-    from proctor_host.board import Board
     from proctor.rollout.progress import CancelToken, Progress
-    from proctor_host.cfg import WorkerCfg
-    from proctor_host.host import Host
-    from proctor_host.limits import Watch
     from proctor.runs.loggers.base import DictLogger, Logger, LoggerOptions, Loggers
     from proctor.runs.loggers.csv_file import CsvLogger
     from proctor.runs.loggers.mlflow_run import MlflowLogger

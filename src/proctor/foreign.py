@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-
 from proctor_host.npz import MOST_ARRAYS
 
 MOST_TEXT = 64 * 1024**2
@@ -25,7 +24,7 @@ _PACKED_WEIGHTS = 20
 """Times that weights may be packed; numbers of a network hardly shrink, and torch does not pack them."""
 
 
-def read_npz(path: Path, wanted: Callable[[str], bool] | None = None) -> dict[str, np.ndarray]:
+def read_npz(path: Path | IO[bytes], wanted: Callable[[str], bool] | None = None) -> dict[str, np.ndarray]:
     """The arrays of an `.npz` by name, the wanted ones only where `wanted` is given; nothing is unpickled. Raises
     OSError where the file cannot be had, ValueError where it is no whole `.npz` of plain arrays, or too large a one."""
     try:

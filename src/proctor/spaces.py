@@ -1,14 +1,15 @@
-"""Gymnasium spaces: the entries of one, its neutral action, and a random one from a generator of one's own.
+"""Gymnasium spaces: the entries of one, and the one that a description stands for.
 
 Gymnasium is imported where it is used, so that importing this module costs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from proctor_host import spaces as described
 
 EntryPath = tuple[str | int, ...]
 
@@ -28,64 +29,32 @@ def entries_of(space: Any, path: EntryPath = ()) -> Iterator[tuple[EntryPath, An
         yield from entries_of(part, (*path, name))
 
 
-def neutral_action(space: Any) -> Any:
-    """Zeros where the space allows them, else the nearest valid value."""
-    from gymnasium import spaces
+def to_gymnasium(space: Any) -> Any:
+    """The space of Gymnasium's that a description stands for; one that has no description is given as it is."""
+    import gymnasium
 
-    if isinstance(space, spaces.Box):
-        return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
-    if isinstance(space, spaces.Discrete):
-        return np.asarray(max(space.start, min(0, space.start + space.n - 1)), space.dtype)[()]
-    if isinstance(space, spaces.MultiDiscrete):
-        return np.clip(np.zeros_like(space.start), space.start, space.start + space.nvec - 1)
-    if isinstance(space, spaces.MultiBinary):
-        return np.zeros(space.shape, space.dtype)
-    raise NotImplementedError(f"no neutral action is known for {space}; override dummy_action")
-
-
-Sampler = Callable[[np.random.Generator], Any]
-
-
-def action_sampler(space: Any) -> Sampler:
-    """A function that draws one action, uniform in the space. A Box that is unbounded on both sides gives a standard
-    normal there, on one side a unit exponential from its bound. The space's own generator is not touched."""
-    from gymnasium import spaces
-
-    if isinstance(space, spaces.Box):
-        return _box_sampler(space)
-    if isinstance(space, spaces.Discrete):
-        return lambda rng: np.asarray(space.start + rng.integers(space.n), space.dtype)[()]
-    if isinstance(space, spaces.MultiDiscrete):
-        return lambda rng: (space.start + rng.integers(space.nvec)).astype(space.dtype)
-    if isinstance(space, spaces.MultiBinary):
-        return lambda rng: rng.integers(2, size=space.shape).astype(space.dtype)
-    raise NotImplementedError(
-        f"no random action is known for {space}; use a Box, Discrete, MultiDiscrete or MultiBinary"
-    )
+    if isinstance(space, described.Box):
+        return gymnasium.spaces.Box(space.low, space.high, space.shape, space.dtype.type)
+    if isinstance(space, described.Discrete):
+        return _typed(gymnasium.spaces.Discrete(space.n, start=space.start), space.dtype)
+    if isinstance(space, described.MultiDiscrete):
+        return gymnasium.spaces.MultiDiscrete(space.nvec, dtype=space.dtype.type, start=space.start)
+    if isinstance(space, described.MultiBinary):
+        return gymnasium.spaces.MultiBinary(space.shape[0] if len(space.shape) == 1 else list(space.shape))
+    if isinstance(space, described.Dict):
+        return gymnasium.spaces.Dict([(key, to_gymnasium(part)) for key, part in space.spaces.items()])
+    if isinstance(space, described.Tuple):
+        return gymnasium.spaces.Tuple([to_gymnasium(part) for part in space.spaces])
+    if isinstance(space, described.Text):
+        more = {} if space.charset is None else {"charset": space.charset}
+        return gymnasium.spaces.Text(space.max_length, min_length=space.min_length, **more)
+    assert isinstance(space, described.Other)
+    return space.space
 
 
-def random_action(space: Any, rng: np.random.Generator) -> Any:
-    """One action, as `action_sampler` draws it."""
-    return action_sampler(space)(rng)
-
-
-def _box_sampler(space: Any) -> Sampler:
-    if np.issubdtype(space.dtype, np.integer):
-        return lambda rng: rng.integers(space.low, space.high, endpoint=True, dtype=space.dtype)
-    below, above = space.bounded_below, space.bounded_above
-    low = np.where(below, space.low, 0.0).astype(np.float64)
-    high = np.where(above, space.high, 0.0).astype(np.float64)
-
-    def bounded(rng: np.random.Generator) -> np.ndarray:
-        share = rng.random(space.shape)
-        drawn = (low * (1.0 - share) + high * share).astype(space.dtype)
-        return np.minimum(np.maximum(drawn, space.low), space.high)
-
-    def partly(rng: np.random.Generator) -> np.ndarray:
-        tail = rng.standard_exponential(space.shape)
-        drawn = np.select(
-            [below & above, below, above], [bounded(rng), low + tail, high - tail], rng.standard_normal(space.shape)
-        )
-        return np.clip(drawn.astype(space.dtype), space.low, space.high)
-
-    return bounded if (below & above).all() else partly
+def _typed(space: Any, dtype: np.dtype[Any]) -> Any:
+    """A Discrete of this dtype, which not every version of Gymnasium can be asked for."""
+    if space.dtype != dtype:
+        space.dtype = dtype
+        space.n, space.start = dtype.type(space.n), dtype.type(space.start)
+    return space

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from examining import examination
+from proctor_host.result import TrialResult
 
 from proctor import config_from_dict
-from proctor_host.result import TrialResult
 from proctor.rollout.trying import temporary_engine
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from proctor.network.seats import Seat, Seats
 from proctor_host.trials import Trial
+
+from proctor.network.seats import Seat, Seats
 
 
 def seat(trial: Trial) -> Seat:

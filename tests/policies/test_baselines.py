@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gymnasium import spaces
+from proctor_host.spaces import neutral_action, random_action
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies import load_policy
 from proctor.policies.protocol import SpaceInfo
-from proctor.spaces import neutral_action, random_action
 from proctor.testing import PolicyConformance
 
 OBSERVATION = spaces.Box(-1, 1, (3,))

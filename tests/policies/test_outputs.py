@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gymnasium import spaces
+from proctor_host.trials import Trial
 
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.policies.outputs import ActionHead, check_output_shape
 from proctor.policies.protocol import SpaceInfo, by_task
 

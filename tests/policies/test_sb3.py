@@ -10,10 +10,10 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.policies import load_policy
 from proctor.policies.from_sb3 import pick
 from proctor.policies.protocol import SpaceInfo

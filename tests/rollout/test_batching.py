@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from asking import task_of
 from gymnasium.spaces import Box
+from proctor_host.trials import Trial
 
 from proctor import Batch, Policy, Stage
-from proctor_host.trials import Trial
 from proctor.rollout.ask.lanes import MAX_WAIT_S, Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers, PolicyRunner

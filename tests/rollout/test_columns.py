@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from column_worlds import ColumnOptions, ColumnToys
 from examining import digests, policy, task
+from proctor_host.batch import BatchWorlds
 
 from proctor import Outcome, RunDir
-from proctor_host.batch import BatchWorlds
 from proctor.testing import BatchEnvConformance
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'column_worlds.py'}:ColumnSuite"

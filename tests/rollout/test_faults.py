@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from examining import by_key, digests, examination, policy, task
+from proctor_host.episode import Outcome
 
 from proctor import InputError, RunDir, RunError, config_from_dict
-from proctor_host.episode import Outcome
 from proctor.rollout.progress import CancelToken, Progress
 from proctor.rollout.worker import recorder
 from proctor.runs.resume import resume

@@ -12,12 +12,12 @@ from asking import ask, task_of
 from gymnasium.spaces import Box, Dict, Text
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from proctor_host.layout import layout_of
+from proctor_host.trials import Trial
 
 from proctor import Actions, Batch, Execute, Fail, Goto, Policy, Stage, StagedPolicy, StageOutput
-from proctor_host.trials import Trial
 from proctor.rollout.ask.requests import Request, Stream
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor_host.layout import layout_of
 from proctor.rollout.tasks import Task
 
 SEEN = Box(-np.inf, np.inf, (2,), np.float64)

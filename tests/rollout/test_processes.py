@@ -16,12 +16,12 @@ import pytest
 import yaml
 from examining import digests, examination, policy
 from processes import alive, keepers, wait_for, workers
+from proctor_host.output import HALF
 
 from proctor import RunDir, RunError, config_from_dict
 from proctor.interpreters import command
 from proctor.registry import import_object
 from proctor.rollout.backends import process
-from proctor_host.output import HALF
 from proctor.rollout.progress import CancelToken, Progress
 from proctor.runs.check import check
 from proctor.runs.session import Hooks

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-
-from proctor_host.trials import Trial
 from proctor_host.episode import Episode, Outcome
-from proctor_host.result import TrialResult
 from proctor_host.recorder import EndedTrial, Recorder
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 
 def recorded(folder: Path, ends: bytes = b"first last", **constants: np.ndarray) -> TrialResult:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from examining import TOYS, by_key, digests, examination, policy, task
+from proctor_host.one_by_one import RowByRow
 from row_worlds import RowOptions, RowToy
 
 from proctor import Outcome, RunDir, config_from_dict
 from proctor.errors import InputError
 from proctor.rollout.progress import Progress
-from proctor_host.one_by_one import RowByRow
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
 from proctor.testing import EnvConformance

@@ -13,10 +13,10 @@ import pytest
 from crooked import ByCall, ByCompany, ByPlace, BySize, OnlySixteen, Straight
 from examining import digests, examination, policy
 from gymnasium.spaces import Box
+from proctor_host.trials import Trial
 from telling import Tell
 
 from proctor import Outcome, Policy, RunDir, config_from_dict
-from proctor_host.trials import Trial
 from proctor.policies.rows import sample_batch
 from proctor.rollout.ask import runner
 from proctor.rollout.ask.rows import RowFindings, examine

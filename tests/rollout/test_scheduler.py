@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, StopCfg, TaskCfg
 from proctor.plan.plan import Plan
-from proctor_host.trials import Trial
 from proctor.rollout.crew import Member
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from examining import by_key
+from proctor_host.episode import Outcome
 
 from proctor import RunDir, config_from_dict
-from proctor_host.episode import Outcome
 from proctor.registry import import_file
 from proctor.testing import EnvConformance
 

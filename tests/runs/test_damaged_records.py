@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from examining import by_key, odd, odd_task, policy, task
+from proctor_host.trials import Trial
 from telling import Tell
 
 from proctor import RunDir
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.record.records import Found, damage
 from proctor.runs.merge import merge
 from proctor.runs.report import write_report

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from proctor_host.episode import Outcome
 from telling import Tell
 
 from proctor.errors import InputError
-from proctor_host.episode import Outcome
 from proctor.record.rundir import RunDir
 from proctor.runs.import_outcomes import ImportOptions, import_outcomes
 from proctor.verdict.comparison.compare import compare

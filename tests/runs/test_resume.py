@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from examining import ODDITIES, by_key, digests, examination, odd, odd_task, policy, task, timeless
+from proctor_host.episode import Outcome
 
 from proctor import ConfigError, InputError, RunDir, RunError, config_from_dict, run_evaluation
 from proctor.record import environment
-from proctor_host.episode import Outcome
 from proctor.rollout.progress import AgentProgress, CancelToken
 from proctor.runs.report import write_report
 from proctor.runs.resume import resume

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from proctor.config.models import ScoringCfg
-from proctor_host.trials import Trial
-from proctor.record.batch import TrialBatch
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
+
+from proctor.config.models import ScoringCfg
+from proctor.record.batch import TrialBatch
 from proctor.registry import SCORINGS
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import ColumnScoring, TrialColumns, score_batch

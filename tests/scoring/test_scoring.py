@@ -4,12 +4,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
-from proctor_host.trials import Trial
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
 from proctor.registry import SCORINGS
 from proctor.scoring import Score, Scoring, make_scoring
 

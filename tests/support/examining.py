@@ -6,8 +6,9 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from proctor import RunDir
 from proctor_host.result import TrialResult
+
+from proctor import RunDir
 
 TOYS = Path(__file__).with_name("toys.py")
 ODDITIES = Path(__file__).with_name("oddities.py")

@@ -7,11 +7,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
-from proctor.plan.plan import Plan
-from proctor_host.trials import Trial
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
+
+from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
+from proctor.plan.plan import Plan
 from proctor.record.rundir import RunDir
 
 Wins = Callable[[Trial], Any]

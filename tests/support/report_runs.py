@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
-from proctor_host.trials import Trial
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
+
+from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
 from proctor.report import ReportContext
 
 ERRORS = {

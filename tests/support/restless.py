@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-
 from proctor_host.trials import Trial
+
 from proctor.policies.protocol import Actions, Batch, Policy
 
 JOINTS, STATE = 29, 64

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
-from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
-from proctor.metrics import compute
-from proctor_host.trials import Trial
-from proctor.record.batch import batched
 from proctor_host.episode import Episode, Outcome
 from proctor_host.npz import write_npz
 from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
+
+from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
+from proctor.metrics import compute
+from proctor.record.batch import batched
 from proctor.report import Report, ReportContext, write_reports
 
 CONTEXT = ReportContext(generated_at="2026-01-05T12:00:00+00:00", duration_s=12.0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
+from proctor_host.trials import Trial
 from vessel_runs import passage_arrays
 
-from proctor_host.trials import Trial
 from proctor.registry import SECTIONS
 from proctor.report.model import Report
 from proctor.report.section import Column, Grid, Section

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 
 from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
 from proctor.plan.plan import Plan
-from proctor_host.episode import Outcome
 from proctor.record.ledger import Ledger
-from proctor_host.result import TrialResult
 from proctor.scoring import make_scoring
 from proctor.verdict.trials import pairs_of, read_agents
 

@@ -11,12 +11,12 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from proctor_host.cfg import TaskCfg
-from proctor_host.errors import BREAKS
-from proctor_host.task import Task
-from proctor_host.limits import ALL_SLOTS, CLOSING, MAKING, RESETTING, STEPPING, Watch
-from proctor_host.worlds import Begun, Given, Maker, Reset, Worlds, given_of
 from proctor_host.environments import BatchEnv, ColumnEnv, Columns
+from proctor_host.errors import BREAKS
+from proctor_host.limits import ALL_SLOTS, CLOSING, MAKING, RESETTING, STEPPING, Watch
+from proctor_host.task import Task
 from proctor_host.values import NUMBERS, odd_rows, wrong_flag
+from proctor_host.worlds import Begun, Given, Maker, Reset, Worlds, given_of
 
 FLAGS = ("terminated", "truncated", "success")
 

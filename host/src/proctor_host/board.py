@@ -49,11 +49,12 @@ class Board:
 
 class SharedBoard(Board):
     """In shared memory: an unnamed file, inherited by the worker. It has no name to leak and goes when the last process
-    that maps it goes, however that process ends. It is sparse: only touched pages cost memory."""
+    that maps it goes, however that process ends. It is sparse: only touched pages cost memory. `shared` False: only the
+    pulse is looked at from elsewhere; whoever asks a policy is on another machine, and gets observations by message."""
 
-    def __init__(self, fd: int, slots: int):
+    def __init__(self, fd: int, slots: int, shared: bool = True):
         super().__init__(slots)
-        self.fd = fd
+        self.fd, self._shared = fd, shared
         self._map = mmap.mmap(fd, _PULSE_BYTES + slots * _SLOT_BYTES)
         self._actions: dict[Place, np.ndarray] = {}
 
@@ -69,7 +70,7 @@ class SharedBoard(Board):
         return memoryview(self._map)[:_PULSE_BYTES]
 
     def reaches(self, layout: Layout | None) -> bool:
-        return layout is not None and layout.nbytes <= OBSERVATION_BYTES
+        return self._shared and layout is not None and layout.nbytes <= OBSERVATION_BYTES
 
     def _make(self, layout: Layout) -> list[np.ndarray]:
         if not self.reaches(layout):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Mapping, Sequence
 
 from proctor_host.trials import Trial
 
@@ -12,10 +12,10 @@ from proctor_host.trials import Trial
 class LimitsCfg:
     """Seconds that a call may take; None: any."""
 
-    step_s: Optional[float] = None
-    reset_s: Optional[float] = None
-    trial_s: Optional[float] = None
-    act_s: Optional[float] = None
+    step_s: float | None = None
+    reset_s: float | None = None
+    trial_s: float | None = None
+    act_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class RecordCfg:
     observations: bool = False
     films: bool = False
     every: int = 1
-    fps: Optional[float] = None
+    fps: float | None = None
     keep_successes: bool = True
 
 
@@ -40,13 +40,14 @@ class TaskCfg:
     name: str
     suite: str
     options: Mapping[str, Any]
-    environment: Optional[str] = None
-    max_steps: Optional[int] = None
+    environment: str | None = None
+    max_steps: int | None = None
     """The step limit that a config sets; None: the environment's own."""
     wait_steps: int = 0
     success_rule: str = "at_end"
     stop_on_success: bool = False
     nan_observations: str = "fault"
+    out_of_range: str = "clip"
     reusable: bool = True
     seeds_matter: bool = False
 
@@ -56,7 +57,7 @@ class WorkerCfg:
     """`folder` is the run's, None where the worker cannot reach it: records are sent then. `tasks` by name. `brought`:
     options that agents bring with them, by agent. `metrics`: further ones, by import string."""
 
-    folder: Optional[str]
+    folder: str | None
     tasks: Mapping[str, TaskCfg]
     record: RecordCfg = RecordCfg()
     limits: LimitsCfg = LimitsCfg()
@@ -68,7 +69,7 @@ class WorkerCfg:
         task, brought = self.tasks[trial.task], self.brought.get(trial.agent)
         return replace(task, options={**task.options, **brought}) if brought else task
 
-    def plain(self) -> Dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
         """As data: what `from_plain` reads."""
         return asdict(self)
 

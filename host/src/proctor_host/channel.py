@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import Any, List
+from typing import Any
 
 from proctor_host.wire import Wire
 
@@ -32,7 +32,7 @@ class Channel:
     def fileno(self) -> int:
         return self.sock.fileno()
 
-    def send(self, messages: List[Any]) -> None:
+    def send(self, messages: list[Any]) -> None:
         data = self.wire.pack(messages)
         if len(data) > MOST_BYTES:
             raise ValueError(f"a message of {len(data):,} bytes is too large to be sent; record less of it")
@@ -41,7 +41,7 @@ class Channel:
         except OSError:
             raise Closed from None
 
-    def receive(self, block: bool) -> List[Any]:
+    def receive(self, block: bool) -> list[Any]:
         """Messages that have arrived; with `block`, at least one. Raises Closed once everything has been read."""
         messages = self._unpack()
         while not messages:
@@ -58,8 +58,8 @@ class Channel:
             self.drained = n < _CHUNK
         return messages
 
-    def _unpack(self) -> List[Any]:
-        messages: List[Any] = []
+    def _unpack(self) -> list[Any]:
+        messages: list[Any] = []
         start = 0
         while len(self._buffer) - start >= _HEADER.size:
             (length,) = _HEADER.unpack_from(self._buffer, start)

@@ -6,10 +6,9 @@ through them again and again.
 
 from __future__ import annotations
 
-from typing import Iterator
-
 import gc
 from contextlib import contextmanager
+from typing import Iterator
 
 THRESHOLDS = (20_000, 20, 20)
 

@@ -14,7 +14,7 @@ Spaces are those of `proctor_host.spaces`, of Gymnasium, or of Gym.
 from __future__ import annotations
 
 import abc
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 

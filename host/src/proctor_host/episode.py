@@ -9,11 +9,10 @@ constant `case` names what the trial is about.
 
 from __future__ import annotations
 
-from typing import Mapping
-
 import hashlib
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Mapping
 
 import numpy as np
 

@@ -15,7 +15,7 @@ import os
 import sys
 import types
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Mapping, Optional, Sequence
+from typing import Any, ContextManager, Mapping, Sequence
 
 from proctor_host.cfg import TaskCfg, WorkerCfg
 from proctor_host.environments import BatchEnv, Env
@@ -84,11 +84,11 @@ class Extras:
                 "the environment so that its observations are arrays, text, and dicts and tuples of these"
             )
 
-    def measure(self, episode: Episode) -> Dict[str, Optional[float]]:
+    def measure(self, episode: Episode) -> dict[str, float | None]:
         """The metrics of an episode."""
         return {}
 
-    def film(self, folder: Optional[Path], stem: str, fps: float) -> Any:
+    def film(self, folder: Path | None, stem: str, fps: float) -> Any:
         """A writer for the frames of a trial: `add`, then `close` or `discard`; `path` is where it writes."""
         return FrameSpool(folder, stem, fps)
 

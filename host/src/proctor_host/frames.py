@@ -11,7 +11,7 @@ import struct
 import tempfile
 import zlib
 from pathlib import Path
-from typing import IO, Any, Iterator, Optional
+from typing import IO, Any, Iterator
 
 import numpy as np
 
@@ -24,12 +24,12 @@ _HEADER = struct.Struct("<IIQ")
 class FrameSpool:
     """Frames of one trial, in `videos/` of the run's folder, or in a temporary file where there is no such folder."""
 
-    def __init__(self, folder: Optional[Path], stem: str, fps: float):
+    def __init__(self, folder: Path | None, stem: str, fps: float):
         self.fps = fps
         where = Path(tempfile.mkdtemp(prefix="proctor-host-")) if folder is None else folder / "videos"
         self.path = where / (stem + SUFFIX)
         self._own = folder is None
-        self._file: Optional[IO[bytes]] = None
+        self._file: IO[bytes] | None = None
 
     def add(self, frame: np.ndarray) -> None:
         if self._file is None:

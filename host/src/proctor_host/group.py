@@ -8,19 +8,18 @@ times as long by itself. Limits, blame, recording and the end of a trial are dec
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Sequence, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 import numpy as np
 
-from proctor_host.errors import BREAKS
-from proctor_host.episode import Outcome
-from proctor_host.tape import Record, RoundRecord, Tape
-from proctor_host.messages import Chunk
 from proctor_host.blame import explain
-from proctor_host.messages import Start
-from proctor_host.task import Task
+from proctor_host.episode import Outcome
+from proctor_host.errors import BREAKS
 from proctor_host.limits import STEPPING
+from proctor_host.messages import Chunk, Start
 from proctor_host.nans import Nans, nan_in
+from proctor_host.tape import Record, RoundRecord, Tape
+from proctor_host.task import Task
 from proctor_host.trial import Ending, RunningTrial, bytes_of, fps_of
 from proctor_host.worlds import Given, Reset, Worlds
 

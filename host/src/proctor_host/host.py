@@ -10,15 +10,21 @@ from __future__ import annotations
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from proctor_host.errors import BREAKS, InputError
-from proctor_host.episode import Outcome
+from proctor_host.batch import BatchWorlds
 from proctor_host.blame import explain
 from proctor_host.board import Board
+from proctor_host.cfg import WorkerCfg
 from proctor_host.copies import end_if_copied, forks
+from proctor_host.environments import BatchEnv, Env
+from proctor_host.episode import Outcome
+from proctor_host.errors import BREAKS, InputError
+from proctor_host.extras import Extras
+from proctor_host.group import Group
+from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
 from proctor_host.messages import (
     Asks,
     Chunk,
@@ -41,17 +47,11 @@ from proctor_host.messages import (
     Start,
     Unload,
 )
-from proctor_host.task import Task
-from proctor_host.worlds import Worlds
-from proctor_host.batch import BatchWorlds
-from proctor_host.cfg import WorkerCfg
-from proctor_host.group import Group
-from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
 from proctor_host.one_by_one import OneByOne, RowByRow
 from proctor_host.recorder import EndedTrial, Recorder
 from proctor_host.seeds import ignores_seed
-from proctor_host.environments import BatchEnv, Env
-from proctor_host.extras import Extras
+from proctor_host.task import Task
+from proctor_host.worlds import Worlds
 
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
 """How long a round of steps may last, where the policy lives here and where an engine elsewhere is asked: commands are
@@ -63,7 +63,13 @@ class Host:
     answers in another process, while this one steps."""
 
     def __init__(
-        self, cfg: WorkerCfg, board: Board, emit: Callable[[Event], None], watch: Watch, extras: Extras, apart: bool = False
+        self,
+        cfg: WorkerCfg,
+        board: Board,
+        emit: Callable[[Event], None],
+        watch: Watch,
+        extras: Extras,
+        apart: bool = False,
     ):
         self.cfg, self.board, self.emit, self.watch, self._extras = cfg, board, emit, watch, extras
         self._most_asked, self._asked_s = (max(board.slots // 2, 1), ASKED_ROUND_S) if apart else (board.slots, ROUND_S)
@@ -339,7 +345,7 @@ class Host:
                 group.worlds.close()
 
 
-_HANDLERS: Dict[type, Callable[[Host, Any], None]] = {
+_HANDLERS: dict[type, Callable[[Host, Any], None]] = {
     Run: lambda host, command: host.run(command.slots, command.chunks),
     Start: Host._start,
     Finish: lambda host, command: host.end(command.slot, command.outcome, command.error),

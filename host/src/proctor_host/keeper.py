@@ -51,7 +51,7 @@ def main() -> None:
         os.dup2(theirs, fd)
     for fd in (output, theirs):
         os.close(fd)
-    from proctor.rollout.backends import child
+    from proctor_host import child
 
     child.main(*files)
 
@@ -180,7 +180,7 @@ def _handle_of(pid: int) -> int | None:
 
 def _end_as(status: int | None) -> None:
     """End as the worker did: by the same signal, without a second core dump, or with the same exit code."""
-    code = 1 if status is None else os.waitstatus_to_exitcode(status)
+    code = 1 if status is None else -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with contextlib.suppress(OSError):

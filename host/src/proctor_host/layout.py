@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Sequence
 
 import numpy as np
+
 from proctor_host import spaces
 from proctor_host.values import NUMBERS, shown
 

@@ -12,8 +12,8 @@ import time
 from typing import Any, Callable
 
 from proctor_host.cfg import LimitsCfg
-from proctor_host.errors import BREAKS
 from proctor_host.copies import end_if_copied, forks
+from proctor_host.errors import BREAKS
 
 NBYTES = 64
 """Of memory that a pulse needs."""

@@ -6,7 +6,7 @@ reads. A slot is named by its number within the worker.
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -22,8 +22,8 @@ class Chunk(NamedTuple):
 
     actions: np.ndarray
     valid: int
-    reason: Optional[str] = None
-    clipped: Optional[np.ndarray] = None
+    reason: str | None = None
+    clipped: np.ndarray | None = None
 
 
 class Probe(NamedTuple):
@@ -35,7 +35,7 @@ class Probe(NamedTuple):
 class Know(NamedTuple):
     """These are the tasks, now that every one of them has been probed in some worker."""
 
-    tasks: Tuple[Task, ...]
+    tasks: tuple[Task, ...]
 
 
 class Start(NamedTuple):
@@ -67,7 +67,7 @@ class Run(NamedTuple):
     valid actions, or a single `Chunk` that is not valid as it is. To another process go the slots alone, and the array
     lies on the board."""
 
-    slots: List[int]
+    slots: list[int]
     chunks: Any
 
 
@@ -122,8 +122,8 @@ class Asks(NamedTuple):
     """These slots need an action. Their observations are on the board; or `shown` has one for each, where they do not
     fit there or are no arrays."""
 
-    slots: List[int]
-    shown: Optional[List[Any]] = None
+    slots: list[int]
+    shown: list[Any] | None = None
 
 
 class Spent(NamedTuple):
@@ -139,8 +139,8 @@ class Left(NamedTuple):
     """What a worker leaves to the engine. `record`: the bytes of the trial's record, where it is not on disk. `film`:
     the packed frames, where they are not, and `fps` their speed. `measured`: metrics have been computed."""
 
-    record: Optional[bytes] = None
-    film: Optional[bytes] = None
+    record: bytes | None = None
+    film: bytes | None = None
     fps: float = 30.0
     measured: bool = True
 

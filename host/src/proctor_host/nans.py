@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Sequence
 
-
 import numpy as np
 
 from proctor_host.layout import Layout

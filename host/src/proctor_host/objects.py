@@ -10,9 +10,9 @@ import pickle
 from typing import Any, Mapping
 
 import numpy as np
+
 from proctor_host import spaces
 from proctor_host.values import NUMBERS, shown
-
 
 _KEPT = (np.ndarray, np.generic, bool, int, float)
 """Numbers that policies get as the environment gave them; a tensor or a list becomes an array."""

@@ -8,13 +8,13 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from proctor_host.cfg import TaskCfg
+from proctor_host.environments import Env, SheetEnv, Step
 from proctor_host.errors import BREAKS
+from proctor_host.limits import CLOSING, MAKING, RESETTING, STEPPING, Watch
 from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED
 from proctor_host.task import Task
-from proctor_host.limits import CLOSING, MAKING, RESETTING, STEPPING, Watch
-from proctor_host.worlds import Begun, Given, Maker, Reset, Worlds, given_of
-from proctor_host.environments import Env, SheetEnv, Step
 from proctor_host.values import odd_rows, wrong_flag
+from proctor_host.worlds import Begun, Given, Maker, Reset, Worlds, given_of
 
 
 class OneByOne(Worlds):

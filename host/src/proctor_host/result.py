@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from proctor_host.trials import Trial
 from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from proctor_host.environments import Env
 from proctor_host.spaces import action_sampler
 from proctor_host.task import Task
-from proctor_host.environments import Env
 
 SEEDS = (271_828, 314_159)
 """Far from those that trials have: an environment that breaks on some seed is left to the trial with that seed."""

@@ -7,7 +7,7 @@ next to a simulator that has just driven everything else out of the processor's 
 
 from __future__ import annotations
 
-from typing import Any, Tuple, Union, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 

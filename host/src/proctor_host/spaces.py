@@ -9,7 +9,7 @@ user's own) is `Other`: it stays with its interpreter, and so do its observation
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable, Dict as DictType, Iterable, List, Mapping, Optional, Sequence, Tuple as TupleType
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,10 +17,10 @@ import numpy as np
 class Space:
     """Base of all. `shape` and `dtype` are None where a value is no array."""
 
-    shape: Optional[TupleType[int, ...]] = None
+    shape: tuple[int, ...] | None = None
     dtype: Any = None
 
-    def plain(self) -> DictType[str, Any]:
+    def plain(self) -> dict[str, Any]:
         """The space as data: what `from_plain` reads."""
         raise NotImplementedError
 
@@ -38,7 +38,7 @@ class Space:
 class Box(Space):
     """Arrays of one shape and dtype. `low` and `high` are arrays of that shape, infinite where nothing bounds."""
 
-    def __init__(self, low: Any, high: Any, shape: Optional[Sequence[int]] = None, dtype: Any = np.float32):
+    def __init__(self, low: Any, high: Any, shape: Sequence[int] | None = None, dtype: Any = np.float32):
         self.dtype = np.dtype(dtype)
         found = np.shape(low) or np.shape(high) if shape is None else shape
         self.shape = tuple(int(n) for n in found)
@@ -52,7 +52,7 @@ class Box(Space):
     def bounded_above(self) -> np.ndarray:
         return _finite(self.high)
 
-    def plain(self) -> DictType[str, Any]:
+    def plain(self) -> dict[str, Any]:
         return {"kind": "Box", "low": self.low, "high": self.high, "shape": self.shape, "dtype": self.dtype.str}
 
 
@@ -64,7 +64,7 @@ class Discrete(Space):
     def __init__(self, n: int, start: int = 0, dtype: Any = np.int64):
         self.n, self.start, self.dtype = int(n), int(start), np.dtype(dtype)
 
-    def plain(self) -> DictType[str, Any]:
+    def plain(self) -> dict[str, Any]:
         return {"kind": "Discrete", "n": self.n, "start": self.start, "dtype": self.dtype.str}
 
 
@@ -77,7 +77,7 @@ class MultiDiscrete(Space):
         self.start = np.array(np.broadcast_to(start, self.nvec.shape), self.dtype)
         self.shape = tuple(self.nvec.shape)
 
-    def plain(self) -> DictType[str, Any]:
+    def plain(self) -> dict[str, Any]:
         return {"kind": "MultiDiscrete", "nvec": self.nvec, "start": self.start, "dtype": self.dtype.str}
 
 
@@ -88,7 +88,7 @@ class MultiBinary(Space):
         self.shape = (int(n),) if np.ndim(n) == 0 else tuple(int(i) for i in n)
         self.dtype = np.dtype(dtype)
 
-    def plain(self) -> DictType[str, Any]:
+    def plain(self) -> dict[str, Any]:
         return {"kind": "MultiBinary", "n": self.shape, "dtype": self.dtype.str}
 
 
@@ -98,7 +98,7 @@ class Dict(Space):
     def __init__(self, spaces: Mapping[str, Any]):
         self.spaces = {key: described(space) for key, space in spaces.items()}
 
-    def plain(self) -> DictType[str, Any]:
+    def plain(self) -> dict[str, Any]:
         return {"kind": "Dict", "spaces": [[key, space.plain()] for key, space in self.spaces.items()]}
 
 
@@ -108,17 +108,17 @@ class Tuple(Space):
     def __init__(self, spaces: Iterable[Any]):
         self.spaces = tuple(described(space) for space in spaces)
 
-    def plain(self) -> DictType[str, Any]:
+    def plain(self) -> dict[str, Any]:
         return {"kind": "Tuple", "spaces": [space.plain() for space in self.spaces]}
 
 
 class Text(Space):
     """Text of some length; `charset`: the characters that may occur, None for those that are usual."""
 
-    def __init__(self, max_length: int, min_length: int = 1, charset: Optional[str] = None):
+    def __init__(self, max_length: int, min_length: int = 1, charset: str | None = None):
         self.max_length, self.min_length, self.charset = int(max_length), int(min_length), charset
 
-    def plain(self) -> DictType[str, Any]:
+    def plain(self) -> dict[str, Any]:
         return {"kind": "Text", "max_length": self.max_length, "min_length": self.min_length, "charset": self.charset}
 
 
@@ -129,7 +129,7 @@ class Other(Space):
     def __init__(self, space: Any):
         self.space = space
 
-    def plain(self) -> DictType[str, Any]:
+    def plain(self) -> dict[str, Any]:
         return {"kind": "Other", "space": self.space}
 
 
@@ -156,7 +156,7 @@ def _text(space: Any) -> Text:
     return Text(space.max_length, space.min_length, characters or None)
 
 
-_READERS: DictType[str, Callable[[Any], Space]] = {
+_READERS: dict[str, Callable[[Any], Space]] = {
     "Box": lambda s: Box(s.low, s.high, s.shape, s.dtype),
     "Discrete": lambda s: Discrete(s.n, getattr(s, "start", 0), s.dtype or np.int64),
     "MultiDiscrete": lambda s: MultiDiscrete(s.nvec, getattr(s, "start", 0), s.dtype),
@@ -180,11 +180,13 @@ def from_plain(data: Mapping[str, Any]) -> Space:
     return kind(**fields)
 
 
-def others(space: Space) -> List[Space]:
+def others(space: Space) -> list[Space]:
     """The spaces in this one that have no description."""
     if isinstance(space, Other):
         return [space]
-    inside = list(space.spaces.values()) if isinstance(space, Dict) else space.spaces if isinstance(space, Tuple) else ()
+    inside = (
+        list(space.spaces.values()) if isinstance(space, Dict) else space.spaces if isinstance(space, Tuple) else ()
+    )
     return [one for part in inside for one in others(part)]
 
 

@@ -7,7 +7,7 @@ lie in; its arrays are cut out once, when it ends, many steps at a time.
 
 from __future__ import annotations
 
-from typing import Any, List, Union, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, List, Mapping, Sequence, Union
 
 import numpy as np
 
@@ -167,9 +167,7 @@ class Record:
         for i, label in enumerate(self._labels):
             rows = [leaf[None] for leaf in self._first[i : i + 1]] + found.pop(str(i), [])
             kept["observations" if label == "observation" else f"observations.{label}"] = np.concatenate(rows)
-        signals = {
-            name[len(_SIGNAL) :]: _joined(name[len(_SIGNAL) :], parts, n) for name, parts in found.items()
-        }
+        signals = {name[len(_SIGNAL) :]: _joined(name[len(_SIGNAL) :], parts, n) for name, parts in found.items()}
         for name in signals:
             if name in self._constants:
                 raise ValueError(f'"{name}" is both a signal and a constant of the environment; rename one of them')

@@ -6,13 +6,13 @@ A worker makes it of the environment and tells the engine, which tells the other
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Mapping
 
 import numpy as np
 
 from proctor_host import spaces
 from proctor_host.cfg import TaskCfg
-from proctor_host.environments import SheetEnv, BatchEnv, Env
+from proctor_host.environments import BatchEnv, Env, SheetEnv
 from proctor_host.layout import Layout, layout_of
 
 DEFAULT_MAX_STEPS = 1000
@@ -30,15 +30,15 @@ class Task:
     max_steps: int = DEFAULT_MAX_STEPS
     own_max_steps: int = DEFAULT_MAX_STEPS
     """The step limit where no config sets one."""
-    dt_s: Optional[float] = None
-    worlds: Optional[int] = None
+    dt_s: float | None = None
+    worlds: int | None = None
     rows: bool = False
     """Whether its environments write steps as rows of numbers."""
     skips: bool = False
     """Whether steps that nobody looks at save work."""
-    initial_states: Optional[int] = None
+    initial_states: int | None = None
     """How many there are, where that is known."""
-    layout: Optional[Layout] = field(init=False)
+    layout: Layout | None = field(init=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.action, spaces.ARRAYS):
@@ -74,10 +74,10 @@ class Task:
         return self.cfg.name
 
     @property
-    def action_shape(self) -> Tuple[int, ...]:
+    def action_shape(self) -> tuple[int, ...]:
         return self.action.shape or ()
 
-    def plain(self) -> Dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
         """What another worker must know beside the config: what `from_plain` reads."""
         found = {name: getattr(self, name) for name in _PLAIN}
         return {

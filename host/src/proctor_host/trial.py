@@ -9,11 +9,10 @@ import numpy as np
 
 from proctor_host.cfg import RecordCfg
 from proctor_host.episode import Outcome
-from proctor_host.tape import Record
-from proctor_host.messages import Chunk
-from proctor_host.messages import Start
-from proctor_host.task import Task
+from proctor_host.messages import Chunk, Start
 from proctor_host.recorder import EndedTrial
+from proctor_host.tape import Record
+from proctor_host.task import Task
 
 
 class Ending(NamedTuple):

@@ -20,7 +20,7 @@ import json
 import pickle
 import struct
 from dataclasses import fields
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, List, Mapping, Tuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ _PART = struct.Struct("<Q")
 _SLOTS = bytes([SLOTS])
 _NATURAL = array.array("H").itemsize == 2
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
-_MESSAGES: Dict[str, Any] = {
+_MESSAGES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         messages.Probe, messages.Know, messages.Start, messages.Load, messages.Unload, messages.Run, messages.Finish,
@@ -64,11 +64,11 @@ class Wire:
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
-    def pack(self, said: List[Any]) -> bytes:
+    def pack(self, said: list[Any]) -> bytes:
         """A frame with these messages. Raises Unsendable, with what it is, for a value that cannot travel."""
         if len(said) == 1 and type(said[0]) is list and _NATURAL:
             return _SLOTS + array.array("H", said[0]).tobytes()
-        parts: List[Any] = []
+        parts: list[Any] = []
         text = _encode([self._plain(one, parts) for one in said]).encode()
         if not parts:
             return _TEXT.pack(PLAIN, len(text)) + text
@@ -77,7 +77,7 @@ class Wire:
             pieces += [_PART.pack(len(part)), part]
         return b"".join(pieces)
 
-    def _plain(self, value: Any, parts: List[Any]) -> Any:
+    def _plain(self, value: Any, parts: list[Any]) -> Any:
         kind = type(value)
         if value is None or kind in _AS_THEY_ARE:
             return value
@@ -91,49 +91,51 @@ class Wire:
             return {"\0s": [len(parts) - 1, value.dtype.str]}
         return self._other(value, parts)
 
-    def _other(self, value: Any, parts: List[Any]) -> Any:
+    def _other(self, value: Any, parts: list[Any]) -> Any:
         if not self.pickles:
             name = f"{type(value).__module__}.{type(value).__qualname__}"
-            raise Unsendable(f"a value of type {name} cannot be sent to another interpreter; expected numbers, text or arrays")
+            raise Unsendable(
+                f"a value of type {name} cannot be sent to another interpreter; expected numbers, text or arrays"
+            )
         parts.append(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
         return {"\0o": len(parts) - 1}
 
-    def _list(self, value: Any, parts: List[Any]) -> Any:
+    def _list(self, value: Any, parts: list[Any]) -> Any:
         return [self._plain(one, parts) for one in value]
 
-    def _tuple(self, value: Any, parts: List[Any]) -> Any:
+    def _tuple(self, value: Any, parts: list[Any]) -> Any:
         return {"\0t": [self._plain(one, parts) for one in value]}
 
-    def _dict(self, value: Any, parts: List[Any]) -> Any:
+    def _dict(self, value: Any, parts: list[Any]) -> Any:
         if all(type(key) is str and key[:1] != "\0" for key in value):
             return {key: self._plain(one, parts) for key, one in value.items()}
         return {"\0d": [[self._plain(key, parts), self._plain(one, parts)] for key, one in value.items()]}
 
-    def _array(self, value: Any, parts: List[Any]) -> Any:
+    def _array(self, value: Any, parts: list[Any]) -> Any:
         if value.dtype.hasobject or value.dtype.names is not None:
             return self._other(value, parts)
         parts.append(value.tobytes())
         return {"\0a": [len(parts) - 1, value.dtype.str, list(value.shape)]}
 
-    def _bytes(self, value: Any, parts: List[Any]) -> Any:
+    def _bytes(self, value: Any, parts: list[Any]) -> Any:
         parts.append(value)
         return {"\0b": len(parts) - 1}
 
-    def _outcome(self, value: Any, parts: List[Any]) -> Any:
+    def _outcome(self, value: Any, parts: list[Any]) -> Any:
         return {"\0m": ["Outcome", [value.value]]}
 
-    def _trial(self, value: Any, parts: List[Any]) -> Any:
+    def _trial(self, value: Any, parts: list[Any]) -> Any:
         return {"\0m": ["Trial", [value.agent, value.task, value.index, value.seed]]}
 
-    def _result(self, value: Any, parts: List[Any]) -> Any:
+    def _result(self, value: Any, parts: list[Any]) -> Any:
         return {"\0m": ["TrialResult", [self._plain(getattr(value, name), parts) for name in _RESULT]]}
 
-    def _task(self, value: Any, parts: List[Any]) -> Any:
+    def _task(self, value: Any, parts: list[Any]) -> Any:
         return {"\0m": ["Task", [self._plain(value.plain(), parts)]]}
 
     # Reading ----------------------------------------------------------------------------------------------------------
 
-    def unpack(self, frame: memoryview) -> List[Any]:
+    def unpack(self, frame: memoryview) -> list[Any]:
         """The messages of a frame. Raises ValueError where it is none."""
         if len(frame) and frame[0] == SLOTS:
             slots = array.array("H")
@@ -141,16 +143,24 @@ class Wire:
             return [slots.tolist()]
         try:
             return self._read(frame)
-        except (struct.error, KeyError, IndexError, TypeError, AttributeError, RecursionError, pickle.PickleError) as error:
+        except (
+            struct.error,
+            KeyError,
+            IndexError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+            pickle.PickleError,
+        ) as error:
             raise ValueError(f"no message of Proctor's: {type(error).__name__}: {error}") from error
 
-    def _read(self, frame: memoryview) -> List[Any]:
+    def _read(self, frame: memoryview) -> list[Any]:
         kind, length = _TEXT.unpack_from(frame, 0)
         if kind != PLAIN:
             raise ValueError(f"no message of Proctor's: kind {kind}")
         at = _TEXT.size + length
         text = bytes(frame[_TEXT.size : at]).decode()
-        parts: List[memoryview] = []
+        parts: list[memoryview] = []
         while at < len(frame):
             (size,) = _PART.unpack_from(frame, at)
             at += _PART.size
@@ -163,29 +173,29 @@ class Wire:
             raise ValueError("no message of Proctor's: a frame holds a list")
         return found
 
-    def _value(self, one: Dict[str, Any], parts: List[memoryview]) -> Any:
+    def _value(self, one: dict[str, Any], parts: list[memoryview]) -> Any:
         if len(one) != 1:
             return one
         (key,) = one
         reader = _READERS.get(key)
         return one if reader is None else reader(self, one[key], parts)
 
-    def _read_array(self, said: Any, parts: List[memoryview]) -> Any:
+    def _read_array(self, said: Any, parts: list[memoryview]) -> Any:
         part, dtype, shape = said
         kind = np.dtype(dtype)
         if kind.hasobject:
             raise ValueError("no message of Proctor's: an array of objects")
         return np.frombuffer(bytearray(parts[part]), kind).reshape(shape)
 
-    def _read_number(self, said: Any, parts: List[memoryview]) -> Any:
+    def _read_number(self, said: Any, parts: list[memoryview]) -> Any:
         return self._read_array([*said, []], parts)[()]
 
-    def _read_other(self, said: Any, parts: List[memoryview]) -> Any:
+    def _read_other(self, said: Any, parts: list[memoryview]) -> Any:
         if not self.pickles:
             raise ValueError("no message of Proctor's: a pickle from another interpreter")
         return pickle.loads(parts[said])
 
-    def _read_message(self, said: Any, parts: List[memoryview]) -> Any:
+    def _read_message(self, said: Any, parts: list[memoryview]) -> Any:
         name, values = said
         if name == "Task":
             return Task.from_plain(values[0], self.tasks)
@@ -193,11 +203,11 @@ class Wire:
 
 
 _AS_THEY_ARE = frozenset({bool, int, float, str})
-_WRITERS: Dict[type, Callable[[Wire, Any, List[Any]], Any]] = {
+_WRITERS: dict[type, Callable[[Wire, Any, list[Any]], Any]] = {
     list: Wire._list, tuple: Wire._tuple, dict: Wire._dict, np.ndarray: Wire._array, bytes: Wire._bytes,
     Outcome: Wire._outcome, Trial: Wire._trial, TrialResult: Wire._result, Task: Wire._task,
 }  # fmt: skip
-_READERS: Dict[str, Callable[[Wire, Any, List[memoryview]], Any]] = {
+_READERS: dict[str, Callable[[Wire, Any, list[memoryview]], Any]] = {
     "\0t": lambda wire, said, parts: tuple(said),
     "\0d": lambda wire, said, parts: {key: value for key, value in said},
     "\0a": Wire._read_array,
@@ -206,5 +216,5 @@ _READERS: Dict[str, Callable[[Wire, Any, List[memoryview]], Any]] = {
     "\0o": Wire._read_other,
     "\0m": Wire._read_message,
 }
-_NAMED: Dict[str, Callable[..., Any]] = {**_MESSAGES, "Outcome": Outcome, "Trial": Trial, "TrialResult": TrialResult}
+_NAMED: dict[str, Callable[..., Any]] = {**_MESSAGES, "Outcome": Outcome, "Trial": Trial, "TrialResult": TrialResult}
 Said = Tuple[str, List[Any]]

@@ -14,13 +14,12 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 import numpy as np
 
 from proctor_host.cfg import TaskCfg
-from proctor_host.errors import BREAKS
-from proctor_host.tape import MISSING, Column
-from proctor_host.objects import as_space_says
-from proctor_host.task import Task
 from proctor_host.environments import Step
+from proctor_host.errors import BREAKS
+from proctor_host.objects import as_space_says
+from proctor_host.tape import MISSING, Column
+from proctor_host.task import Task
 from proctor_host.values import NUMBERS, flag, number
-
 
 Maker = Callable[[TaskCfg, bool, int], Any]
 """Makes the environment of a task: whether frames will be asked for, and how many worlds it may have."""

@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from proctor_host.episode import Episode
+
 from proctor.errors import BREAKS, InputError
 from proctor.metrics.protocol import GroupMetric, Metric, MetricFamily, MetricInfo
-from proctor_host.episode import Episode
 from proctor.registry import FAMILIES, METRICS
 
 _Groups = dict[Callable[[Episode], Mapping[str, float | None]], Mapping[str, float | None]]

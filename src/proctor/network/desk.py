@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from proctor_host.messages import Chunk
+from proctor_host.trials import Trial
 
 from proctor.network import fields
 from proctor.network.front import Refusal
 from proctor.network.pump import Pump
 from proctor.network.seats import Seat, Seats
 from proctor.network.wire import WireError, as_array
-from proctor_host.trials import Trial
-from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.decide import Decided
 from proctor.rollout.tasks import Task
 from proctor.spaces import EntryPath

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
+from proctor_host.messages import Chunk
+from proctor_host.trials import Trial
+
 from proctor import suites, threads
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import BREAKS, InputError
@@ -16,11 +19,9 @@ from proctor.network import fields
 from proctor.network.desk import AgentDesk
 from proctor.network.front import FrontCfg, serve
 from proctor.network.pump import Pump
-from proctor_host.trials import Trial
 from proctor.policies import fingerprint, load_policy, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.registry import did_you_mean
-from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
@@ -123,12 +124,13 @@ def tasks_of(cfg: EvalConfig, agent: AgentCfg) -> tuple[SpaceInfo, dict[str, Tas
             tasks[task.name] = Task.of(task, env, cfg.max_episode_steps)
         finally:
             env.close()
-    return spaces_of(tasks.values(), {task.name: cache(partial(suites.briefing, task)) for task in cfg.tasks}), tasks
+    told = {task.name: cache(partial(suites.briefing, task.suite, task.options)) for task in cfg.tasks}
+    return spaces_of(tasks.values(), told), tasks
 
 
 def _make(task: TaskCfg) -> Any:
     try:
-        return suites.make_env(task, render=False, worlds=1)
+        return suites.make_env(task.suite, task.options, render=False, worlds=1)
     except InputError:
         raise
     except BREAKS as problem:

@@ -10,6 +10,7 @@ import asyncio
 from collections import OrderedDict
 
 from proctor_host.trials import Trial
+
 from proctor.rollout.ask.decide import Decided
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.tasks import Task

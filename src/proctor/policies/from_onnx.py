@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from proctor_host.trials import Trial
 from pydantic import Field
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.policies.loader import Loader
 from proctor.policies.options import ModelOptions, PolicyOptions
 from proctor.policies.outputs import ActionHead, check_output_shape

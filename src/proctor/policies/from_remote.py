@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import numpy as np
+from proctor_host.trials import Trial
 from pydantic import Field, field_validator, model_validator
 
 from proctor.config.models import AgentCfg
@@ -24,7 +25,6 @@ from proctor.errors import InputError
 from proctor.network import fields
 from proctor.network.client import Client, ClientCfg, Reply, ServerError, ServerLost
 from proctor.network.wire import WireError, as_array, encode
-from proctor_host.trials import Trial
 from proctor.policies.loader import Loader
 from proctor.policies.options import MOST_ROWS, PolicyOptions
 from proctor.policies.protocol import (

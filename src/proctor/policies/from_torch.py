@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from proctor_host.trials import Trial
 from pydantic import Field
 
 from proctor.config.models import AgentCfg, Frozen
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.policies.from_python import source_file
 from proctor.policies.loader import Loader
 from proctor.policies.options import ModelOptions, PolicyOptions, Shape

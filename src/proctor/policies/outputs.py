@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+from proctor_host.trials import Trial
 
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.policies.protocol import SpaceInfo, by_task
 
 Mode = Literal["auto", "argmax", "none"]

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from proctor_host.trials import Trial
 
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.policies.normalize import Moments, Statistics, read_statistics
 from proctor.policies.options import ActionScaleCfg, PolicyOptions
 from proctor.policies.ordering import Ordering

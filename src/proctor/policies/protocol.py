@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-
 from proctor_host.trials import Trial
+
 from proctor.policies.padding import LeftPad
 
 Observation = Any

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-
 from proctor_host.trials import Trial
+
 from proctor.policies.padding import left_pad
 from proctor.policies.protocol import (
     Actions,

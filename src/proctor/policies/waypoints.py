@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from proctor_host.trials import Trial
+
 from proctor.policies.arrays import to_host
 from proctor.policies.protocol import (
     Actions,

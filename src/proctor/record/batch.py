@@ -13,10 +13,9 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-
-from proctor_host.trials import Trial
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 BATCH, FETCH = 16_384, 1024
 KEY = ("agent", "task", "index", "seed")

@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.record.batch import Metrics, TrialBatch, no_metrics, numbers, prints
-from proctor_host.episode import Outcome
 from proctor.record.errors import decisive_line
 
 OUTCOMES = tuple(Outcome)

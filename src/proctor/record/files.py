@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from proctor_host.files import NEW, refuse_link, write_synced
+
 __all__ = ["begin", "no_follow", "refuse_link", "refuse_links_in", "remove_leftovers", "replacing", "write_synced"]
 
 

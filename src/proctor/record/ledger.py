@@ -14,10 +14,12 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 from pydantic import TypeAdapter
 
 from proctor.errors import InputError, RunError
-from proctor_host.trials import Trial
 from proctor.record.batch import (
     BATCH,
     FETCH,
@@ -30,10 +32,8 @@ from proctor.record.batch import (
     result_of,
 )
 from proctor.record.disk import DiskError, described, trouble
-from proctor_host.episode import Outcome
 from proctor.record.files import refuse_link
 from proctor.record.opening import Copied, connect, reached
-from proctor_host.result import TrialResult
 from proctor.record.rows import odd_row
 
 FORMAT = 5

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from proctor_host.trials import Trial
+
 from proctor.record.batch import KEY
 from proctor.record.ledger import Ledger
 

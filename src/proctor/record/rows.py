@@ -6,8 +6,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-from proctor_host.trials import Trial
 from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 
 _TEXT = "typeof({0}) = 'text'"
 _COUNT = "typeof({0}) = 'integer' AND {0} >= 0"

@@ -23,18 +23,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from proctor_host.episode import Episode
+from proctor_host.result import TrialResult
+
 from proctor.config.code import Code, scoring_code
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError, RunError
-from proctor.foreign import read_json
+from proctor.foreign import read_json, read_npz
 from proctor.record.disk import beginning
 from proctor.record.environment import Noted, noted
-from proctor_host.episode import Episode
 from proctor.record.files import refuse_links_in, write_synced
 from proctor.record.ledger import Ledger
-from proctor.foreign import read_npz
 from proctor.record.records import damage
-from proctor_host.result import TrialResult
 from proctor.record.trust import require
 
 WITHOUT_CODE = "score it without: proctor score {} --set scoring.mode=success --set scoring.metrics=[]"

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from proctor.rollout.ask.lanes import LaneStats
 from proctor_host.messages import Spent
+
+from proctor.rollout.ask.lanes import LaneStats
 
 PLACES = ("environment", "inference", "transfer", "waiting", "recording")
 

@@ -1,18 +1,27 @@
-"""The workers of a run: how many, which slots they have, and replacing those that are lost."""
+"""The workers of a run: where they live, how many, which slots they have, and replacing those that are lost.
+
+Tasks that name no runtime have the workers that the config asks for. Those of a runtime have workers there, as many
+again: who has nothing to do costs nothing, and the engine runs no more trials at once than the config says."""
 
 from __future__ import annotations
 
+import itertools
 import select
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 
+from proctor_host.cfg import WorkerCfg
+from proctor_host.messages import Asks, Close, Event
+
+from proctor import suites
 from proctor.config.models import EvalConfig
 from proctor.errors import RunError
 from proctor.registry import BACKENDS
-from proctor.rollout.backends.base import Lost, Worker
-from proctor_host.messages import Asks, Close, Event
+from proctor.rollout.backends.base import Backend, Lost
+from proctor.rollout.backends.host import HostBackend
 from proctor.rollout.slots import Slot
-from proctor_host.cfg import WorkerCfg
+from proctor.runtimes import RuntimeCfg, needed_for
 
 MAX_FRUITLESS_DEATHS, MAX_FRUITLESS_HANGS = 5, 2
 
@@ -20,9 +29,12 @@ MAX_FRUITLESS_DEATHS, MAX_FRUITLESS_HANGS = 5, 2
 class Member:
     """A worker and its slots."""
 
-    def __init__(self, worker: Worker):
-        self.worker = worker
-        self.slots = [Slot(self, i) for i in range(worker.slots)]
+    def __init__(self, backend: Backend, slots: int):
+        self._backend = backend
+        self.worker = backend.hire(slots)
+        self.rested = False
+        """Whether it has been told that no more trials come for now."""
+        self.slots = [Slot(self, i) for i in range(slots)]
         self.live = 0
         """Slots that hold a trial."""
         self.running = 0
@@ -39,6 +51,16 @@ class Member:
     def idle(self) -> bool:
         return self.live == 0
 
+    @property
+    def tasks(self) -> Collection[str]:
+        """The tasks whose environments can be made there."""
+        return self._backend.cfg.tasks
+
+    def rehire(self) -> None:
+        """A fresh worker in the place of a lost one."""
+        self.worker = self._backend.hire(self.worker.slots)
+        self.exclusive, self.rested = None, False
+
     def spare_s(self, now: float) -> float:
         """About how long until the worker has nothing to step."""
         return self.running * self._pace_s - (now - self._heard_at)
@@ -54,22 +76,46 @@ class Crew:
     """Start it, wait on it, replace the lost, close it."""
 
     def __init__(self, cfg: EvalConfig, worker: WorkerCfg):
-        kind = BACKENDS.find(cfg.workers.kind)
-        self._backend = kind(worker, kind.Options.model_validate(cfg.workers.options))
-        self.inline = kind.in_this_process
+        backends = list(_backends(cfg, worker))
+        self._here = None
         self._poll = select.poll()
         self._readable: set[int] = set()
-        shares = self._backend.shares(cfg.num_parallel, cfg.workers.count)
         self.members: list[Member] = []
+        self.places = len(backends)
+        """How many kinds of workers there are."""
         try:
-            for slots in shares:
-                self.members.append(Member(self._backend.hire(slots)))
+            for backend in backends:
+                shares = backend.shares(cfg.num_parallel, cfg.workers.count)
+                hired = [Member(backend, slots) for slots in shares]
+                self.members += hired
+                self._here = hired[0] if backend.in_this_process else self._here
         except BaseException:
             for member in self.members:
                 member.worker.kill()
             raise
         for member in self.members:
             self._register(member)
+
+    @property
+    def inline(self) -> bool:
+        """Whether environments are stepped in this process."""
+        return self._here is not None
+
+    @property
+    def apart(self) -> bool:
+        """Whether there are workers elsewhere."""
+        return any(member.fd is not None for member in self.members)
+
+    def spread(self, tasks: Iterable[str]) -> dict[str, Member]:
+        """Somebody for each task who can make its environment, in turn."""
+        turns = {place: itertools.cycle(group) for place, group in self._by_place().items()}
+        return {task: next(next(turn for place, turn in turns.items() if task in place)) for task in tasks}
+
+    def _by_place(self) -> dict[tuple[str, ...], list[Member]]:
+        found: dict[tuple[str, ...], list[Member]] = {}
+        for member in self.members:
+            found.setdefault(tuple(member.tasks), []).append(member)
+        return found
 
     def _register(self, member: Member) -> None:
         fd = member.worker.fileno()
@@ -91,13 +137,13 @@ class Crew:
 
     def work(self, seconds: float) -> None:
         """Step environments that live in this process."""
-        if self.inline:
-            self.members[0].worker.work(seconds)
+        if self._here is not None:
+            self._here.worker.work(seconds)
 
     @property
     def busy(self) -> bool:
         """Whether `work` has something to do."""
-        return self.inline and self.members[0].worker.busy
+        return self._here is not None and self._here.worker.busy
 
     def wait(self, seconds: float) -> None:
         """Until something happens, at most so long."""
@@ -125,8 +171,7 @@ class Crew:
                 f"worker processes keep dying before they finish a trial ({lost.reason}, {member.deaths} times); "
                 f"`proctor check` with `workers: inline` shows what goes wrong{printed(lost)}"
             )
-        member.exclusive = None
-        member.worker = self._backend.hire(member.worker.slots)
+        member.rehire()
         self._register(member)
 
     def _unregister(self, member: Member) -> None:
@@ -140,6 +185,20 @@ class Crew:
             member.worker.send(Close())
             member.worker.flush()
         return [event for member in self.members for event in member.worker.drain()]
+
+
+def _backends(cfg: EvalConfig, worker: WorkerCfg) -> Iterator[Backend]:
+    """One for the tasks that are to be run as the config says, one for each runtime that others name."""
+    places: dict[RuntimeCfg | None, list[str]] = {}
+    for task in cfg.tasks:
+        places.setdefault(needed_for(task, suites.suite_for(task)), []).append(task.name)
+    for runtime, names in places.items():
+        theirs = replace(worker, tasks={name: worker.tasks[name] for name in names})
+        if runtime is not None:
+            yield HostBackend.of(runtime, theirs)
+            continue
+        kind = BACKENDS.find(cfg.workers.kind)
+        yield kind(theirs, kind.Options.model_validate(cfg.workers.options))
 
 
 def printed(lost: Lost) -> str:

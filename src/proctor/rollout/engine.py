@@ -17,55 +17,55 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from proctor.config.models import EvalConfig
-from proctor.errors import RunError
-from proctor.plan.plan import Plan
-from proctor_host.trials import Trial
-from proctor.policies import loader_for, options_for
-from proctor.policies.protocol import SpaceInfo
-from proctor_host.episode import Outcome
-from proctor.record.errors import decisive_line
-from proctor.record.ledger import Ledger
-from proctor_host.result import TrialResult
-from proctor.rollout.account import TimeAccount
-from proctor.rollout.ask.actions import Chunk
-from proctor.rollout.ask.agents import AgentRuntime
-from proctor.rollout.ask.decide import decide
-from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
-from proctor.rollout.ask.requests import Request
-from proctor.rollout.ask.runner import Answers
-from proctor.rollout.backends.base import Lost
 from proctor_host.collecting import collecting_seldom
 from proctor_host.copies import end_if_copied, forks
-from proctor.rollout.crew import Crew, Member
-from proctor.rollout.latency import prefer_short_slices
+from proctor_host.episode import Outcome
+from proctor_host.limits import ALL_SLOTS
 from proctor_host.messages import (
     Asked,
     Asks,
+    Chunk,
     Done,
     Event,
     Fatal,
     Fault,
     Finish,
-    Know,
     Refused,
+    Rest,
     Run,
     SeedIgnored,
     Start,
     Unclosed,
     Unload,
 )
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
+
+from proctor.config.models import EvalConfig
+from proctor.errors import RunError
+from proctor.plan.plan import Plan
+from proctor.policies import loader_for, options_for
+from proctor.policies.protocol import SpaceInfo
+from proctor.record.errors import decisive_line
+from proctor.record.ledger import Ledger
+from proctor.rollout.account import TimeAccount
+from proctor.rollout.ask.agents import AgentRuntime
+from proctor.rollout.ask.decide import decide
+from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
+from proctor.rollout.ask.requests import Request
+from proctor.rollout.ask.runner import Answers
+from proctor.rollout.backends.base import Lost
+from proctor.rollout.crew import Crew, Member
+from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
-from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels
+from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels, know
 from proctor.rollout.stopper import Stopper
 from proctor.rollout.supervisor import Supervisor
 from proctor.rollout.tasks import Task
 from proctor.rollout.wake import Waker
-from proctor_host.cfg import WorkerCfg
-from proctor_host.limits import ALL_SLOTS
+from proctor.rollout.worker.telling import worker_cfg
 from proctor.threads import pinned
 
 OBSERVE_S = 0.2
@@ -124,14 +124,12 @@ class Engine:
         self._attempts = self.ledger.attempts()
         self.progress.phase = "compiling kernels, once on this machine"
         compile_kernels(self.cfg, self._observe)
-        self._crew = Crew(self.cfg, self._worker_cfg())
+        self._crew = Crew(self.cfg, worker_cfg(self.cfg, self.folder))
         self._hired = self._crew.members
         self._crew.watch(self._waker.fd)
         try:
             self.progress.phase = "making environments"
-            self._tasks = Learning(self._crew, self.plan.tasks, self.cfg.limits.retries).tasks(
-                self.cancel, self._observe
-            )
+            self._tasks = Learning(self._crew, self.cfg).tasks(self.cancel, self._observe)
             self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
             self._loading = Loading(self.cfg, self._tasks)
             worlds = {task.name: task.worlds for task in self._tasks.values() if task.worlds is not None}
@@ -164,14 +162,6 @@ class Engine:
         self.progress.done_before = self.progress.done
         for agent, task, outcome, success, n in self.ledger.outcome_counts():
             self.progress.count(agent, task, success if outcome.scored else UNSCORED, n)
-
-    def _worker_cfg(self) -> WorkerCfg:
-        cfg = self.cfg
-        tasks = {task.name: task for task in cfg.tasks}
-        brought = {agent.name: agent.task_options for agent in cfg.agents if agent.task_options}
-        return WorkerCfg(
-            self.folder, tasks, cfg.max_episode_steps, cfg.record, cfg.limits, cfg.scoring.metrics, brought
-        )
 
     def _stop(self, clean: bool) -> None:
         """Write what has ended, whatever happened."""
@@ -232,7 +222,7 @@ class Engine:
                 self._watch(now)
             if not (self._answers or crew.busy or self._scheduler.exhausted):
                 crew.wait(min(WATCH_S, due - now) if due is not None else WATCH_S)
-            elif not crew.inline:
+            elif crew.apart:
                 crew.wait(0.0)
             self._waker.clear()
 
@@ -262,7 +252,7 @@ class Engine:
     def _settle(self, member: Member) -> None:
         """Give a worker the policies that live in workers."""
         for name, agent in self._agents.items():
-            if agent.in_workers:
+            if agent.in_workers and member.worker.has_policies:
                 member.worker.adopt(self.cfg.agent(name), agent.runner)
 
     def _unload(self) -> None:
@@ -278,6 +268,8 @@ class Engine:
 
     def _refill(self, slots: list[Slot]) -> None:
         for slot in slots:
+            if self._crew.places > 1 and not self._has_room(slot.member):
+                return
             if slot.state is not SlotState.FREE or (trial := self._scheduler.pick(slot)) is None:
                 continue
             agent, task = self._agents[trial.agent], self._tasks[trial.task]
@@ -286,8 +278,17 @@ class Engine:
             live[task.key] = live.get(task.key, 0) + 1
             stem, films = self.plan.stem(trial), self._films(trial)
             alone = trial.key in self._suspects
-            slot.member.worker.send(Start(slot.number, trial, stem, films, agent.in_workers, alone))
+            slot.member.rested = False
+            slot.member.worker.send(Start(slot.number, trial, stem, films, slot.in_worker, alone))
             self.progress.running += 1
+
+    def _has_room(self, member: Member) -> bool:
+        """Where there are workers of several places: whether one more trial may run. A worker for which there is
+        nothing left lets go of its environments, so that there are never more than the config says for long."""
+        if not (self._scheduler.waits_for(member) or member.rested):
+            member.rested = True
+            member.worker.send(Rest())
+        return self.progress.running < self.cfg.num_parallel
 
     def _films(self, trial: Trial) -> bool:
         record = self.cfg.record
@@ -312,7 +313,7 @@ class Engine:
         match event:
             case Done(number, result, spent):
                 slot = member.slots[number]
-                if slot.agent is not None and slot.agent.in_workers and result.outcome is Outcome.POLICY_ERROR:
+                if slot.in_worker and result.outcome is Outcome.POLICY_ERROR:
                     _log_policy(result.trial, result.outcome, result.error or "")
                 self.account.add(time.monotonic() - slot.since, spent)
                 self._free(slot)
@@ -350,6 +351,8 @@ class Engine:
 
     def _candidates(self, slot: Slot) -> list[Slot]:
         """Slots that may have something to do now that this one is free."""
+        if self._crew.places > 1:
+            return [slot, *(other for other in self._crew.slots() if other is not slot)]
         return slot.member.slots if slot.member.idle else [slot]
 
     def _asked(self, member: Member, event: Asks, now: float) -> None:
@@ -521,7 +524,7 @@ class Engine:
             else:
                 self._scheduler.retry(trial)
         self._crew.replace(member, lost)
-        member.worker.send(Know(tuple(self._tasks.values())))
+        member.worker.send(know(self._tasks, member))
         self._settle(member)
         self._refill(member.slots)
 
@@ -534,7 +537,7 @@ class Engine:
         if lost.hung:
             slot.agent.in_workers = False
             return False
-        if not slot.agent.in_workers:
+        if not slot.in_worker:
             return False
         key = slot.trial.key
         was_alone = key in self._suspects

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from proctor.plan.plan import Plan
 from proctor_host.trials import Trial
+
+from proctor.plan.plan import Plan
 from proctor.rollout.crew import Member
 from proctor.rollout.slots import Slot
 
@@ -65,6 +66,10 @@ class Scheduler:
         """Nothing is left to start in this group, and nothing runs that might come back."""
         return not any(self._left.values()) and not any(self._live.values())
 
+    def waits_for(self, member: Member) -> bool:
+        """Whether trials are left that this worker can run, or run there now."""
+        return any(self._left[task] or self._live[task] for task in member.tasks)
+
     def pick(self, slot: Slot) -> Trial | None:
         """A trial for a free slot; None if it must wait or nothing is left."""
         task = self._choose(slot, slot.member)
@@ -110,7 +115,7 @@ class Scheduler:
             if not member.idle:
                 return None
             member.exclusive = None
-        open_tasks = [t for t, left in self._left.items() if left and (t not in self._worlds or member.idle)]
+        open_tasks = [t for t in member.tasks if self._left[t] and (t not in self._worlds or member.idle)]
         open_tasks = [t for t in open_tasks if not self._ahead(t)] if self._in_step else open_tasks
         if slot.last_task in open_tasks and slot.last_task not in self._worlds:
             return slot.last_task

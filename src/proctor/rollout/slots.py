@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from proctor_host.trials import Trial
+
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.tasks import Task
 
@@ -55,6 +56,11 @@ class Slot:
         self.ticket += 1
         self.member.live += 1
         self.member.running += 1
+
+    @property
+    def in_worker(self) -> bool:
+        """Whether the policy of its trial is asked in the worker."""
+        return self.agent is not None and self.agent.in_workers and self.member.worker.has_policies
 
     def ask(self, now: float) -> Request:
         """The slot's request, with its freshest observation."""

@@ -6,10 +6,12 @@ Whatever cannot be had is found here, as an InputError, before anything has been
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache, partial
+
+from proctor_host.copies import end_if_copied, forks
+from proctor_host.messages import Event, Know, Probe, Probed, ProbeFailed, SeedIgnored
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig
@@ -18,9 +20,7 @@ from proctor.kernels import compile_first
 from proctor.policies import load_policy
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
 from proctor.rollout.backends.base import Lost
-from proctor_host.copies import end_if_copied, forks
 from proctor.rollout.crew import Crew, Member, printed
-from proctor_host.messages import Event, Know, Probe, Probed, ProbeFailed, SeedIgnored
 from proctor.rollout.progress import CancelToken
 from proctor.rollout.tasks import Task, spaces_of
 
@@ -34,16 +34,22 @@ def compile_kernels(cfg: EvalConfig, waiting: Callable[[], None]) -> None:
     compile_first(dict.fromkeys(name for task in cfg.tasks for name in suites.suite_for(task).kernels), waiting)
 
 
+def know(tasks: Mapping[str, Task], member: Member) -> Know:
+    """Tells a worker of those tasks whose environments it makes."""
+    return Know(tuple(task.inside for name, task in tasks.items() if name in member.tasks))
+
+
 class Learning:
     """Has every task's environment made once, in the workers that will run it, to know what the tasks are like. A
     worker that dies meanwhile is replaced and has to make it again: `retries` times for each task."""
 
-    def __init__(self, crew: Crew, names: Iterable[str], retries: int):
-        self._crew, self._retries = crew, retries
+    def __init__(self, crew: Crew, cfg: EvalConfig):
+        self._crew, self._retries = crew, cfg.limits.retries
+        self._cfgs = {task.name: task for task in cfg.tasks}
         self._tasks: dict[str, Task] = {}
         self._failed: dict[str, str] = {}
         self._deaths: dict[str, list[str]] = {}
-        self._expected = {name: crew.members[i % len(crew.members)] for i, name in enumerate(names)}
+        self._expected = crew.spread(self._cfgs)
         for name, member in self._expected.items():
             member.worker.send(Probe(name))
 
@@ -66,15 +72,16 @@ class Learning:
             lines = [f'the environment of task "{task}" cannot be made: {e}' for task, e in self._failed.items()]
             raise (RunError if self._deaths.keys() & self._failed.keys() else InputError)("\n".join(lines))
         for member in crew.members:
-            member.worker.send(Know(tuple(self._tasks.values())))
+            member.worker.send(know(self._tasks, member))
         return self._tasks
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Probed):
-            self._tasks[event.task.name] = event.task
-            del self._expected[event.task.name]
+            name = event.task.name
+            self._tasks[name] = Task(event.task)
+            del self._expected[name]
         elif isinstance(event, SeedIgnored) and event.task in self._tasks:
-            self._tasks[event.task] = replace(self._tasks[event.task], initial_states=1)
+            self._tasks[event.task] = self._tasks[event.task].beginning_alike()
         elif isinstance(event, ProbeFailed):
             self._failed[event.task] = event.error.split("\n", 1)[0]
             del self._expected[event.task]
@@ -105,7 +112,7 @@ class Loading:
 
     def __init__(self, cfg: EvalConfig, tasks: dict[str, Task]):
         self._cfg, self._tasks = cfg, tasks
-        self._briefings = {task.name: cache(partial(suites.briefing, task)) for task in cfg.tasks}
+        self._briefings = {task.name: cache(partial(suites.briefing, task.suite, task.options)) for task in cfg.tasks}
 
     def spaces(self) -> SpaceInfo:
         """What loaders are told."""

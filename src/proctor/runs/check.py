@@ -14,19 +14,19 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from proctor_host.limits import ACTING, CLOSING, MAKING, RESETTING, STEPPING, UNLOADING
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, RecordCfg, ScoringCfg, TaskCfg
 from proctor.errors import BREAKS, InputError, RunError
-from proctor_host.trials import Trial
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
 from proctor.policies.rows import row_dependence, sample_batch
-from proctor_host.result import TrialResult
 from proctor.registry import SCORINGS
 from proctor.rollout.engine import Engine
 from proctor.rollout.trying import temporary_engine
-from proctor_host.limits import ACTING, CLOSING, MAKING, RESETTING, STEPPING, UNLOADING
 from proctor.runs.bounded import Hung, Timed, bounded
 from proctor.runs.judging import judging_problems
 from proctor.scoring import make_scoring
@@ -161,7 +161,7 @@ def _row_problems(agent: AgentCfg, policy: AnyPolicy, spaces: SpaceInfo, timed: 
 
 def _look_for_carry_over(task: TaskCfg, cfg: EvalConfig, found: Check) -> None:
     """Does the environment give the same episode again after it has been used?"""
-    if suites.is_batch(task) or suites.isolated(task) or not suites.suite_for(task).reusable:
+    if suites.is_batch(task) or suites.isolated(task.suite, task.options) or not suites.suite_for(task).reusable:
         return
     timed = Timed(cfg.limits)
     try:
@@ -180,7 +180,7 @@ def _look_for_carry_over(task: TaskCfg, cfg: EvalConfig, found: Check) -> None:
 
 
 def _twice_alike(task: TaskCfg, seed: int, timed: Timed) -> bool:
-    env = timed.call(MAKING, partial(suites.make_env, task, render=False, worlds=1))
+    env = timed.call(MAKING, partial(suites.make_env, task.suite, task.options, render=False, worlds=1))
     try:
         return _signature(env, seed, timed) == _signature(env, seed, timed)
     finally:

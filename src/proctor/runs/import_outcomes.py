@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
+
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, ScoringCfg, TaskCfg
 from proctor.errors import InputError
-from proctor_host.trials import Trial
-from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.report import Report
 from proctor.runs.changing import changed

@@ -16,13 +16,14 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
+from proctor_host.result import TrialResult
+
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.plan.plan import Plan
 from proctor.plan.resume import differences, is_free
 from proctor.record.ledger import Ledger
 from proctor.record.records import damage
-from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.runs.conditions import added
 from proctor.runs.noting import join_protocols

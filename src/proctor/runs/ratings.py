@@ -8,11 +8,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 
 from proctor.errors import InputError
-from proctor_host.episode import Outcome
 from proctor.record.ledger import Ledger
-from proctor_host.result import TrialResult
 from proctor.runs.outcome_rows import Row
 from proctor.verdict.raters import KEY, Rating
 

@@ -7,15 +7,16 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from proctor_host.episode import digest
+from proctor_host.result import TrialResult
+
 from proctor.config.code import code_of
 from proctor.config.models import EvalConfig, RecordCfg, VideoCfg, WorkersCfg
 from proctor.errors import InputError, RunError
+from proctor.foreign import read_npz
 from proctor.plan.plan import Plan
 from proctor.record import environment
-from proctor_host.episode import digest
 from proctor.record.ledger import Ledger
-from proctor.foreign import read_npz
-from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.record.video import require_video
 from proctor.registry import did_you_mean

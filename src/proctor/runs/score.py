@@ -8,16 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
+
 from proctor import metrics
 from proctor.config import EvalConfig, apply_overrides, scoring_from_dict
 from proctor.config.code import scoring_code
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.record.columns import read_trials
 from proctor.record.ledger import Ledger
 from proctor.record.recomputing import differences, recomputed
 from proctor.record.records import Found
-from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.record.trust import remember
 from proctor.report import Report

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from proctor.exports import lazily
 from proctor.registry import SUITES
 
 if TYPE_CHECKING:
-    from proctor.config.models import TaskCfg
     from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED, Sheet
+
+    from proctor.config.models import TaskCfg
     from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
 
 __getattr__ = lazily(__name__, __file__)
@@ -36,21 +38,20 @@ def is_batch(task: TaskCfg) -> bool:
     return suite.is_batch(suite.Options.model_validate(task.options))
 
 
-def isolated(task: TaskCfg) -> bool:
-    """Whether a task's environments may be made in worker processes only."""
-    suite = suite_for(task)
-    return suite.isolated(suite.Options.model_validate(task.options))
+def isolated(name: str, options: Mapping[str, Any]) -> bool:
+    """Whether environments of this suite with these options may be made in worker processes only."""
+    suite = find_suite(name)
+    return suite.isolated(suite.Options.model_validate(options))
 
 
-def briefing(task: TaskCfg) -> Any:
-    """What an agent may know of a task beforehand."""
-    suite = suite_for(task)
-    return suite.briefing(suite.Options.model_validate(task.options))
+def briefing(name: str, options: Mapping[str, Any]) -> Any:
+    """What an agent may know beforehand of a task of this suite with these options."""
+    suite = find_suite(name)
+    return suite.briefing(suite.Options.model_validate(options))
 
 
-def make_env(task: TaskCfg, *, render: bool, worlds: int) -> Env | BatchEnv:
-    """Build a task's environment. `render`: frames will be asked for. `worlds`: how many a batch environment
-    may have. Raises InputError for what the user can mend: an unknown id, a missing package, a wrong
-    option."""
-    suite = suite_for(task)
-    return suite.make(suite.Options.model_validate(task.options), render=render, worlds=worlds)
+def make_env(name: str, options: Mapping[str, Any], *, render: bool, worlds: int) -> Env | BatchEnv:
+    """Build an environment of a suite. `render`: frames will be asked for. `worlds`: how many a batch environment may
+    have. Raises InputError for what the user can mend: an unknown id, a missing package, a wrong option."""
+    suite = find_suite(name)
+    return suite.make(suite.Options.model_validate(options), render=render, worlds=worlds)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import abc
 from typing import Any, ClassVar
 
+from proctor_host.environments import NO_SIGNALS, BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, split_rows
 from pydantic import BaseModel, ConfigDict
 
-from proctor_host.environments import NO_SIGNALS, BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, split_rows
+from proctor.registry import import_object
 
 __all__ = [
     "NO_SIGNALS", "BatchEnv", "ColumnEnv", "Columns", "Env", "SheetEnv", "Step", "Suite", "SuiteOptions", "split_rows",
@@ -36,6 +37,11 @@ class Suite(abc.ABC):
     kernels: ClassVar[tuple[str, ...]] = ()
     """Functions, by import string, that compile what a trial needs, also for its metrics: called once on a machine,
     before the first trial."""
+    environment: ClassVar[str | None] = None
+    """The function, by import string, that makes an environment: `make(options, *, render, worlds)`, where `options` has
+    the suite's options as attributes. A suite that says so can live in a runtime (docs/runtimes.md): there the function's
+    module, and what it imports, has the standard library, numpy, `proctor_host` and the simulator. None: `make` is
+    overridden, and the suite lives in the engine's interpreter only."""
     install: ClassVar[str | None] = None
     """How to get what it needs, where no extra of Proctor's brings it."""
 
@@ -43,10 +49,12 @@ class Suite(abc.ABC):
     def task_name(self, options: Any) -> str:
         """The default name of the task that these options describe."""
 
-    @abc.abstractmethod
     def make(self, options: Any, *, render: bool, worlds: int) -> Env | BatchEnv:
-        """Build the task's environment. `render`: frames will be asked for. `worlds`: how many a batch
-        environment may have (an Env ignores it)."""
+        """Build the task's environment, by the function that `environment` names. `render`: frames will be asked for.
+        `worlds`: how many a batch environment may have (an Env ignores it)."""
+        if self.environment is None:
+            raise NotImplementedError(f"{type(self).__name__} has neither `make` nor `environment`")
+        return import_object(self.environment)(options, render=render, worlds=worlds)
 
     def is_batch(self, options: Any) -> bool:
         """Whether `make` returns a BatchEnv for these options."""

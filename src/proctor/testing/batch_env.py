@@ -6,8 +6,8 @@ import contextlib
 from typing import Any, ClassVar
 
 import numpy as np
+from proctor_host.spaces import random_action
 
-from proctor.spaces import random_action
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Step
 from proctor.testing.common import (
     Conformance,

@@ -6,9 +6,9 @@ import contextlib
 from typing import Any, ClassVar
 
 import numpy as np
-
 from proctor_host.sheet import HEAD
-from proctor.spaces import random_action
+from proctor_host.spaces import random_action
+
 from proctor.suites.protocol import Env, SheetEnv, Step
 from proctor.testing.common import (
     Conformance,

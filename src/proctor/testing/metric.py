@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from proctor_host.episode import Episode, Outcome, digest
 
 from proctor.metrics.protocol import Metric, MetricFamily, MetricInfo
-from proctor_host.episode import Episode, Outcome, digest
 from proctor.registry import METRICS
 from proctor.testing.common import Conformance, check_meaning, check_part
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg
-from proctor_host.trials import Trial
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy, Batch, Execute, Policy, SpaceInfo, StagedPolicy, StageOutput

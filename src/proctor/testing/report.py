@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-
-from proctor.config.models import AgentCfg, EvalConfig, ReportCfg, ScoringCfg, TaskCfg
-from proctor_host.trials import Trial
-from proctor.record.batch import batched
-from proctor.record.columns import Trials
 from proctor_host.episode import Outcome
 from proctor_host.npz import write_npz
 from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
+
+from proctor.config.models import AgentCfg, EvalConfig, ReportCfg, ScoringCfg, TaskCfg
+from proctor.record.batch import batched
+from proctor.record.columns import Trials
 from proctor.report.build.aggregate import build_report, report_of
 from proctor.report.formats.base import Format
 from proctor.report.formats.files import plain

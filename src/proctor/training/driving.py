@@ -16,15 +16,15 @@ from functools import reduce
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from proctor_host.messages import Chunk
+from proctor_host.trials import Trial
 
 from proctor.config.models import TaskCfg
 from proctor.errors import InputError, RunError
-from proctor_host.trials import Trial
 from proctor.policies.arrays import is_module, no_gradients, to_host
 from proctor.policies.latent import ContextTable, LatentModel, MapsStates, context_table
 from proctor.policies.protocol import AnyPolicy, Policy, StagedPolicy
 from proctor.policies.tree import tree_map
-from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 from rich.console import Console
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor_host.trials import Trial
-from proctor_host.episode import Outcome
 from proctor.report import ReportContext, build_report, text
 from proctor.report.build.findings import broken_agents
 from proctor.report.console import ranked_table

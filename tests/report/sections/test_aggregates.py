@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from made_up_runs import config, made_up
+from proctor_host.trials import Trial
 from report_runs import Run
 from telling import Tell
 
 from proctor.config.models import ReportCfg
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.record.rundir import RunDir
 from proctor.report import Report, build_report
 from proctor.report.formats.html import to_html

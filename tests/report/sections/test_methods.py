@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from made_up_runs import Wins, config, made_up
+from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 from telling import Tell
 
-from proctor_host.trials import Trial
-from proctor_host.episode import Outcome
 from proctor.record.rundir import RunDir
 from proctor.runs.report import write_report
 

@@ -12,9 +12,9 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from proctor_host.trials import Trial
 
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.suites.crafter import skills
 from proctor.suites.crafter.agents import Expert, Skilled, read_centroids

@@ -12,6 +12,7 @@ import pytest
 from examining import digests
 from goal_rooms import CORNERS, INSTRUCTIONS, MODEL, RoomModel, Walker, features, room_task, walker
 from gymnasium.spaces import Box
+from proctor_host.trials import Trial
 
 from proctor import (
     Actions,
@@ -26,7 +27,6 @@ from proctor import (
     StageOutput,
     config_from_dict,
 )
-from proctor_host.trials import Trial
 from proctor.policies.protocol import AnyPolicy
 from proctor.suites.goals.conditioned import condition, prior_goals, visual_goals
 from proctor.suites.goals.metrics.embeddings import Embeddings

@@ -14,10 +14,10 @@ import pytest
 from drawing import needs_frames
 from examining import by_key, digests
 from metaworld.env_dict import ALL_V3_ENVIRONMENTS, MT10_V3
+from proctor_host.trials import Trial
 
 from proctor import InputError, RunDir, config_from_dict, run_evaluation
 from proctor.config import ConfigError
-from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.runs.resume import resume
 from proctor.suites import make_env

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
+from proctor_host.trials import Trial
 
 from proctor import ConfigError, config_from_dict
 from proctor.errors import InputError, MissingExtra
-from proctor_host.trials import Trial
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.suites.soccer.agents import Stand
 from proctor.suites.soccer.options import SoccerOptions

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from proctor_host.trials import Trial
 
 from proctor import config_from_dict, run_evaluation
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.policies import load_policy
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.suites.tracking.agents import Hold, Mirror

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from proctor_host.episode import Outcome
 from term_runs import GOALIE, OBSTACLE, SKILLS, TARGET, TASKS, contest, outcome
 
 from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.errors import InputError
-from proctor_host.episode import Outcome
 from proctor.scoring import make_scoring
 from proctor.stats import Resampling, bootstrap
 from proctor.verdict.comparison import JudgeCfg

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from proctor_host.result import TrialResult
+
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import InputError
 from proctor.metrics import MetricInfo, describe
 from proctor.metrics.registry import describe_of_family
 from proctor.record.batch import batched
 from proctor.record.columns import Trials
-from proctor_host.result import TrialResult
 from proctor.report import model
 from proctor.report.build.cases import case_tables, target_results
 from proctor.report.build.declaring import declared_protocol, primary_comparison

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from proctor_host.episode import Outcome
+
 from proctor.report import text
 from proctor.report.build import judgement
 from proctor.report.build.stops import stopped_verdict

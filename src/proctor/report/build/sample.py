@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-
 from proctor_host.trials import Trial
+
 from proctor.record.columns import BROKEN, OUTCOMES, SCORED, Trials
 from proctor.record.errors import merged, skeleton
 from proctor.report.model import Cause, Extreme

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from proctor_host.episode import Outcome
+
 from proctor.report import text
 from proctor.report.build.sample import AGENTS, EACH
 from proctor.report.draw import pipes, svg

@@ -9,24 +9,15 @@ nearest number is another action. A chunk may be invalid from some step on: what
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from proctor_host.messages import Chunk
 
 FEW = 16
 """Numbers that are not worth numpy's beginnings."""
 SUPPORTED = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
-
-
-class Chunk(NamedTuple):
-    """`actions` (horizon, *shape). Steps from `valid` on are invalid, for `reason`. `clipped` marks clipped steps,
-    None if there are none."""
-
-    actions: np.ndarray
-    valid: int
-    reason: str | None = None
-    clipped: np.ndarray | None = None
 
 
 class ActionChecker:

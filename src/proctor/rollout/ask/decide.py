@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from proctor_host.episode import Outcome
+from proctor_host.messages import Chunk
 
 from proctor.policies.protocol import Execute, Goto, Idle
-from proctor_host.episode import Outcome
-from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
 from proctor.rollout.blame import MAX_HOPS, endless, setback

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-
 from proctor_host.trials import Trial
+
 from proctor.rollout.tasks import Task
 
 FRESH = object()

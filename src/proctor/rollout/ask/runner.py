@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
+from proctor_host.blame import explain
+from proctor_host.copies import end_if_copied, forks
 
 from proctor.errors import BREAKS
 from proctor.policies.options import PolicyOptions
@@ -39,8 +41,6 @@ from proctor.policies.stages import ACT, declared_stages, stages_of
 from proctor.policies.tree import leaves_of, split_rows, stack_rows, take_row
 from proctor.rollout.ask.requests import FRESH, Request, Rngs, gather
 from proctor.rollout.ask.rows import DUE, RowFindings, examine
-from proctor.rollout.blame import explain
-from proctor_host.copies import end_if_copied, forks
 from proctor.rollout.tasks import Task
 from proctor.threads import hold
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from proctor_host.cfg import WorkerCfg
+from proctor_host.messages import Command, Event, Load, Run
 from pydantic import BaseModel, ConfigDict
 
 from proctor.config.models import AgentCfg
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor_host.messages import Command, Event, Load, Run
 from proctor.rollout.tasks import Task
-from proctor_host.cfg import WorkerCfg
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,9 @@ class Worker(abc.ABC):
     @abc.abstractmethod
     def kill(self) -> None:
         """End it, and whatever it has started, at once."""
+
+    has_policies: bool = True
+    """Whether policies can live there; if not, the engine is asked, wherever an agent's policy is placed."""
 
     def fileno(self) -> int | None:
         """What to wait on for events; None where `work` makes them."""

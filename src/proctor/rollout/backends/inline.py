@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from proctor_host.board import Board
+from proctor_host.cfg import WorkerCfg
+from proctor_host.host import Host
+from proctor_host.limits import Watch, overdue
+from proctor_host.messages import Command, Event
 
 from proctor import suites
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.backends.base import Backend, Lost, Worker
-from proctor_host.board import Board
-from proctor_host.messages import Command, Event
 from proctor.rollout.tasks import Task
-from proctor_host.cfg import WorkerCfg
-from proctor_host.host import Host
-from proctor_host.limits import Watch, overdue
+from proctor.rollout.worker.extras import EngineExtras
 
 
 class InlineBackend(Backend):
@@ -32,7 +33,7 @@ class InlineBackend(Backend):
 
     def hire(self, slots: int) -> Worker:
         for name, task in self.cfg.tasks.items():
-            if suites.isolated(task):
+            if suites.isolated(task.suite, task.options):
                 raise InputError(
                     f'task "{name}" runs code of yours, which stays out of the main process; found workers: inline, '
                     "set workers: process"
@@ -46,7 +47,7 @@ class InlineWorker(Worker):
     def __init__(self, cfg: WorkerCfg, slots: int):
         self.slots = slots
         self._events: list[Event] = []
-        self._host = Host(cfg, Board(slots), self._events.append, Watch())
+        self._host = Host(cfg, Board(slots), self._events.append, Watch(), EngineExtras(cfg))
 
     def send(self, command: Command) -> None:
         self._host.handle(command)

@@ -2,37 +2,45 @@
 nothing of the caller's program is run again (no `if __name__ == "__main__"` needed).
 
 The worker gets a socket and a block of shared memory as inherited files, its start-up data as the first message, and
-the run's number of threads for numeric libraries. Between it and the engine stands its keeper (`keeper.py`), which ends
-whatever the worker has started when the worker, or the engine, has ended.
+the run's number of threads for numeric libraries. Between it and the engine stands its keeper
+(`proctor_host.keeper`), which ends whatever the worker has started when the worker, or the engine, has ended. The same
+program runs in another interpreter (`backends.host`): only the command line and the start-up data differ.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-
-from proctor import threads
-from proctor.errors import RunError
-from proctor.interpreters import command
-from proctor.rendering import offscreen_backend
-from proctor.rollout.backends.base import Backend, Lost, Worker
+from proctor_host.board import Place, SharedBoard
+from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
 from proctor_host.keeper import GRACE_S
-from proctor_host.output import last_lines, open_log
-from proctor_host.board import Place, SharedBoard
-from proctor_host.messages import Asks, Close, Command, Event, Run, Unclosed
-from proctor.rollout.tasks import Task
-from proctor_host.cfg import WorkerCfg
 from proctor_host.limits import ACTING, IDLE, LOADING, NOBODYS, Watch, limit_of
+from proctor_host.messages import Asks, Close, Command, Done, Event, Run, Unclosed
+from proctor_host.output import last_lines, open_log
+from proctor_host.wire import PROTOCOL, Wire
+
+from proctor import __version__, threads
+from proctor.errors import InputError, RunError
+from proctor.interpreters import command as interpreter_command
+from proctor.rendering import offscreen_backend
+from proctor.rollout.backends.base import Backend, Lost, Worker
+from proctor.rollout.finishing import finished
+from proctor.rollout.tasks import Task
+from proctor.rollout.worker.extras import HERE
+
+log = logging.getLogger("proctor")
 
 START_SECONDS = 120.0
 CLOSE_SECONDS = 30.0
@@ -44,20 +52,49 @@ END_SECONDS = 4 * GRACE_S
 """How long a keeper may take to end its worker and all that this has started."""
 
 
+@dataclass(frozen=True)
+class Interpreter:
+    """What runs workers. `command` is the beginning of its command line, up to the code that it runs; `first` is code
+    that comes first. `extras`: what its workers have beside `proctor_host`, by import string; None: nothing, and it is
+    another interpreter than this one, with which no pickle is exchanged. `root`: where it finds modules of Proctor's,
+    if they are not installed there. `name`: how errors speak of it; None: of this one they do not."""
+
+    command: tuple[str, ...]
+    first: str
+    environment: Mapping[str, str]
+    extras: str | None = None
+    root: str | None = None
+    paths: tuple[str, ...] = ()
+    name: str | None = None
+
+    def line(self, *arguments: str) -> list[str]:
+        """A command line that starts a worker's keeper."""
+        return [*self.command, f"{self.first}\nfrom proctor_host.keeper import main; main()", *arguments]
+
+
+def here() -> Interpreter:
+    """This interpreter."""
+    *command, code = interpreter_command("")
+    return Interpreter(tuple(command), code, os.environ, HERE)
+
+
 class ProcessBackend(Backend):
     """Each worker is an interpreter of its own, so that a crash or a hang costs the trial it ran and nothing else."""
 
     name: ClassVar[str] = "process"
 
     def hire(self, slots: int) -> Worker:
-        return ProcessWorker(self.cfg, slots)
+        return ProcessWorker(self.cfg, slots, here())
 
 
 class ProcessWorker(Worker):
     """The engine's end of a worker process."""
 
-    def __init__(self, cfg: WorkerCfg, slots: int):
-        self.slots, self._cfg = slots, cfg
+    def __init__(self, cfg: WorkerCfg, slots: int, interpreter: Interpreter):
+        self.slots, self._cfg, self._interpreter = slots, cfg, interpreter
+        self.has_policies = interpreter.extras is not None
+        self.greeting: Mapping[str, Any] = {}
+        """What the worker has said of its interpreter."""
         self._board = SharedBoard.create(slots)
         self._pulse = Watch(self._board.pulse)
         self._outbox: list[Command | list[int] | tuple[list[int], Place]] = []
@@ -67,20 +104,20 @@ class ProcessWorker(Worker):
         ours, theirs = socket.socketpair()
         for sock in (ours, theirs):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
-        self._channel = Channel(ours)
+        self._channel = Channel(ours, Wire(interpreter.extras is not None, cfg.tasks))
         try:
-            self._process = _start((theirs.fileno(), self._board.fd), cfg.folder)
+            self._process = self._start((theirs.fileno(), self._board.fd))
         except OSError as problem:
             ours.close()
             self._board.close()
-            raise RunError(f"a worker process cannot be started: {problem}") from problem
+            raise RunError(f"{self._called} cannot be started: {problem}") from problem
         finally:
             theirs.close()
         self._started = time.monotonic()
         self._closing_since: float | None = None
         self._pid: int | None = None
         """Of the worker itself, the child of the process that was started; known once it has greeted."""
-        self._tell([(cfg, slots)])
+        self._tell([hello(cfg, slots, interpreter)])
 
     def send(self, command: Command) -> None:
         self._outbox.append(command)
@@ -123,13 +160,29 @@ class ProcessWorker(Worker):
             for message in messages:
                 if type(message) is list:
                     found.append(Asks(message))
-                elif type(message) is int:
-                    self._pid = message
+                elif type(message) is dict:
+                    self._greeted(message)
+                elif type(message) is Done:
+                    found.append(finished(message, self._cfg))
                 else:
                     found.append(message)
             if not messages or self._channel.drained:
                 break
         return found
+
+    def _greeted(self, greeting: Mapping[str, Any]) -> None:
+        """Raises InputError where the worker cannot work for this engine."""
+        if "refused" in greeting:
+            self.kill()
+            first, *more = str(greeting["refused"]).splitlines() or [""]
+            log.error("%s: %s", self._called, "\n".join([first, *more]))
+            raise InputError(f"{self._called} refuses to work: {first}")
+        self.greeting, self._pid = greeting, int(greeting["pid"])
+
+    @property
+    def _called(self) -> str:
+        name = self._interpreter.name
+        return "a worker process" if name is None else f"a worker in {name}"
 
     def fileno(self) -> int | None:
         return None if self._closed else self._channel.fileno()
@@ -140,14 +193,14 @@ class ProcessWorker(Worker):
         code = self._process.poll()
         if code is not None or self._closed:
             self.kill()
-            ending = _ending(self._process.wait()) + _DURING.get(what, "")
+            ending = f"{self._called} {_ending(self._process.wait())}{_DURING.get(what, '')}"
             return self._lost(ending, running, hung=False, acting=what == ACTING)
         seconds = time.monotonic() - (since if what != IDLE else self._started)
         if what == IDLE:
             if self._pid is not None or seconds < START_SECONDS:
                 return None
             self.kill()
-            return self._lost(f"a worker process did not start within {START_SECONDS:g} s", None, hung=True)
+            return self._lost(f"{self._called} did not start within {START_SECONDS:g} s", None, hung=True)
         who, limit = limit_of(what, self._cfg.limits)
         if limit is None or seconds <= limit:
             return None
@@ -156,7 +209,7 @@ class ProcessWorker(Worker):
         return self._lost(reason, running, hung=True, acting=what == ACTING)
 
     def _lost(self, reason: str, slot: int | None, hung: bool, acting: bool = False) -> Lost:
-        return Lost(reason, slot, hung, acting, last_lines(self._cfg.folder))
+        return Lost(reason, slot, hung, acting, last_lines(self._folder))
 
     def drain(self) -> list[Event]:
         found: list[Event] = []
@@ -179,6 +232,23 @@ class ProcessWorker(Worker):
         deaf = what != IDLE and since < asked
         return time.monotonic() - asked < (HEAR_SECONDS if deaf else CLOSE_SECONDS)
 
+    def _start(self, files: tuple[int, int]) -> subprocess.Popen[bytes]:
+        """A keeper, which starts the worker, in a process group of its own: Ctrl-C reaches the main process only."""
+        log = open_log(self._folder)
+        try:
+            return subprocess.Popen(
+                self._interpreter.line(*map(str, (*files, os.getpid()))), pass_fds=files,
+                env=_environment(self._interpreter.environment), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                process_group=0,
+            )  # fmt: skip
+        finally:
+            os.close(log)
+
+    @property
+    def _folder(self) -> Path:
+        assert self._cfg.folder is not None
+        return Path(self._cfg.folder)
+
     def kill(self) -> None:
         """The keeper ends everybody, and then itself. If it does not, or was killed, the worker dies with it, and the
         worker's process group is ended from here."""
@@ -197,22 +267,24 @@ class ProcessWorker(Worker):
         self._board.close()
 
 
-def _start(files: tuple[int, int], folder: Path) -> subprocess.Popen[bytes]:
-    """A keeper, which starts the worker, in a process group of its own: Ctrl-C reaches the main process only."""
-    log = open_log(folder)
-    try:
-        return subprocess.Popen(
-            command("from proctor_host.keeper import main; main()", *map(str, (*files, os.getpid()))),
-            pass_fds=files, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0,
-        )  # fmt: skip
-    finally:
-        os.close(log)
+def hello(cfg: WorkerCfg, slots: int, interpreter: Interpreter, shared: bool = True) -> dict[str, Any]:
+    """The first message to a worker. `shared`: it has its board in common with the engine."""
+    return {
+        "protocol": PROTOCOL,
+        "engine": __version__,
+        "slots": slots,
+        "shared": shared,
+        "cfg": cfg.plain(),
+        "extras": interpreter.extras,
+        "root": interpreter.root,
+        "paths": list(interpreter.paths),
+    }
 
 
-def _environment() -> dict[str, str]:
-    """The parent's, with the run's number of threads for numeric libraries, and off-screen rendering where there is no
+def _environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What is given, with the run's number of threads for numeric libraries, and off-screen rendering where there is no
     display."""
-    env = {**os.environ, **dict.fromkeys(threads.VARIABLES, str(threads.wanted()))}
+    env = {**given, **dict.fromkeys(threads.VARIABLES, str(threads.wanted()))}
     backend = offscreen_backend(env)
     if backend is not None:
         env.setdefault("MUJOCO_GL", backend)
@@ -222,7 +294,7 @@ def _environment() -> dict[str, str]:
 def _ending(code: int) -> str:
     if code < 0:
         try:
-            return f"a worker process died of {signal.Signals(-code).name}"
+            return f"died of {signal.Signals(-code).name}"
         except ValueError:
-            return f"a worker process died of signal {-code}"
-    return f"a worker process ended with exit code {code}"
+            return f"died of signal {-code}"
+    return f"ended with exit code {code}"

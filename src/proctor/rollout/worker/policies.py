@@ -13,21 +13,24 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from proctor_host.blame import explain
+from proctor_host.episode import Outcome
+from proctor_host.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
+from proctor_host.messages import Asked, Refused
+
 from proctor import suites
 from proctor.config.models import AgentCfg
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
-from proctor_host.episode import Outcome
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import LaneStats
 from proctor.rollout.ask.requests import Request, guilty
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor.rollout.blame import explain, too_long
-from proctor_host.messages import Asked, Refused
-from proctor.rollout.tasks import spaces_of
-from proctor_host.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
+from proctor.rollout.blame import too_long
+from proctor.rollout.tasks import Task, spaces_of
 
 if TYPE_CHECKING:
+    from proctor_host import task as described
     from proctor_host.group import Group
     from proctor_host.host import Host
     from proctor_host.trial import RunningTrial
@@ -59,6 +62,7 @@ class LocalPolicies:
     def __init__(self, host: Host):
         self._host = host
         self._by_agent: dict[str, LocalPolicy] = {}
+        self._tasks: dict[str, Task] = {}
         self.waiting: list[Request] = []
         self._told_at = 0.0
 
@@ -69,13 +73,22 @@ class LocalPolicies:
     def load(self, agent: AgentCfg) -> None:
         """Load an agent that the engine has loaded before, so that it is known to be sound."""
         host = self._host
-        briefings = {name: cache(partial(suites.briefing, task)) for name, task in host.cfg.tasks.items()}
-        spaces = spaces_of(host.tasks, briefings)
+        briefings = {
+            name: cache(partial(suites.briefing, task.suite, task.options)) for name, task in host.cfg.tasks.items()
+        }
+        spaces = spaces_of([self._known(task) for task in host.tasks], briefings)
         runner, problem, _ = host.watch.call(LOADING, ALL_SLOTS, _loaded, agent, spaces)
         if problem is not None:
             host.emit(Refused(agent.name, explain(problem)))
         else:
             self._by_agent[agent.name] = LocalPolicy(runner, own=True)
+
+    def _known(self, inside: described.Task) -> Task:
+        """The task with what its policies are told."""
+        task = self._tasks.get(inside.name)
+        if task is None or task.inside is not inside:
+            task = self._tasks[inside.name] = Task(inside)
+        return task
 
     def knows(self, agent: str) -> bool:
         """Whether this agent's policy is here."""
@@ -93,7 +106,7 @@ class LocalPolicies:
     def request(self, trial: RunningTrial, group: Group) -> Request:
         """What a trial that begins asks; its owner is the trial's group and slot."""
         start, local = trial.start, self._by_agent[trial.start.trial.agent]
-        request = Request((group, start.slot), start.trial, group.task, local.runner.first_stage)
+        request = Request((group, start.slot), start.trial, self._known(group.task), local.runner.first_stage)
         request.see(group.worlds.seen, start.slot)
         return request
 

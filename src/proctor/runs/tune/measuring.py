@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+from proctor_host.messages import Chunk
+from proctor_host.spaces import Sampler, action_sampler
+from proctor_host.trials import Trial
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, TaskCfg, WorkersCfg
 from proctor.errors import InputError, RunError
-from proctor_host.trials import Trial
 from proctor.policies import load_policy, options_for
 from proctor.policies.protocol import SpaceInfo
-from proctor.rollout.ask.actions import Chunk
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
@@ -23,7 +24,6 @@ from proctor.rollout.progress import Progress
 from proctor.rollout.tasks import Task
 from proctor.rollout.trying import temporary_engine
 from proctor.runs.tune.model import Costs
-from proctor.spaces import Sampler, action_sampler
 from proctor.suites.protocol import BatchEnv, Env
 
 ASKS, ROUNDS = 4, 3
@@ -49,7 +49,7 @@ CROWD = 16
 
 def env_seconds(task: TaskCfg, seed: int, budget_s: float, worlds: int) -> float:
     """Seconds per step with random actions, resets included. Of a batch environment: per step of one world."""
-    env = suites.make_env(task, render=False, worlds=worlds)
+    env = suites.make_env(task.suite, task.options, render=False, worlds=worlds)
     try:
         rng = np.random.default_rng(seed)
         sample = action_sampler(env.action_space)

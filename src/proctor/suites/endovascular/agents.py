@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from proctor_host.trials import Trial
 
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.policies.protocol import Actions, Batch, Placement, Policy, SpaceInfo
 
 STUCK_STEPS = 12

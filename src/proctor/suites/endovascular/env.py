@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-
 from proctor_host.sheet import Sheet
+
 from proctor.suites.endovascular.anatomy import aortic_arch
 from proctor.suites.endovascular.carm import CArm
 from proctor.suites.endovascular.fluoroscopy import Fluoroscope

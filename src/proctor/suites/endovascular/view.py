@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, Sheet
 
 from proctor.kernels import checksum
-from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, Sheet
 from proctor.suites.endovascular.kernel import compiled, director
 from proctor.suites.endovascular.paths import Map, nearest, onward, remaining
 from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, FORCE, LENGTH, TORQUE

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from proctor_host.npz import write_npz
+from proctor_host.result import TrialResult
 
 from proctor.config.models import EvalConfig, RecordCfg
 from proctor.errors import InputError
-from proctor.foreign import read_json
+from proctor.foreign import read_json, read_npz
 from proctor.images import resize
-from proctor.foreign import read_npz
-from proctor_host.npz import write_npz
-from proctor_host.result import TrialResult
 from proctor.record.rundir import RunDir
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
@@ -50,7 +49,7 @@ def task_instructions(cfg: EvalConfig, goals: GoalsCfg) -> dict[str, Instruction
     """What each task asks for: the config's words, else the suite's."""
     from proctor.suites import briefing
 
-    told = {task.name: (lambda task=task: briefing(task)) for task in cfg.tasks}
+    told = {task.name: (lambda task=task: briefing(task.suite, task.options)) for task in cfg.tasks}
     return instructions_for(told, goals.instructions, "goals.instructions")
 
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
+from proctor_host.trials import Trial
 from pydantic import Field, model_validator
 
 from proctor.config.models import AgentCfg
-from proctor_host.trials import Trial
 from proctor.policies.from_python import PythonLoader
 from proctor.policies.options import PolicyOptions, PythonOptions
 from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, StageOutput, State

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from proctor_host.trials import Trial
 
 from proctor.config.models import TaskCfg
 from proctor.errors import InputError
-from proctor_host.trials import Trial
 from proctor.suites import make_env, suite_for
 from proctor.suites.protocol import BatchEnv, Env
 
@@ -52,7 +52,7 @@ class Player:
     def _fresh(self) -> Env | BatchEnv:
         if self._env is None or not suite_for(self._task).reusable:
             self.close()
-            self._env = make_env(self._task, render=self._source == "render", worlds=1)
+            self._env = make_env(self._task.suite, self._task.options, render=self._source == "render", worlds=1)
         return self._env
 
     def _reset(self, env: Env | BatchEnv, trial: Trial) -> Any:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from proctor_host.npz import write_npz
 
 from proctor.errors import InputError
 from proctor.foreign import read_npz
-from proctor_host.npz import write_npz
 from proctor.suites.goals.config import GoalsCfg
 from proctor.suites.goals.evidence import Answers
 from proctor.suites.goals.instructions import Instruction

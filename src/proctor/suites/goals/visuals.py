@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from proctor_host.npz import write_npz
 
 from proctor.errors import InputError
-from proctor.foreign import read_json
+from proctor.foreign import read_json, read_npz
 from proctor.record.files import write_synced
-from proctor.foreign import read_npz
-from proctor_host.npz import write_npz
 from proctor.suites.goals.metrics.embeddings import Embeddings, unit_rows
 from proctor.unpickle import read_pickle
 

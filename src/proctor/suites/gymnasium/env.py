@@ -7,13 +7,13 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from proctor_host.values import flag, number
 
 from proctor.errors import InputError
 from proctor.suites.gymnasium.options import GymnasiumOptions, InitialStatesCfg
 from proctor.suites.gymnasium.signals import SignalReader
 from proctor.suites.gymnasium.success import is_known, success_check
 from proctor.suites.protocol import NO_SIGNALS, Env, Step
-from proctor_host.values import flag, number
 
 make_tuple = tuple.__new__
 """Makes a named tuple in a third of the time that its class takes: this is done at every step."""

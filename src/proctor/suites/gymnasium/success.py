@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from proctor_host.values import flag
+
 from proctor.errors import InputError
 from proctor.registry import import_object
 from proctor.suites.gymnasium.options import SuccessCfg
-from proctor_host.values import flag
 
 SuccessCheck = Callable[[Any, Any, float, bool, bool, Mapping[str, Any]], bool]
 """(env, observation, reward, terminated, truncated, info) -> whether success holds after this step."""

@@ -22,6 +22,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
+from proctor_host.values import flag, number
 
 from proctor.errors import InputError
 from proctor.suites.gymnasium.env import as_frame, env_dt_s, initial_state
@@ -29,7 +30,6 @@ from proctor.suites.gymnasium.options import GymnasiumOptions, VectorCfg
 from proctor.suites.gymnasium.signals import SignalReader, parse_path
 from proctor.suites.gymnasium.success import is_known, success_check
 from proctor.suites.protocol import NO_SIGNALS, BatchEnv, Step
-from proctor_host.values import flag, number
 
 
 class VectorEnvAdapter(BatchEnv):

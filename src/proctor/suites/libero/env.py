@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from proctor_host.values import flag
 
 from proctor.errors import InputError
 from proctor.generators import kept_generators
@@ -32,7 +33,6 @@ from proctor.suites.libero.installation import Libero, read_states
 from proctor.suites.libero.options import LiberoOptions
 from proctor.suites.protocol import Env, Step
 from proctor.texts import text_to_bytes
-from proctor_host.values import flag
 
 TEXT_BYTES = 128
 CONTROL_HZ = 20

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from proctor_host.values import flag
 
 from proctor.errors import optional
 from proctor.suites.metaworld.options import MetaworldOptions
@@ -28,7 +29,6 @@ from proctor.suites.metaworld.tasks import INSTRUCTIONS, TEXT_BYTES
 from proctor.suites.offscreen import Effects, Size, Viewer
 from proctor.suites.protocol import Env, Step
 from proctor.texts import text_to_bytes
-from proctor_host.values import flag
 
 FULL, PROPRIO = 39, 4
 UPSIDE_DOWN = frozenset({"corner", "corner2", "corner3"})

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from proctor_host.values import flag
 
 from proctor.errors import MissingExtra
 from proctor.suites.gymnasium.env import as_frame
@@ -27,7 +28,6 @@ from proctor.suites.soccer.options import SoccerOptions
 from proctor.suites.soccer.preprocessing import LENGTH, official_observation, task_code
 from proctor.suites.soccer.readings import Readings
 from proctor.suites.soccer.tasks import match_seed
-from proctor_host.values import flag
 
 PICTURE = {"width": 640, "height": 360}
 TERM = "term/"

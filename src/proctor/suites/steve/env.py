@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from proctor_host.values import flag
 
 from proctor.suites.endovascular.anatomy import evenly
 from proctor.suites.protocol import Env, Step
 from proctor.suites.steve.build import OBSERVED, build
 from proctor.suites.steve.forces import SceneForces
 from proctor.suites.steve.options import SteveOptions
-from proctor_host.values import flag
 
 RECORDED_POINTS = 32
 """Points of the wire in a record, evenly from the tip to the entry."""

@@ -14,10 +14,11 @@ from gymnasium import spaces
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from proctor_host.trials import Trial  # noqa: E402
+
 from proctor import config_from_dict, run_evaluation  # noqa: E402
 from proctor.config.models import AgentCfg  # noqa: E402
 from proctor.errors import InputError  # noqa: E402
-from proctor_host.trials import Trial  # noqa: E402
 from proctor.policies import load_policy  # noqa: E402
 from proctor.policies.protocol import SpaceInfo  # noqa: E402
 from proctor.policies.rows import row_dependence, sample_batch  # noqa: E402

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from proctor_host.trials import Trial
+
 from proctor.policies.noise import torch_normal
 from proctor.policies.padding import LeftPad
 from proctor.policies.protocol import Batch, Stage

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from proctor_host.episode import Episode
 
 from proctor.metrics.protocol import Direction, GroupMetric, metric_class
-from proctor_host.episode import Episode
 from proctor.suites.tracking.metrics.evaluate import tracking_metrics
 from proctor.suites.tracking.metrics.track import Track, TrackOptions
 
