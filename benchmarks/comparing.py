@@ -16,14 +16,14 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from benchmarks.table import Row
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.plan.plan import Plan
 from proctor.record.rundir import RunDir
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 TRIALS, TASKS, GOAL_S = 100_000, 4, 3.0
 

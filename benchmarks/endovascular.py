@@ -137,10 +137,9 @@ def agents(trials: str) -> dict[str, float]:
 
 def drive(env: Any, raw: dict[str, Any], example: dict[str, Any], trials: int) -> tuple[int, float]:
     """Steps and CPU seconds of so many trials of an agent of the example, without an engine."""
-    from proctor_host.trials import Trial
-
     from proctor.config.models import AgentCfg
     from proctor.policies import load_policy
+    from proctor_host.trials import Trial
 
     spaces = SpaceInfo({"arch": env.observation_space}, {"arch": env.action_space})
     policy: Any = load_policy(AgentCfg(name=raw["name"], policy=raw["policy"]), spaces)

@@ -9,12 +9,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict
-from proctor_host.trials import Trial
 
 from proctor.policies.protocol import Batch
 from proctor.policies.waypoints import Leg, WaypointPlan
 from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg, TrunkCfg
 from proctor.suites.metaworld.waypoint_flow.policy import Habits, Senses, WaypointFlowPolicy
+from proctor_host.trials import Trial
 
 EPISODE_STEPS = 256
 STEP_S = 0.005

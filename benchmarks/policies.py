@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.policies.protocol import Batch, Policy
+from proctor_host.trials import Trial
 
 
 class Clock:

@@ -21,11 +21,11 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from proctor_host.trials import Trial
 
 from benchmarks.envs import Trivial
 from proctor.policies.protocol import Batch, Execute
 from proctor.policies.waypoints import Leg, WaypointCfg, WaypointPlan, WaypointPolicy
+from proctor_host.trials import Trial
 
 PLAN_S, ACT_S, WAYPOINTS, STEPS = 0.060, 0.020, 7, 4
 PLANS = 12

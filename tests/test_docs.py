@@ -161,8 +161,6 @@ def test_extending_names_every_kind_of_part_and_files_that_are_there() -> None:
 
 def keys_by_page() -> dict[str, set[str]]:
     """What each page must name: keys of the config models, options, columns, registered parts."""
-    from proctor_host.episode import Outcome
-
     from proctor.config import models
     from proctor.policies.options import ActionScaleCfg, NormalizeCfg
     from proctor.registry import LOADERS, METRICS, SCORINGS
@@ -173,6 +171,7 @@ def keys_by_page() -> dict[str, set[str]]:
     from proctor.suites.tracking.options import TerminateCfg, TrackingOptions
     from proctor.suites.tracking.randomise import NoiseCfg, PushCfg, RandomiseCfg
     from proctor.suites.tracking.robot.config import DescriptionCfg
+    from proctor_host.episode import Outcome
 
     configs = (models.EvalConfig, models.AgentCfg, models.TaskCfg, models.WorkersCfg, models.RecordCfg)
     configs += (models.VideoCfg, models.ScoringCfg, models.LimitsCfg, models.ReportCfg, models.DeclareCfg)

@@ -11,11 +11,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from proctor_host.trials import Trial
 
 from proctor import RunDir, load_config, run_evaluation
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.registry import import_object
+from proctor_host.trials import Trial
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

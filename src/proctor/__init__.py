@@ -18,15 +18,6 @@ from proctor.exports import lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from proctor_host.board import Board
-    from proctor_host.cfg import WorkerCfg
-    from proctor_host.episode import Episode, Outcome
-    from proctor_host.host import Host
-    from proctor_host.limits import Watch
-    from proctor_host.result import TrialResult
-    from proctor_host.sheet import Sheet
-    from proctor_host.trials import Trial
-
     from proctor.config import ConfigError, EvalConfig, config_from_dict, load_config
     from proctor.config.forms import ConfigForm
     from proctor.config.models import AgentCfg, ScoringCfg
@@ -92,6 +83,14 @@ if TYPE_CHECKING:
     from proctor.training.options import TrackingEvaluationCfg
     from proctor.training.reward import RewardEvaluation, RewardEvaluationCfg
     from proctor.training.tracking import TrackingEvaluation
+    from proctor_host.board import Board
+    from proctor_host.cfg import WorkerCfg
+    from proctor_host.episode import Episode, Outcome
+    from proctor_host.host import Host
+    from proctor_host.limits import Watch
+    from proctor_host.result import TrialResult
+    from proctor_host.sheet import Sheet
+    from proctor_host.trials import Trial
 
 __getattr__ = lazily(__name__, __file__)
 

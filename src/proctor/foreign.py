@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+
 from proctor_host.npz import MOST_ARRAYS
 
 MOST_TEXT = 64 * 1024**2

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
 from proctor_host import spaces as described
 
 EntryPath = tuple[str | int, ...]

@@ -2,10 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from proctor_host.episode import Episode, Outcome
 
 from proctor.errors import InputError
 from proctor.metrics import compute, describe
+from proctor_host.episode import Episode, Outcome
 
 DT = 0.5
 

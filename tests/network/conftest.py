@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from examining import examination
-from proctor_host.result import TrialResult
 
 from proctor import config_from_dict
 from proctor.rollout.trying import temporary_engine
+from proctor_host.result import TrialResult
 
 
 class Tried:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from proctor_host.trials import Trial
-
 from proctor.network.seats import Seat, Seats
+from proctor_host.trials import Trial
 
 
 def seat(trial: Trial) -> Seat:

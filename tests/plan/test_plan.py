@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, StopCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.plan.plan import BLOCK, Plan, Shard
+from proctor_host.trials import Trial
 
 names = st.lists(st.text(min_size=1, max_size=100), min_size=1, max_size=4, unique=True)
 

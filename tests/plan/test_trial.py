@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from proctor_host.trials import Trial
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from proctor_host.trials import Trial
 
 from proctor.policies.protocol import Batch, SpaceInfo
+from proctor_host.trials import Trial
 
 MakeBatch = Callable[..., Batch]
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gymnasium import spaces
-from proctor_host.spaces import neutral_action, random_action
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies import load_policy
 from proctor.policies.protocol import SpaceInfo
 from proctor.testing import PolicyConformance
+from proctor_host.spaces import neutral_action, random_action
 
 OBSERVATION = spaces.Box(-1, 1, (3,))
 ACTIONS = {

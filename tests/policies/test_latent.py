@@ -9,13 +9,13 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
-from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies import fingerprint, load_policy
 from proctor.policies.latent import context_table, look_ahead, project_z
 from proctor.policies.protocol import Batch, SpaceInfo
+from proctor_host.trials import Trial
 
 LENGTHS = np.array([5, 3, 9])
 JOINTS = ("hip", "knee")

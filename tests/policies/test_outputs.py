@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gymnasium import spaces
-from proctor_host.trials import Trial
 
 from proctor.errors import InputError
 from proctor.policies.outputs import ActionHead, check_output_shape
 from proctor.policies.protocol import SpaceInfo, by_task
+from proctor_host.trials import Trial
 
 SCORES = np.array([[0.1, 0.9, 0.5], [3.0, 1.0, 3.0]], np.float32)
 

@@ -10,7 +10,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
@@ -19,6 +18,7 @@ from proctor.policies.from_sb3 import pick
 from proctor.policies.protocol import SpaceInfo
 from proctor.policies.rows import sample_batch
 from proctor.testing import PolicyConformance
+from proctor_host.trials import Trial
 
 torch = pytest.importorskip("torch")
 sb3 = pytest.importorskip("stable_baselines3")

@@ -360,9 +360,8 @@ class TestLaws(PolicyConformance):
 
 
 def test_a_module_that_mixes_rows_is_found_out(base):
-    from proctor_host.trials import Trial
-
     from proctor.policies.rows import row_dependence, sample_batch
+    from proctor_host.trials import Trial
 
     torch.save(module(base, "Mixing").state_dict(), base / "m.pt")
     policy = load(base, module="nets.py:Mixing")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from proctor.record.batch import BATCH, batched
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
-
-from proctor.record.batch import BATCH, batched
 
 
 def results_with(found: list[dict[str, float | None]]) -> list[TrialResult]:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor.errors import InputError
 from proctor.record.batch import batched
 from proctor.record.columns import OUTCOMES, read_trials
 from proctor.record.ledger import Ledger
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 AGENTS, TASKS = ("b", "a"), ("t", "s")
 PAIRS = [(agent, task) for agent in AGENTS for task in TASKS]

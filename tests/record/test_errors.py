@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from proctor_host.blame import explain
 
 from proctor.record.errors import decisive_line
+from proctor_host.blame import explain
 
 
 def raised(run) -> str:

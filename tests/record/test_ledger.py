@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor.errors import InputError, RunError
 from proctor.record.ledger import FORMAT, Ledger
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 number = st.floats(allow_nan=False, allow_infinity=False)
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from proctor_host.episode import digest
-from proctor_host.npz import pack_npz, write_npz
 
 from proctor.foreign import read_npz
-from proctor.record import npz
+from proctor_host import npz
+from proctor_host.episode import digest
+from proctor_host.npz import pack_npz, write_npz
 
 dtypes = (
     hnp.boolean_dtypes()

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from proctor_host.episode import Outcome
-from proctor_host.npz import write_npz
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import InputError, RunError
 from proctor.record.rundir import RunDir
+from proctor_host.episode import Outcome
+from proctor_host.npz import write_npz
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 NOW = datetime(2026, 2, 3, 4, 5, 6)
 

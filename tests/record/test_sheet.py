@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from proctor_host.sheet import HEAD, Sheet
 
 KINDS: dict[str, Any] = {

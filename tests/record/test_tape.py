@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from proctor_host.episode import Outcome
 from proctor_host.tape import MISSING, Record, RoundRecord, Tape
 

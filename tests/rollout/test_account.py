@@ -10,12 +10,12 @@ import pytest
 from examining import examination, policy, task
 from hypothesis import given
 from hypothesis import strategies as st
-from proctor_host.messages import Spent
 
 from proctor import config_from_dict, run_evaluation
 from proctor.rollout.account import PLACES, TimeAccount
 from proctor.rollout.ask.lanes import LaneStats
 from proctor.runs.resume import resume
+from proctor_host.messages import Spent
 
 SECONDS = st.floats(0, 100)
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from asking import task_of
 from gymnasium.spaces import Box
-from proctor_host.trials import Trial
 
 from proctor import Batch, Policy, Stage
 from proctor.rollout.ask.lanes import MAX_WAIT_S, Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers, PolicyRunner
 from proctor.rollout.tasks import Task
+from proctor_host.trials import Trial
 
 TASK, OTHER = (task_of(f"t{size}", Box(-1, 1, (size,), np.float32)) for size in (2, 3))
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+
 from proctor_host.collecting import THRESHOLDS, collecting_seldom
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from column_worlds import ColumnOptions, ColumnToys
 from examining import digests, policy, task
-from proctor_host.batch import BatchWorlds
 
 from proctor import Outcome, RunDir
 from proctor.testing import BatchEnvConformance
+from proctor_host.batch import BatchWorlds
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'column_worlds.py'}:ColumnSuite"
 N = 14

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from examining import by_key, digests, examination, policy, task
-from proctor_host.episode import Outcome
 
 from proctor import InputError, RunDir, RunError, config_from_dict
 from proctor.rollout.progress import CancelToken, Progress
-from proctor.rollout.worker import recorder
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
 from proctor.runs.start import start
+from proctor_host import recorder
+from proctor_host.episode import Outcome
 
 N = 16
 BAD = 123 + 7

@@ -12,13 +12,13 @@ from asking import ask, task_of
 from gymnasium.spaces import Box, Dict, Text
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proctor_host.layout import layout_of
-from proctor_host.trials import Trial
 
 from proctor import Actions, Batch, Execute, Fail, Goto, Policy, Stage, StagedPolicy, StageOutput
 from proctor.rollout.ask.requests import Request, Stream
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.tasks import Task
+from proctor_host.layout import layout_of
+from proctor_host.trials import Trial
 
 SEEN = Box(-np.inf, np.inf, (2,), np.float64)
 FLAT = task_of("flat", SEEN)

@@ -10,6 +10,7 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from proctor_host.layout import layout_of
 
 leaf_spaces = st.one_of(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from proctor_host.output import HALF, MOST, Output, last_lines, open_log
 
-from proctor.rollout.backends import output
+from proctor_host import output
+from proctor_host.output import HALF, MOST, Output, last_lines, open_log
 
 
 def written(folder: Path, chunks: list[bytes]) -> bytes:

@@ -16,7 +16,6 @@ import pytest
 import yaml
 from examining import digests, examination, policy
 from processes import alive, keepers, wait_for, workers
-from proctor_host.output import HALF
 
 from proctor import RunDir, RunError, config_from_dict
 from proctor.interpreters import command
@@ -26,6 +25,7 @@ from proctor.rollout.progress import CancelToken, Progress
 from proctor.runs.check import check
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
+from proctor_host.output import HALF
 
 BREEDERS = Path(__file__).parents[1] / "support" / "breeders.py"
 KINDS = tuple(import_object(f"{BREEDERS}:SIMULATORS"))

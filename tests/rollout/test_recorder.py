@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+
 from proctor_host.episode import Episode, Outcome
 from proctor_host.recorder import EndedTrial, Recorder
 from proctor_host.result import TrialResult

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from examining import TOYS, by_key, digests, examination, policy, task
-from proctor_host.one_by_one import RowByRow
 from row_worlds import RowOptions, RowToy
 
 from proctor import Outcome, RunDir, config_from_dict
@@ -17,6 +16,7 @@ from proctor.rollout.progress import Progress
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
 from proctor.testing import EnvConformance
+from proctor_host.one_by_one import RowByRow
 
 SUPPORT = Path(__file__).parents[1] / "support"
 N = 14

@@ -13,7 +13,6 @@ import pytest
 from crooked import ByCall, ByCompany, ByPlace, BySize, OnlySixteen, Straight
 from examining import digests, examination, policy
 from gymnasium.spaces import Box
-from proctor_host.trials import Trial
 from telling import Tell
 
 from proctor import Outcome, Policy, RunDir, config_from_dict
@@ -24,6 +23,7 @@ from proctor.runs.conditions import added, cautions
 from proctor.runs.merge import merge
 from proctor.runs.replay import replay
 from proctor.runs.start import run_evaluation
+from proctor_host.trials import Trial
 
 FILE = Path(__file__).parents[1] / "support" / "crooked.py"
 PLACES = [("inline", "engine"), ("inline", "worker"), (2, "engine"), (2, "worker")]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, StopCfg, TaskCfg
 from proctor.plan.plan import Plan
 from proctor.rollout.crew import Member
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
+from proctor_host.trials import Trial
 
 
 def plan(agents: int = 2, tasks: int = 2, n_trials: int = 3, group: int = 8, in_step: int | None = None) -> Plan:

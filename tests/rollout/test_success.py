@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from examining import timeless
 from flags import flags_task
-from proctor_host.episode import Outcome
 from telling import Tell
 
 from proctor import RunDir
 from proctor.rollout.progress import UNSCORED, AgentProgress, Progress
+from proctor_host.episode import Outcome
 
 Examine = Callable[..., RunDir]
 NO, YES = False, True

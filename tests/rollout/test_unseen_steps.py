@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from examining import by_key
-from proctor_host.episode import Outcome
 
 from proctor import RunDir, config_from_dict
 from proctor.registry import import_file
 from proctor.testing import EnvConformance
+from proctor_host.episode import Outcome
 
 UNSEEN = Path(__file__).parents[1] / "support" / "unseen.py"
 Examine = Callable[..., RunDir]

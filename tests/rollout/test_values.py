@@ -11,12 +11,12 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Graph, Sequence, Text, Tuple
+
+from proctor import Outcome, RunDir
 from proctor_host.layout import layout_of
 from proctor_host.nans import Nans
 from proctor_host.objects import as_space_says
 from proctor_host.values import flag, number
-
-from proctor import Outcome, RunDir
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'many_worlds.py'}:ManyWorlds"
 ZERO = {"name": "zero", "policy": "zero"}

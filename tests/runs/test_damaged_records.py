@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from examining import by_key, odd, odd_task, policy, task
-from proctor_host.trials import Trial
 from telling import Tell
 
 from proctor import RunDir
@@ -19,6 +18,7 @@ from proctor.runs.merge import merge
 from proctor.runs.report import write_report
 from proctor.runs.resume import resume
 from proctor.runs.score import score
+from proctor_host.trials import Trial
 
 Examine = Callable[..., RunDir]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from examining import ODDITIES, digests, examination, odd, odd_task, policy, task, timeless
-from proctor_host.episode import Outcome
 
 from proctor import InputError, RunDir, config_from_dict, run_evaluation
 from proctor.runs.merge import merge
 from proctor.runs.resume import resume
 from proctor.runs.score import score
+from proctor_host.episode import Outcome
 
 Examine = Callable[..., RunDir]
 

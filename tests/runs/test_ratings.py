@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from proctor_host.episode import Outcome
 from telling import Tell
 
 from proctor.errors import InputError
@@ -13,6 +12,7 @@ from proctor.record.rundir import RunDir
 from proctor.runs.import_outcomes import ImportOptions, import_outcomes
 from proctor.verdict.comparison.compare import compare
 from proctor.verdict.raters import Rating
+from proctor_host.episode import Outcome
 
 
 def brought(tmp_path: Path, text: str, name: str = "robot") -> RunDir:

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from examining import by_key, odd, odd_task, policy
-from proctor_host.npz import write_npz
 
 from proctor import InputError, RunDir
 from proctor.foreign import read_npz
 from proctor.runs.replay import find_trial, replay
+from proctor_host.npz import write_npz
 
 Examine = Callable[..., RunDir]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from examining import ODDITIES, by_key, digests, examination, odd, odd_task, policy, task, timeless
-from proctor_host.episode import Outcome
 
 from proctor import ConfigError, InputError, RunDir, RunError, config_from_dict, run_evaluation
 from proctor.record import environment
@@ -20,6 +19,7 @@ from proctor.runs.resume import resume
 from proctor.runs.score import score
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
+from proctor_host.episode import Outcome
 
 Examine = Callable[..., RunDir]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from examining import ODDITIES, by_key, digests, odd, odd_task, policy, timeless
-from proctor_host.npz import write_npz
 
 from proctor import ConfigError, InputError, RunDir
 from proctor.foreign import read_npz
 from proctor.runs.resume import resume
 from proctor.runs.score import score
+from proctor_host.npz import write_npz
 
 Examine = Callable[..., RunDir]
 

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor.config.models import ScoringCfg
 from proctor.record.batch import TrialBatch
@@ -20,6 +17,9 @@ from proctor.registry import SCORINGS
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import ColumnScoring, TrialColumns, score_batch
 from proctor.suites.endovascular.scoring import DefaultV1
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 NAMES = ("wall_wire_force_norm_max", "wall_collision_force_norm_max", "wall_lcp_max_abs_max", "tip_speed_max_mm_s",
          "tip_jerk_p95_mm_s3", "emd")  # fmt: skip

@@ -4,14 +4,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.registry import SCORINGS
 from proctor.scoring import Score, Scoring, make_scoring
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 FORCES = {"wall_wire_force_norm_max": 0.2, "wall_collision_force_norm_max": 0.05, "wall_lcp_max_abs_max": 0.1}
 

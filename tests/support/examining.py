@@ -6,9 +6,8 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from proctor_host.result import TrialResult
-
 from proctor import RunDir
+from proctor_host.result import TrialResult
 
 TOYS = Path(__file__).with_name("toys.py")
 ODDITIES = Path(__file__).with_name("oddities.py")

@@ -7,13 +7,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
-
 from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
 from proctor.plan.plan import Plan
 from proctor.record.rundir import RunDir
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 Wins = Callable[[Trial], Any]
 """What came of a trial: True or False, an Outcome, a TrialResult's fields as a mapping, or None: not run."""

@@ -10,11 +10,11 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from proctor_host.sheet import Sheet
 
 from proctor.suites.gymnasium.options import GymnasiumOptions, VectorCfg
 from proctor.suites.gymnasium.vector import VectorEnvAdapter
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
+from proctor_host.sheet import Sheet
 
 SEEN = Dict({"age": Box(0, 255, (), np.uint8), "state": Box(-np.inf, np.inf, (4,), np.float32)})
 DONE = Box(-1.0, 1.0, (2,), np.float32)

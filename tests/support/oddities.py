@@ -9,11 +9,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
-from proctor_host.episode import Episode
-from proctor_host.result import TrialResult
 
 from proctor import Batch, Policy
 from proctor.metrics import Metric
+from proctor_host.episode import Episode
+from proctor_host.result import TrialResult
 
 
 class Walk(gymnasium.Env[Any, Any]):

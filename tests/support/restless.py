@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.policies.protocol import Actions, Batch, Policy
+from proctor_host.trials import Trial
 
 JOINTS, STATE = 29, 64
 ACTED: dict[int, list[bytes]] = defaultdict(list)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium.spaces import Box, Dict
-from proctor_host.sheet import HEAD, Sheet
 
 from proctor.registry import import_object
 from proctor.suites.protocol import SheetEnv, Suite, SuiteOptions
+from proctor_host.sheet import HEAD, Sheet
 
 TOYS = Path(__file__).with_name("toys.py")
 

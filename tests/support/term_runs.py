@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from made_up_runs import config, made_up
-from proctor_host.trials import Trial
 
 from proctor.config.models import ScoringCfg
+from proctor_host.trials import Trial
 
 GOALIE, OBSTACLE, TARGET = "GoaliePenaltyKick", "ObstaclePenaltyKick", "KickToTarget"
 TASKS = (GOALIE, OBSTACLE, TARGET)

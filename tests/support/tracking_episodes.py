@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from proctor_host.episode import Episode, Outcome
 
 JOINTS = ("left_hip", "left_knee", "waist", "left_elbow", "right_elbow")

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from proctor_host.episode import Outcome
-from proctor_host.npz import write_npz
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 from tracking_episodes import episode
 
 from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
 from proctor.metrics import compute
 from proctor.record.batch import batched
 from proctor.report import Report, ReportContext, write_reports
+from proctor_host.episode import Outcome
+from proctor_host.npz import write_npz
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 AGENTS = {"mirror": 0.1, "student": 0.4, "hold": 1.2}
 MOTIONS = ("squat", "wave", "bow", "turn")

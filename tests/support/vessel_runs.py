@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from proctor_host.episode import Episode, Outcome
-from proctor_host.npz import write_npz
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.metrics import compute
 from proctor.record.batch import batched
 from proctor.report import Report, ReportContext, write_reports
+from proctor_host.episode import Episode, Outcome
+from proctor_host.npz import write_npz
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 CONTEXT = ReportContext(generated_at="2026-01-05T12:00:00+00:00", duration_s=12.0)
 FORK, TARGET, LEFT = np.array([0.0, 0.0, 100.0]), np.array([40.0, 9.0, 180.0]), np.array([-40.0, 0.0, 180.0])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from proctor_host.episode import Outcome
-from proctor_host.messages import Fault
 
 from proctor.rollout.backends.base import BackendOptions
 from proctor.rollout.backends.inline import InlineBackend, InlineWorker
 from proctor.rollout.backends.process import ProcessBackend
 from proctor.testing import BackendConformance
+from proctor_host.episode import Outcome
+from proctor_host.messages import Fault
 
 
 class TestInline(BackendConformance):

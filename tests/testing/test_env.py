@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gymnasium import spaces
-from proctor_host.sheet import Sheet
 
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step
 from proctor.testing import BatchEnvConformance, EnvConformance
+from proctor_host.sheet import Sheet
 
 
 class Walk(Env):

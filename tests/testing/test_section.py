@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
-from proctor_host.trials import Trial
 from vessel_runs import passage_arrays
 
 from proctor.registry import SECTIONS
 from proctor.report.model import Report
 from proctor.report.section import Column, Grid, Section
 from proctor.testing import SectionConformance
+from proctor_host.trials import Trial
 
 LAWS = [name for name in dir(SectionConformance) if name.startswith("test_")]
 

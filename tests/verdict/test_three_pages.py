@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from made_up_runs import config, made_up
-from proctor_host.episode import Outcome
-from proctor_host.trials import Trial
 
 from proctor.config.models import ScoringCfg
 from proctor.runs.report import write_report
+from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 
 
 def drawn(seed: int, lost: float, missing: float, few: bool, states: int | None) -> Any:

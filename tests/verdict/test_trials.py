@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
 
 from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
 from proctor.plan.plan import Plan
 from proctor.record.ledger import Ledger
 from proctor.scoring import make_scoring
 from proctor.verdict.trials import pairs_of, read_agents
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 
 NAMES = ("wall_wire_force_norm_max", "wall_lcp_max_abs_max", "tip_speed_max_mm_s", "tip_jerk_p95_mm_s3", "emd")
 

@@ -20,9 +20,9 @@ class LimitsCfg:
 
 @dataclass(frozen=True)
 class RecordCfg:
-    """What is kept of a trial. `series`: its arrays, not only what follows from them. `observations`: those, too. `films`:
-    environments are made so that they can be filmed; `every`, `fps`, `keep`: one frame for so many steps, frames of a
-    second (None: real time), and whether films of successes are kept."""
+    """What is kept of a trial. `series`: its arrays, not only what follows from them. `observations`: those, too.
+    `films`: environments are made so that they can be filmed. `every`: one frame for so many steps; `fps`: frames of a
+    second, None for real time; `keep_successes`: also films of trials that succeed."""
 
     series: bool = True
     observations: bool = False

@@ -41,31 +41,49 @@ class Channel:
         except OSError:
             raise Closed from None
 
+    def first(self) -> list[Any]:
+        """The messages of the first frame alone, which is waited for: what follows may have to be read otherwise."""
+        while len(self._buffer) < _HEADER.size or len(self._buffer) < self._end(0):
+            self._fill(block=True)
+        return self._unpack(most=1)
+
     def receive(self, block: bool) -> list[Any]:
         """Messages that have arrived; with `block`, at least one. Raises Closed once everything has been read."""
         messages = self._unpack()
         while not messages:
-            try:
-                n = self.sock.recv_into(self._chunk, _CHUNK, 0 if block else socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return []
-            except OSError:
-                raise Closed from None
+            n = self._fill(block)
             if n == 0:
-                raise Closed
-            self._buffer += self._chunk[:n]
+                return []
             messages = self._unpack()
             self.drained = n < _CHUNK
         return messages
 
-    def _unpack(self) -> list[Any]:
+    def _fill(self, block: bool) -> int:
+        """Take what has arrived: how many bytes. Raises Closed where nothing will come any more."""
+        try:
+            n = self.sock.recv_into(self._chunk, _CHUNK, 0 if block else socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            raise Closed from None
+        if n == 0:
+            raise Closed
+        self._buffer += self._chunk[:n]
+        return n
+
+    def _end(self, start: int) -> int:
+        """Where the frame that begins at `start` ends."""
+        (length,) = _HEADER.unpack_from(self._buffer, start)
+        return start + _HEADER.size + length
+
+    def _unpack(self, most: int = -1) -> list[Any]:
         messages: list[Any] = []
         start = 0
-        while len(self._buffer) - start >= _HEADER.size:
-            (length,) = _HEADER.unpack_from(self._buffer, start)
-            end = start + _HEADER.size + length
+        while most and len(self._buffer) - start >= _HEADER.size:
+            end = self._end(start)
             if len(self._buffer) < end:
                 break
+            most -= 1
             with memoryview(self._buffer) as view:
                 frame = view[start + _HEADER.size : end].tobytes()
             try:

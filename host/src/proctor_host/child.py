@@ -50,7 +50,7 @@ def main(socket_fd: int, memory_fd: int) -> None:
         os.set_inheritable(fd, False)
     channel = Channel(socket.socket(fileno=socket_fd), Wire(False, {}))
     with contextlib.suppress(Closed):
-        (hello,) = channel.receive(block=True)
+        (hello,) = channel.first()
         before = forks()
         os.register_at_fork(after_in_child=channel.sock.close)
         settled = _settled(channel, hello)

@@ -13,7 +13,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import types
 from pathlib import Path
 from typing import Any, ContextManager, Mapping, Sequence
 
@@ -67,8 +66,8 @@ class Extras:
         raises."""
         if task.environment is None:
             raise InputError(
-                f'the suite "{task.suite}" does not say how its environments are made in another interpreter; leave out '
-                "the task's runtime, or give the suite an `environment` (docs/runtimes.md)"
+                f'the suite "{task.suite}" does not say how its environments are made in another interpreter; leave '
+                "out the task's runtime, or give the suite an `environment` (docs/runtimes.md)"
             )
         made = import_object(task.environment)(namespace(task.options), render=render, worlds=worlds)
         if not isinstance(made, (Env, BatchEnv)):
@@ -103,7 +102,7 @@ class Extras:
 
 
 def namespace(value: Any) -> Any:
-    """Plain data with its keys as attributes, nested ones, too."""
+    """Plain data, mappings with their keys as attributes, nested ones, too."""
     if isinstance(value, Mapping):
         return Options({key: namespace(part) for key, part in value.items()})
     if isinstance(value, (list, tuple)):
@@ -111,33 +110,14 @@ def namespace(value: Any) -> Any:
     return value
 
 
-class Options(types.SimpleNamespace):
-    """Options as attributes. It can be read as a mapping as well: some options are mappings by themselves."""
+class Options(dict):  # type: ignore[type-arg]
+    """A mapping whose keys are attributes as well."""
 
-    def __init__(self, values: Mapping[str, Any]):
-        super().__init__(**{str(key): value for key, value in values.items()})
-        object.__setattr__(self, "_values", dict(values))
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._values[key]
-
-    def __iter__(self) -> Any:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def keys(self) -> Any:
-        return self._values.keys()
-
-    def values(self) -> Any:
-        return self._values.values()
-
-    def items(self) -> Any:
-        return self._values.items()
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        return self._values.get(key, default)
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no option {name!r}; found {', '.join(map(str, self))}") from None
 
 
 def import_object(name: str) -> Any:

@@ -43,8 +43,8 @@ class EndedTrial:
 
 
 class Recorder:
-    """For a worker with this config; `extras` measures, where it can. What cannot be done here, since there is no folder
-    or no metric, is left to the engine."""
+    """For a worker with this config; `extras` measures, where it can. What cannot be done here, since there is no
+    folder or no metric, is left to the engine."""
 
     def __init__(self, cfg: WorkerCfg, extras: Extras):
         self._folder = None if cfg.folder is None else Path(cfg.folder)

@@ -93,10 +93,10 @@ class MultiBinary(Space):
 
 
 class Dict(Space):
-    """A value for each name, in this order."""
+    """A value for each name, in this order; `spaces` is a mapping or pairs."""
 
-    def __init__(self, spaces: Mapping[str, Any]):
-        self.spaces = {key: described(space) for key, space in spaces.items()}
+    def __init__(self, spaces: Any):
+        self.spaces = {key: described(space) for key, space in dict(spaces).items()}
 
     def plain(self) -> dict[str, Any]:
         return {"kind": "Dict", "spaces": [[key, space.plain()] for key, space in self.spaces.items()]}

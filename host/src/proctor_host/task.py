@@ -20,8 +20,8 @@ DEFAULT_MAX_STEPS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """`observation` and `action` describe the spaces. `dummy` is the action of a step that does nothing. `worlds` is the
-    size of a batch environment, None for any other."""
+    """`observation` and `action` describe the spaces. `dummy` is the action of a step that does nothing. `worlds` is
+    the size of a batch environment, None for any other."""
 
     cfg: TaskCfg
     observation: spaces.Space

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from proctor_host.episode import Episode
 
 from proctor.metrics.protocol import Metric
 from proctor.metrics.series import reduced_norm
+from proctor_host.episode import Episode
 
 
 def _float_actions(episode: Episode) -> np.ndarray | None:

@@ -7,11 +7,10 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from proctor_host.episode import Episode
-
 from proctor.errors import BREAKS, InputError
 from proctor.metrics.protocol import GroupMetric, Metric, MetricFamily, MetricInfo
 from proctor.registry import FAMILIES, METRICS
+from proctor_host.episode import Episode
 
 _Groups = dict[Callable[[Episode], Mapping[str, float | None]], Mapping[str, float | None]]
 """What metrics computed together gave for one episode."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from proctor_host.episode import Episode
 
 from proctor.metrics.protocol import Metric
+from proctor_host.episode import Episode
 
 
 def numbers(array: np.ndarray) -> np.ndarray | None:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from proctor_host.messages import Chunk
-from proctor_host.trials import Trial
 
 from proctor.network import fields
 from proctor.network.front import Refusal
@@ -18,6 +16,8 @@ from proctor.network.wire import WireError, as_array
 from proctor.rollout.ask.decide import Decided
 from proctor.rollout.tasks import Task
 from proctor.spaces import EntryPath
+from proctor_host.messages import Chunk
+from proctor_host.trials import Trial
 
 Tasks = Mapping[str, Task]
 

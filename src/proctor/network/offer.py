@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-from proctor_host.messages import Chunk
-from proctor_host.trials import Trial
-
 from proctor import suites, threads
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import BREAKS, InputError
@@ -27,6 +24,8 @@ from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.tasks import Task, spaces_of
 from proctor.spaces import entries_of
+from proctor_host.messages import Chunk
+from proctor_host.trials import Trial
 
 
 @dataclass(frozen=True)

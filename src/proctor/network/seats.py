@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 
-from proctor_host.trials import Trial
-
 from proctor.rollout.ask.decide import Decided
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.tasks import Task
+from proctor_host.trials import Trial
 
 
 class Seat:

@@ -16,10 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from proctor_host.trials import Trial
-
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
+from proctor_host.trials import Trial
 
 BLOCK = 16
 

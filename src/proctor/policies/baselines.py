@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from proctor_host.spaces import action_sampler, neutral_action
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import Batch, Placement, Policy, SpaceInfo, by_task
+from proctor_host.spaces import action_sampler, neutral_action
 
 
 class RandomPolicy(Policy):

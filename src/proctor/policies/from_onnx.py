@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from proctor_host.trials import Trial
 from pydantic import Field
 
 from proctor.config.models import AgentCfg
@@ -23,6 +22,7 @@ from proctor.policies.outputs import ActionHead, check_output_shape
 from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
 from proctor.policies.tree import leaves_of
 from proctor.spaces import entries_of
+from proctor_host.trials import Trial
 
 _DTYPES = {
     "tensor(float)": np.float32,

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import numpy as np
-from proctor_host.trials import Trial
 from pydantic import Field, field_validator, model_validator
 
 from proctor.config.models import AgentCfg
@@ -43,6 +42,7 @@ from proctor.policies.protocol import (
 from proctor.policies.stages import ACT
 from proctor.registry import did_you_mean
 from proctor.spaces import EntryPath, entries_of
+from proctor_host.trials import Trial
 
 PIPELINE = ("normalize", "observation_order", "action_scale")
 

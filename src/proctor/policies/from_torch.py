@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from proctor_host.trials import Trial
 from pydantic import Field
 
 from proctor.config.models import AgentCfg, Frozen
@@ -30,6 +29,7 @@ from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
 from proctor.policies.torch_tools import fill_module, find_state_dict, read_weights, to_arrays, to_tensors, torch_device
 from proctor.policies.tree import stack_rows
 from proctor.registry import import_object
+from proctor_host.trials import Trial
 
 
 class NoiseCfg(Frozen):

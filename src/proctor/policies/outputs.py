@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.errors import InputError
 from proctor.policies.protocol import SpaceInfo, by_task
+from proctor_host.trials import Trial
 
 Mode = Literal["auto", "argmax", "none"]
 

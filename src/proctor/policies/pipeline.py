@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.errors import InputError
 from proctor.policies.normalize import Moments, Statistics, read_statistics
@@ -21,6 +20,7 @@ from proctor.policies.options import ActionScaleCfg, PolicyOptions
 from proctor.policies.ordering import Ordering
 from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, State, by_task
 from proctor.policies.tree import stack_rows, tree_map
+from proctor_host.trials import Trial
 
 
 class Pipeline:

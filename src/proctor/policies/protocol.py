@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.policies.padding import LeftPad
+from proctor_host.trials import Trial
 
 Observation = Any
 """Array `(rows, ...)`, nested dict or tuple of arrays, or list of objects."""

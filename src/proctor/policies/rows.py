@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.policies.padding import left_pad
 from proctor.policies.protocol import (
@@ -29,6 +28,7 @@ from proctor.policies.protocol import (
     StageOutput,
 )
 from proctor.policies.tree import frozen, take_row, take_rows
+from proctor_host.trials import Trial
 
 Answer = tuple[Any, ...]
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.policies.arrays import to_host
 from proctor.policies.protocol import (
@@ -37,6 +36,7 @@ from proctor.policies.protocol import (
     State,
 )
 from proctor.policies.tree import tree_map
+from proctor_host.trials import Trial
 
 PLAN, ACT = "plan", "act"
 MAX_EMPTY_PLANS = 2

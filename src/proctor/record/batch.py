@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial

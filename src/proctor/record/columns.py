@@ -13,12 +13,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from proctor_host.episode import Outcome
-from proctor_host.trials import Trial
 
 from proctor.errors import InputError
 from proctor.record.batch import Metrics, TrialBatch, no_metrics, numbers, prints
 from proctor.record.errors import decisive_line
+from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 
 OUTCOMES = tuple(Outcome)
 SCORED = np.array([outcome.scored for outcome in OUTCOMES])

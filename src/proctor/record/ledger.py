@@ -14,9 +14,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 from pydantic import TypeAdapter
 
 from proctor.errors import InputError, RunError
@@ -35,6 +32,9 @@ from proctor.record.disk import DiskError, described, trouble
 from proctor.record.files import refuse_link
 from proctor.record.opening import Copied, connect, reached
 from proctor.record.rows import odd_row
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 FORMAT = 5
 

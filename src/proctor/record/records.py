@@ -12,10 +12,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from proctor_host.trials import Trial
-
 from proctor.record.batch import KEY
 from proctor.record.ledger import Ledger
+from proctor_host.trials import Trial
 
 NAMED = 5
 """How many trials a sentence names before it counts the rest."""

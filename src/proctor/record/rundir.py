@@ -23,9 +23,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from proctor_host.episode import Episode
-from proctor_host.result import TrialResult
-
 from proctor.config.code import Code, scoring_code
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError, RunError
@@ -36,6 +33,8 @@ from proctor.record.files import refuse_links_in, write_synced
 from proctor.record.ledger import Ledger
 from proctor.record.records import damage
 from proctor.record.trust import require
+from proctor_host.episode import Episode
+from proctor_host.result import TrialResult
 
 WITHOUT_CODE = "score it without: proctor score {} --set scoring.mode=success --set scoring.metrics=[]"
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from proctor_host.messages import Spent
-
 from proctor.rollout.ask.lanes import LaneStats
+from proctor_host.messages import Spent
 
 PLACES = ("environment", "inference", "transfer", "waiting", "recording")
 

@@ -6,9 +6,8 @@ instead of an action, is the policy's and ends its trial. Text of an error: firs
 
 from __future__ import annotations
 
-from proctor_host.episode import Outcome
-
 from proctor.policies.protocol import Decision, Fail, Unavailable
+from proctor_host.episode import Outcome
 
 MAX_HOPS = 64
 """Stages that a policy may ask for one after the other without an action."""

@@ -11,9 +11,6 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from proctor_host.cfg import WorkerCfg
-from proctor_host.messages import Asks, Close, Event
-
 from proctor import suites
 from proctor.config.models import EvalConfig
 from proctor.errors import RunError
@@ -22,6 +19,8 @@ from proctor.rollout.backends.base import Backend, Lost
 from proctor.rollout.backends.host import HostBackend
 from proctor.rollout.slots import Slot
 from proctor.runtimes import RuntimeCfg, needed_for
+from proctor_host.cfg import WorkerCfg
+from proctor_host.messages import Asks, Close, Event
 
 MAX_FRUITLESS_DEATHS, MAX_FRUITLESS_HANGS = 5, 2
 

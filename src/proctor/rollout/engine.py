@@ -17,29 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from proctor_host.collecting import collecting_seldom
-from proctor_host.copies import end_if_copied, forks
-from proctor_host.episode import Outcome
-from proctor_host.limits import ALL_SLOTS
-from proctor_host.messages import (
-    Asked,
-    Asks,
-    Chunk,
-    Done,
-    Event,
-    Fatal,
-    Fault,
-    Finish,
-    Refused,
-    Rest,
-    Run,
-    SeedIgnored,
-    Start,
-    Unclosed,
-    Unload,
-)
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor.config.models import EvalConfig
 from proctor.errors import RunError
@@ -67,6 +44,29 @@ from proctor.rollout.tasks import Task
 from proctor.rollout.wake import Waker
 from proctor.rollout.worker.telling import worker_cfg
 from proctor.threads import pinned
+from proctor_host.collecting import collecting_seldom
+from proctor_host.copies import end_if_copied, forks
+from proctor_host.episode import Outcome
+from proctor_host.limits import ALL_SLOTS
+from proctor_host.messages import (
+    Asked,
+    Asks,
+    Chunk,
+    Done,
+    Event,
+    Fatal,
+    Fault,
+    Finish,
+    Refused,
+    Rest,
+    Run,
+    SeedIgnored,
+    Start,
+    Unclosed,
+    Unload,
+)
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 OBSERVE_S = 0.2
 

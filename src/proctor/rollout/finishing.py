@@ -12,17 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+from proctor import metrics
+from proctor.errors import RunError
+from proctor.foreign import read_npz
+from proctor.record.video import VideoWriter
 from proctor_host.cfg import WorkerCfg
 from proctor_host.episode import Episode
 from proctor_host.files import write_synced
 from proctor_host.frames import SUFFIX, frames
 from proctor_host.messages import Done, Left
 from proctor_host.result import TrialResult
-
-from proctor import metrics
-from proctor.errors import RunError
-from proctor.foreign import read_npz
-from proctor.record.video import VideoWriter
 
 
 def finished(done: Done, cfg: WorkerCfg) -> Done:

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from proctor_host.trials import Trial
-
 from proctor.plan.plan import Plan
 from proctor.rollout.crew import Member
 from proctor.rollout.slots import Slot
+from proctor_host.trials import Trial
 
 
 class Scheduler:

@@ -12,10 +12,9 @@ import time
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from proctor_host.trials import Trial
-
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.tasks import Task
+from proctor_host.trials import Trial
 
 if TYPE_CHECKING:
     from proctor.rollout.ask.agents import AgentRuntime

@@ -10,9 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 
-from proctor_host.copies import end_if_copied, forks
-from proctor_host.messages import Event, Know, Probe, Probed, ProbeFailed, SeedIgnored
-
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig
 from proctor.errors import BREAKS, InputError, RunError
@@ -23,6 +20,8 @@ from proctor.rollout.backends.base import Lost
 from proctor.rollout.crew import Crew, Member, printed
 from proctor.rollout.progress import CancelToken
 from proctor.rollout.tasks import Task, spaces_of
+from proctor_host.copies import end_if_copied, forks
+from proctor_host.messages import Event, Know, Probe, Probed, ProbeFailed, SeedIgnored
 
 WATCH_S, WORK_S = 0.05, 0.002
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from proctor_host.result import TrialResult
-
 from proctor.config.models import EvalConfig
 from proctor.record.ledger import Ledger
 from proctor.verdict.stopping import Reader, Seen, Stop, Stopping
+from proctor_host.result import TrialResult
 
 Key = tuple[str, str, int]
 

@@ -1,7 +1,7 @@
 """A task as the engine, servers and `tune` know it: its config, what its environment said of itself, and what follows
 from that for policies: spaces, how actions are checked, what may share a forward.
 
-A worker describes the task (`proctor_host.task`), in whatever interpreter it lives; there is one such object for a task.
+A worker describes the task (`proctor_host.task`), in whatever interpreter it lives.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from proctor_host import task as described
-from proctor_host.cfg import TaskCfg as PlainTask
-
 from proctor import suites
 from proctor.config.models import TaskCfg
 from proctor.policies.protocol import SpaceInfo
 from proctor.rollout.ask.actions import ActionChecker
 from proctor.spaces import to_gymnasium
 from proctor.suites.protocol import BatchEnv, Env
+from proctor_host import task as described
+from proctor_host.cfg import TaskCfg as PlainTask
 
 
 class Task:

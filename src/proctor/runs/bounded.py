@@ -10,10 +10,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from proctor_host.limits import Watch, overdue
-
 from proctor.config.models import LimitsCfg
 from proctor.errors import InputError
+from proctor_host.limits import Watch, overdue
 
 T = TypeVar("T")
 LOOK_S = 0.05

@@ -14,9 +14,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from proctor_host.limits import ACTING, CLOSING, MAKING, RESETTING, STEPPING, UNLOADING
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, RecordCfg, ScoringCfg, TaskCfg
@@ -32,6 +29,9 @@ from proctor.runs.judging import judging_problems
 from proctor.scoring import make_scoring
 from proctor.suites.protocol import Env
 from proctor.threads import hold, pinned
+from proctor_host.limits import ACTING, CLOSING, MAKING, RESETTING, STEPPING, UNLOADING
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 STEPS = 25
 

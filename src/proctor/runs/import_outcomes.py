@@ -15,9 +15,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
-
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, ScoringCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.record.rundir import RunDir
@@ -28,6 +25,8 @@ from proctor.runs.outcome_rows import Row, read_rows
 from proctor.runs.ratings import keep_ratings, settled
 from proctor.runs.report import write_report
 from proctor.verdict.trials import IMPORTED
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 MAY_CHANGE = ("report", "declare", "agents.*.group")
 """What overrides may change of an imported run."""

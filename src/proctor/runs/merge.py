@@ -16,8 +16,6 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
-from proctor_host.result import TrialResult
-
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
 from proctor.plan.plan import Plan
@@ -28,6 +26,7 @@ from proctor.record.rundir import RunDir
 from proctor.runs.conditions import added
 from proctor.runs.noting import join_protocols
 from proctor.runs.report import write_report
+from proctor_host.result import TrialResult
 
 BATCH = 256
 VIDEO = re.compile(r"videos/[^/\0]+\.mp4")

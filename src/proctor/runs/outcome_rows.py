@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
-
 from proctor.cells import read as read_cell
 from proctor.config.models import LARGEST_SEED
 from proctor.errors import InputError
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 KNOWN = (
     "agent", "task", "trial", "seed", "success", "score", "steps", "max_steps", "outcome", "case", "rater", "blind",

@@ -8,13 +8,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
 
 from proctor.errors import InputError
 from proctor.record.ledger import Ledger
 from proctor.runs.outcome_rows import Row
 from proctor.verdict.raters import KEY, Rating
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
 
 FACTS = {"steps": "steps_total", "max_steps": "max_steps", "case": "case"}
 """Columns that are facts of a trial, not judgements: raters cannot differ in them."""

@@ -7,9 +7,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from proctor_host.episode import digest
-from proctor_host.result import TrialResult
-
 from proctor.config.code import code_of
 from proctor.config.models import EvalConfig, RecordCfg, VideoCfg, WorkersCfg
 from proctor.errors import InputError, RunError
@@ -24,6 +21,8 @@ from proctor.rollout.engine import Engine
 from proctor.runs.conditions import cautions
 from proctor.runs.session import threads_of
 from proctor.threads import wanted
+from proctor_host.episode import digest
+from proctor_host.result import TrialResult
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
-
 from proctor import metrics
 from proctor.config import EvalConfig, apply_overrides, scoring_from_dict
 from proctor.config.code import scoring_code
@@ -26,6 +23,8 @@ from proctor.report.text import count
 from proctor.runs.noting import note_protocol
 from proctor.runs.report import CORRECTED, write_report
 from proctor.scoring import make_scoring
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 BATCH = 256
 

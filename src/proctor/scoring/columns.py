@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from proctor_host.result import TrialResult
 
 from proctor.config.models import EvalConfig
 from proctor.record.batch import Metrics, TrialBatch, metrics_of, numbers
 from proctor.record.columns import BROKEN, SCORED, Trials, read_trials
 from proctor.scoring.protocol import Score, Scoring
+from proctor_host.result import TrialResult
 
 
 @dataclass(frozen=True, eq=False)

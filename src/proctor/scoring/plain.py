@@ -7,13 +7,12 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from proctor_host.result import TrialResult
-
 from proctor.config.models import ScoringCfg
 from proctor.errors import BREAKS, InputError
 from proctor.registry import SCORINGS, import_object
 from proctor.scoring.columns import ColumnScoring, Scores, TrialColumns
 from proctor.scoring.protocol import Score, Scoring, ScoringOptions
+from proctor_host.result import TrialResult
 
 
 class SuccessScoring(ColumnScoring):

@@ -14,12 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from proctor_host.result import TrialResult
-
 from proctor.config.models import Frozen, ScoringCfg
 from proctor.config.problems import Problems
 from proctor.config.validate import validate
 from proctor.errors import InputError
+from proctor_host.result import TrialResult
 
 
 @dataclass(frozen=True, slots=True)

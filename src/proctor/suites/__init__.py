@@ -9,10 +9,9 @@ from proctor.exports import lazily
 from proctor.registry import SUITES
 
 if TYPE_CHECKING:
-    from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED, Sheet
-
     from proctor.config.models import TaskCfg
     from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
+    from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED, Sheet
 
 __getattr__ = lazily(__name__, __file__)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import abc
 from typing import Any, ClassVar
 
-from proctor_host.environments import NO_SIGNALS, BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, split_rows
 from pydantic import BaseModel, ConfigDict
 
 from proctor.registry import import_object
+from proctor_host.environments import NO_SIGNALS, BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, split_rows
 
 __all__ = [
     "NO_SIGNALS", "BatchEnv", "ColumnEnv", "Columns", "Env", "SheetEnv", "Step", "Suite", "SuiteOptions", "split_rows",
@@ -38,10 +38,10 @@ class Suite(abc.ABC):
     """Functions, by import string, that compile what a trial needs, also for its metrics: called once on a machine,
     before the first trial."""
     environment: ClassVar[str | None] = None
-    """The function, by import string, that makes an environment: `make(options, *, render, worlds)`, where `options` has
-    the suite's options as attributes. A suite that says so can live in a runtime (docs/runtimes.md): there the function's
-    module, and what it imports, has the standard library, numpy, `proctor_host` and the simulator. None: `make` is
-    overridden, and the suite lives in the engine's interpreter only."""
+    """The function, by import string, that makes an environment: `make(options, *, render, worlds)`, where `options`
+    has the suite's options as attributes. A suite that says so can live in a runtime (docs/runtimes.md): there the
+    function's module, and what it imports, has the standard library, numpy, `proctor_host` and the simulator. None:
+    `make` is overridden, and the suite lives in the engine's interpreter only."""
     install: ClassVar[str | None] = None
     """How to get what it needs, where no extra of Proctor's brings it."""
 

@@ -6,15 +6,14 @@ import tempfile
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from proctor_host.cfg import WorkerCfg
-from proctor_host.result import TrialResult
-
 from proctor.config import config_from_dict
 from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import BackendOptions
 from proctor.runs.start import run_evaluation
 from proctor.testing.common import check_options_class, without_error
 from proctor.testing.worlds import SUITE, TROUBLED
+from proctor_host.cfg import WorkerCfg
+from proctor_host.result import TrialResult
 
 Results = dict[tuple[str, int], TrialResult]
 """The results of an examination by agent and index."""

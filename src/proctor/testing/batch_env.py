@@ -6,7 +6,6 @@ import contextlib
 from typing import Any, ClassVar
 
 import numpy as np
-from proctor_host.spaces import random_action
 
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Step
 from proctor.testing.common import (
@@ -19,6 +18,7 @@ from proctor.testing.common import (
     frozen_step,
     global_seed,
 )
+from proctor_host.spaces import random_action
 
 
 class BatchEnvConformance(Conformance[BatchEnv]):

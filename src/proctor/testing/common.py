@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar, get_args
 
 import numpy as np
-from proctor_host.episode import RESERVED
 from pydantic import BaseModel
 
 from proctor.generators import kept_generators, seed_generators
 from proctor.metrics.protocol import Direction, Reducer
 from proctor.policies.tree import frozen, leaves_of, tree_map
+from proctor_host.episode import RESERVED
 
 T = TypeVar("T")
 

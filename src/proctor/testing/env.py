@@ -6,8 +6,6 @@ import contextlib
 from typing import Any, ClassVar
 
 import numpy as np
-from proctor_host.sheet import HEAD
-from proctor_host.spaces import random_action
 
 from proctor.suites.protocol import Env, SheetEnv, Step
 from proctor.testing.common import (
@@ -21,6 +19,8 @@ from proctor.testing.common import (
     frozen_step,
     global_seed,
 )
+from proctor_host.sheet import HEAD
+from proctor_host.spaces import random_action
 
 
 class EnvConformance(Conformance[Env]):

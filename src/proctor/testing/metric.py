@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from proctor_host.episode import Episode, Outcome, digest
 
 from proctor.metrics.protocol import Metric, MetricFamily, MetricInfo
 from proctor.registry import METRICS
 from proctor.testing.common import Conformance, check_meaning, check_part
+from proctor_host.episode import Episode, Outcome, digest
 
 
 class MetricConformance(Conformance[Metric]):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg
 from proctor.policies.loader import Loader
@@ -23,6 +22,7 @@ from proctor.testing.common import (
     global_generators,
     global_seed,
 )
+from proctor_host.trials import Trial
 
 
 class PolicyConformance(Conformance[AnyPolicy]):

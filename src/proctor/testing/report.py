@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from proctor_host.episode import Outcome
-from proctor_host.npz import write_npz
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor.config.models import AgentCfg, EvalConfig, ReportCfg, ScoringCfg, TaskCfg
 from proctor.record.batch import batched
@@ -30,6 +26,10 @@ from proctor.report.section import Grid, Section, applies
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import scored_trials
 from proctor.testing.common import Conformance, check_part
+from proctor_host.episode import Outcome
+from proctor_host.npz import write_npz
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 AGENTS = ("steady", "hasty")
 HOSTILE = ("<script>alert('a')</script>", 'b" onload="x & | `c` *d* [e](f)')

@@ -9,14 +9,13 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
-
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.scoring.protocol import Score, Scoring
 from proctor.testing.common import check_part, without_error
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 
 class ScoringConformance:

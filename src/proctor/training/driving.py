@@ -16,8 +16,6 @@ from functools import reduce
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from proctor_host.messages import Chunk
-from proctor_host.trials import Trial
 
 from proctor.config.models import TaskCfg
 from proctor.errors import InputError, RunError
@@ -30,6 +28,8 @@ from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.tasks import Task
 from proctor.training.lent import LentEnvironment, MotionSource
+from proctor_host.messages import Chunk
+from proctor_host.trials import Trial
 
 TASK = "tracking"
 """The name under which a Policy meets the evaluation's own environment."""

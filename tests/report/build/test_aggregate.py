@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from proctor_host.episode import Outcome
-from proctor_host.trials import Trial
 from rich.console import Console
 
 from proctor.config.models import AgentCfg
@@ -19,6 +17,8 @@ from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
 from proctor.report.formats.markdown import to_markdown
 from proctor.report.model import Report
+from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 
 
 def report_of(run) -> Report:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from made_up_runs import config, made_up
-from proctor_host.trials import Trial
 from report_runs import Run
 from telling import Tell
 
@@ -22,6 +21,7 @@ from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
 from proctor.report.formats.markdown import to_markdown
 from proctor.runs.report import write_report
+from proctor_host.trials import Trial
 
 ALL = ("mean", "iqm", "median", "trial_median", "optimality_gap")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from made_up_runs import Wins, config, made_up
-from proctor_host.episode import Outcome
-from proctor_host.trials import Trial
 from telling import Tell
 
 from proctor.record.rundir import RunDir
 from proctor.runs.report import write_report
+from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 
 GOOD, BAD = (18, 17, 19, 16), (5, 8, 3, 6)
 NAMES = tuple(f"{method}/{i}" for method in ("ppo", "sac") for i in range(4))

@@ -12,7 +12,6 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proctor_host.trials import Trial
 
 from proctor.errors import InputError
 from proctor.policies.protocol import Batch, SpaceInfo
@@ -21,6 +20,7 @@ from proctor.suites.crafter.agents import Expert, Skilled, read_centroids
 from proctor.suites.crafter.names import ACTIONS, DIRECTIONS, ITEMS
 from proctor.suites.crafter.tasks import KIT, TASKS, TaskName
 from proctor.testing import PolicyConformance
+from proctor_host.trials import Trial
 
 SYMBOLS = {".": "grass", "T": "tree", "S": "stone", "W": "water", "C": "cow", "Z": "zombie", "#": "lava", "@": "player"}
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from proctor_host.npz import write_npz
 from vessel_runs import DT_S, VesselRun, make_vessel_run, passage_arrays
 
 from proctor import config_from_dict, run_evaluation
 from proctor.config.models import ReportCfg
 from proctor.suites.endovascular.report.records import AGENTS, PICTURES, RECORDS, TASKS
+from proctor_host.npz import write_npz
 
 FILES = ("report.html", "report.json", "report.md", "report.csv", "summary.csv")
 KNOWN = """

@@ -12,7 +12,6 @@ import pytest
 from examining import digests
 from goal_rooms import CORNERS, INSTRUCTIONS, MODEL, RoomModel, Walker, features, room_task, walker
 from gymnasium.spaces import Box
-from proctor_host.trials import Trial
 
 from proctor import (
     Actions,
@@ -33,6 +32,7 @@ from proctor.suites.goals.metrics.embeddings import Embeddings
 from proctor.suites.goals.protocol import GOAL_STREAM, task_rng
 from proctor.suites.goals.visuals import TaskVisuals, Visuals, write_visuals
 from proctor.testing import PolicyConformance
+from proctor_host.trials import Trial
 
 Examine = Callable[..., RunDir]
 TASKS = [room_task(corner) for corner in CORNERS]

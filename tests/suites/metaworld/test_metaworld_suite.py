@@ -14,7 +14,6 @@ import pytest
 from drawing import needs_frames
 from examining import by_key, digests
 from metaworld.env_dict import ALL_V3_ENVIRONMENTS, MT10_V3
-from proctor_host.trials import Trial
 
 from proctor import InputError, RunDir, config_from_dict, run_evaluation
 from proctor.config import ConfigError
@@ -29,6 +28,7 @@ from proctor.suites.metaworld.tasks import GROUPS, INSTRUCTIONS, TEXT_BYTES
 from proctor.suites.offscreen import Viewer
 from proctor.testing import EnvConformance
 from proctor.texts import bytes_to_text
+from proctor_host.trials import Trial
 
 LOOKER = Path(__file__).parents[2] / "support" / "lookers.py"
 SMALL = {"observation": "images", "image_height": 32, "image_width": 24, "video_height": 48, "video_width": 48}

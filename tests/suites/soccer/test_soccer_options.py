@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
-from proctor_host.trials import Trial
 
 from proctor import ConfigError, config_from_dict
 from proctor.errors import InputError, MissingExtra
@@ -18,6 +17,7 @@ from proctor.suites.soccer.options import SoccerOptions
 from proctor.suites.soccer.suite import SoccerSuite
 from proctor.suites.soccer.tasks import NAMES, OFFICIAL, TASKS, task_id
 from proctor.testing import PolicyConformance
+from proctor_host.trials import Trial
 
 LIMITS = np.array([45, 45, 30, 65, 24, 15] * 2, np.float32)
 

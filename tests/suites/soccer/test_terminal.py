@@ -9,9 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paying import Kick, kick_task, official
-from proctor_host.episode import Episode, Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor import ConfigError, config_from_dict
 from proctor.config.models import ScoringCfg
@@ -20,6 +17,9 @@ from proctor.scoring import Score, make_scoring
 from proctor.suites.soccer.metrics import LastTerms
 from proctor.suites.soccer.scoring.presets import PRESETS, preset_table
 from proctor.suites.soccer.scoring.terminal import TerminalScoring
+from proctor_host.episode import Episode, Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 SEED_TABLES = {
     "penalty_kick": {

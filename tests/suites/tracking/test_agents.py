@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from proctor_host.trials import Trial
 
 from proctor import config_from_dict, run_evaluation
 from proctor.config.models import AgentCfg
@@ -14,6 +13,7 @@ from proctor.suites.tracking.batch import action_space
 from proctor.suites.tracking.observing import observation_space
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.suite import TrackingSuite, load_task
+from proctor_host.trials import Trial
 
 SQUAT_AND_WAVE = ["procedural:squat", "procedural:wave"]
 

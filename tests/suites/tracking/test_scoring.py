@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from proctor_host.episode import Outcome
-from proctor_host.result import TrialResult
-from proctor_host.trials import Trial
 
 from proctor import ConfigError, config_from_dict
 from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
 from proctor.scoring import Score, make_scoring
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 
 def rated(metrics: dict[str, float | None], outcome: Outcome = Outcome.TRUNCATED, **options: Any) -> Score:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from made_up_runs import below, run_of
-from proctor_host.episode import Outcome
 from telling import Balanced
 
 from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.verdict.comparison.compare import compare
+from proctor_host.episode import Outcome
 
 # Names and pairs ------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proctor_host.episode import Outcome
 from term_runs import GOALIE, OBSTACLE, SKILLS, TARGET, TASKS, contest, outcome
 
 from proctor.config.models import ScoringCfg, TaskCfg
@@ -21,6 +20,7 @@ from proctor.verdict.comparison import JudgeCfg
 from proctor.verdict.leaderboard import Entry, Leaderboard, build, leaderboard
 from proctor.verdict.leaderboard.build import BROKEN, Contest, task_shares
 from proctor.verdict.trials import TaskTrials
+from proctor_host.episode import Outcome
 
 FEW = JudgeCfg(n_resamples=200)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from proctor_host.result import TrialResult
-
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import InputError
 from proctor.metrics import MetricInfo, describe
@@ -26,6 +24,7 @@ from proctor.scoring import Scoring, make_scoring
 from proctor.scoring.columns import scored_trials
 from proctor.verdict.comparison import Comparison
 from proctor.verdict.raters import summarised
+from proctor_host.result import TrialResult
 
 MARKS_IN_ALL, MARKS_PER_CELL, MARKS_AT_LEAST = 6000, 200, 20
 UNLISTED = ("?", "none", "mean", "")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from proctor_host.episode import Outcome
-
 from proctor.report import text
 from proctor.report.build import judgement
 from proctor.report.build.stops import stopped_verdict
 from proctor.report.model import AgentReport, Cause, Finding, Report, Summary
 from proctor.verdict.comparison import MOST_AGENTS
 from proctor.verdict.comparison.cautions import cautions_of
+from proctor_host.episode import Outcome
 
 SMALL_N = 20
 BROKEN = [outcome for outcome in Outcome if outcome.broken_by_policy]

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.record.columns import BROKEN, OUTCOMES, SCORED, Trials
 from proctor.record.errors import merged, skeleton
 from proctor.report.model import Cause, Extreme
+from proctor_host.trials import Trial
 
 MAX_CAUSES, OTHERS = 200, "other messages"
 AGENTS, EACH = 8, 3

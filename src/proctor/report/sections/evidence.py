@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from proctor_host.episode import Outcome
-
 from proctor.report import text
 from proctor.report.build.sample import AGENTS, EACH
 from proctor.report.draw import pipes, svg
@@ -17,6 +15,7 @@ from proctor.report.formats.files import plain
 from proctor.report.model import AgentReport, Cell, Extreme, Mark, Report
 from proctor.report.section import Section
 from proctor.report.sections import timing
+from proctor_host.episode import Outcome
 
 MAX_CAUSES = 10
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+
 from proctor_host.messages import Chunk
 
 FEW = 16

@@ -11,10 +11,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from proctor_host.blame import explain
-from proctor_host.copies import end_if_copied, forks
-from proctor_host.limits import UNLOADING, limit_of
-
 from proctor.config.models import LimitsCfg
 from proctor.errors import BREAKS
 from proctor.policies.options import PolicyOptions
@@ -23,6 +19,9 @@ from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import guilty
 from proctor.rollout.ask.runner import Answers, PolicyRunner
 from proctor.rollout.blame import too_long
+from proctor_host.blame import explain
+from proctor_host.copies import end_if_copied, forks
+from proctor_host.limits import UNLOADING, limit_of
 
 MAX_HANGS = 8
 """After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""

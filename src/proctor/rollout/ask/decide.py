@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from proctor_host.episode import Outcome
-from proctor_host.messages import Chunk
 
 from proctor.policies.protocol import Execute, Goto, Idle
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
 from proctor.rollout.blame import MAX_HOPS, endless, setback
+from proctor_host.episode import Outcome
+from proctor_host.messages import Chunk
 
 
 class Ended(NamedTuple):

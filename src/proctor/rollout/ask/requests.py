@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.rollout.tasks import Task
+from proctor_host.trials import Trial
 
 FRESH = object()
 """The state of a trial before its first forward."""

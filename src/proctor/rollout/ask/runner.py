@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
-from proctor_host.blame import explain
-from proctor_host.copies import end_if_copied, forks
 
 from proctor.errors import BREAKS
 from proctor.policies.options import PolicyOptions
@@ -43,6 +41,8 @@ from proctor.rollout.ask.requests import FRESH, Request, Rngs, gather
 from proctor.rollout.ask.rows import DUE, RowFindings, examine
 from proctor.rollout.tasks import Task
 from proctor.threads import hold
+from proctor_host.blame import explain
+from proctor_host.copies import end_if_copied, forks
 
 
 class Answers:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from proctor_host.cfg import WorkerCfg
-from proctor_host.messages import Command, Event, Load, Run
 from pydantic import BaseModel, ConfigDict
 
 from proctor.config.models import AgentCfg
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.tasks import Task
+from proctor_host.cfg import WorkerCfg
+from proctor_host.messages import Command, Event, Load, Run
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ import os
 from typing import ClassVar
 
 import proctor_host
-from proctor_host.cfg import WorkerCfg
-
 from proctor.interpreters import ROOT
 from proctor.rollout.backends.base import Backend, BackendOptions, Worker
 from proctor.rollout.backends.process import Interpreter, ProcessWorker
 from proctor.runtimes import Located, RuntimeCfg, locate
+from proctor_host.cfg import WorkerCfg
 
 FOLDER = os.path.dirname(os.path.abspath(proctor_host.__file__))
 _FIRST = """\

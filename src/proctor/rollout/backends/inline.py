@@ -7,11 +7,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from proctor_host.board import Board
-from proctor_host.cfg import WorkerCfg
-from proctor_host.host import Host
-from proctor_host.limits import Watch, overdue
-from proctor_host.messages import Command, Event
 
 from proctor import suites
 from proctor.config.models import AgentCfg
@@ -20,6 +15,11 @@ from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.extras import EngineExtras
+from proctor_host.board import Board
+from proctor_host.cfg import WorkerCfg
+from proctor_host.host import Host
+from proctor_host.limits import Watch, overdue
+from proctor_host.messages import Command, Event
 
 
 class InlineBackend(Backend):

@@ -22,14 +22,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from proctor_host.board import Place, SharedBoard
-from proctor_host.cfg import WorkerCfg
-from proctor_host.channel import Channel, Closed
-from proctor_host.keeper import GRACE_S
-from proctor_host.limits import ACTING, IDLE, LOADING, NOBODYS, Watch, limit_of
-from proctor_host.messages import Asks, Close, Command, Done, Event, Run, Unclosed
-from proctor_host.output import last_lines, open_log
-from proctor_host.wire import PROTOCOL, Wire
 
 from proctor import __version__, threads
 from proctor.errors import InputError, RunError
@@ -39,6 +31,14 @@ from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.finishing import finished
 from proctor.rollout.tasks import Task
 from proctor.rollout.worker.extras import HERE
+from proctor_host.board import Place, SharedBoard
+from proctor_host.cfg import WorkerCfg
+from proctor_host.channel import Channel, Closed
+from proctor_host.keeper import GRACE_S
+from proctor_host.limits import ACTING, IDLE, LOADING, NOBODYS, Watch, limit_of
+from proctor_host.messages import Asks, Close, Command, Done, Event, Run, Unclosed
+from proctor_host.output import last_lines, open_log
+from proctor_host.wire import PROTOCOL, Wire
 
 log = logging.getLogger("proctor")
 

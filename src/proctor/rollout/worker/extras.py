@@ -6,16 +6,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from proctor import metrics, suites
+from proctor.record.video import VideoWriter
+from proctor.rollout.worker.policies import LocalPolicies
+from proctor.threads import pinned
 from proctor_host.cfg import TaskCfg
 from proctor_host.episode import Episode
 from proctor_host.extras import Extras
 from proctor_host.host import Host
 from proctor_host.task import Task
-
-from proctor import metrics, suites
-from proctor.record.video import VideoWriter
-from proctor.rollout.worker.policies import LocalPolicies
-from proctor.threads import pinned
 
 HERE = f"{__name__}:EngineExtras"
 """How a worker process of this interpreter finds them."""

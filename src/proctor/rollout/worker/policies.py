@@ -13,11 +13,6 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from proctor_host.blame import explain
-from proctor_host.episode import Outcome
-from proctor_host.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
-from proctor_host.messages import Asked, Refused
-
 from proctor import suites
 from proctor.config.models import AgentCfg
 from proctor.policies import load_policy, loader_for, options_for
@@ -28,6 +23,10 @@ from proctor.rollout.ask.requests import Request, guilty
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.blame import too_long
 from proctor.rollout.tasks import Task, spaces_of
+from proctor_host.blame import explain
+from proctor_host.episode import Outcome
+from proctor_host.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
+from proctor_host.messages import Asked, Refused
 
 if TYPE_CHECKING:
     from proctor_host import task as described

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from proctor_host import cfg as plain
-
 from proctor.config.models import EvalConfig, LimitsCfg, RecordCfg
 from proctor.rollout.tasks import plain_task
+from proctor_host import cfg as plain
 
 
 def worker_cfg(cfg: EvalConfig, folder: Path) -> plain.WorkerCfg:

@@ -8,9 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
-from proctor_host.messages import Chunk
-from proctor_host.spaces import Sampler, action_sampler
-from proctor_host.trials import Trial
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, TaskCfg, WorkersCfg
@@ -25,6 +22,9 @@ from proctor.rollout.tasks import Task
 from proctor.rollout.trying import temporary_engine
 from proctor.runs.tune.model import Costs
 from proctor.suites.protocol import BatchEnv, Env
+from proctor_host.messages import Chunk
+from proctor_host.spaces import Sampler, action_sampler
+from proctor_host.trials import Trial
 
 ASKS, ROUNDS = 4, 3
 """A forward's cost is the mean of so many in a row, in the quickest of so many rounds: what else the machine does only

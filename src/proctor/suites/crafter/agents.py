@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.errors import InputError, optional
 from proctor.policies.protocol import Actions, Batch, Placement, Policy, SpaceInfo
 from proctor.suites.crafter import skills
 from proctor.suites.crafter.tasks import TASKS, TaskName
+from proctor_host.trials import Trial
 
 
 def act_rows(tasks: Sequence[TaskName], batch: Batch, headings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

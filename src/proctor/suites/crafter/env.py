@@ -8,15 +8,18 @@ Reward: 1 for the task's achievement, 0.1 for each point of health gained, -0.1 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from gymnasium import spaces
 
 from proctor.suites.crafter.names import ACHIEVEMENTS, ACTIONS, CELLS, ITEMS, MOST_OF_AN_ITEM
-from proctor.suites.crafter.options import CrafterOptions
 from proctor.suites.crafter.simulator import Simulator
-from proctor.suites.protocol import Env, Step
+from proctor.suites.crafter.tasks import told
+from proctor_host import spaces
+from proctor_host.environments import Env, Step
+
+if TYPE_CHECKING:
+    from proctor.suites.crafter.options import CrafterOptions
 
 LOCAL = (9, 7)
 """Cells of the player's view, x and y; the player stands in the middle."""
@@ -68,7 +71,7 @@ class CrafterEnv(Env):
 
     def constants(self) -> dict[str, Any]:
         """`instruction`: what the agent was told; `achievement`: what success is."""
-        return {"instruction": np.array(self.options.told), "achievement": np.array(self.options.task)}
+        return {"instruction": np.array(told(self.options)), "achievement": np.array(self.options.task)}
 
     def dummy_action(self) -> int:
         return ACTIONS.index("noop")
@@ -103,7 +106,7 @@ def observation_space_of(options: CrafterOptions) -> spaces.Dict:
     def cells(*shape: int) -> spaces.Box:
         return spaces.Box(0, len(CELLS) - 1, shape, np.uint8)
 
-    groups: dict[str, spaces.Space[Any]] = {
+    groups: dict[str, spaces.Space] = {
         "local": cells(*LOCAL),
         "inventory": spaces.Box(0, MOST_OF_AN_ITEM, (len(ITEMS),), np.uint8),
         "facing": spaces.Box(-1, 1, (2,), np.int8),
@@ -116,4 +119,9 @@ def observation_space_of(options: CrafterOptions) -> spaces.Dict:
         groups["privileged"] = spaces.Dict(
             {"map": cells(area, area), "position": spaces.Box(0, area - 1, (2,), np.int16)}
         )
-    return spaces.Dict(groups)
+    return spaces.Dict(dict(sorted(groups.items())))
+
+
+def make(options: CrafterOptions, *, render: bool, worlds: int) -> Env:
+    """The environment of a task."""
+    return CrafterEnv(options)

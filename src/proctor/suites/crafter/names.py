@@ -30,3 +30,5 @@ MOST_OF_AN_ITEM = 9
 
 DIRECTIONS = {"move_left": (-1, 0), "move_right": (1, 0), "move_up": (0, -1), "move_down": (0, 1)}
 """x grows to the right, y downwards; a map is indexed [x, y]."""
+TILES = 9
+"""A picture is so many tiles wide and high; the last two rows are the inventory."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
-from proctor.suites.crafter.names import ITEMS, MOST_OF_AN_ITEM
-from proctor.suites.crafter.tasks import INSTRUCTIONS, KIT, TaskName
+from proctor.suites.crafter.names import ITEMS, MOST_OF_AN_ITEM, TILES
+from proctor.suites.crafter.tasks import KIT, TaskName, told
 from proctor.suites.protocol import SuiteOptions
-
-TILES = 9
-"""A picture is so many tiles wide and high; the last two rows are the inventory."""
 
 
 class CrafterOptions(SuiteOptions):
@@ -35,7 +32,7 @@ class CrafterOptions(SuiteOptions):
     @property
     def told(self) -> str:
         """What the agent is told."""
-        return self.instruction or INSTRUCTIONS[self.task][self.wording]
+        return told(self)
 
     @field_validator("image_size")
     @classmethod

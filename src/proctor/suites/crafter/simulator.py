@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import optional
-from proctor.suites.crafter.options import TILES
+from proctor.suites.crafter.names import TILES
 
 REMEMBERED_WORLDS = 64
 """Making a world takes as long as a hundred steps; those of the last seeds are kept for the next agent."""

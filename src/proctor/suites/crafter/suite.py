@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from proctor.suites.crafter.options import CrafterOptions
 from proctor.suites.crafter.tasks import INSTRUCTIONS
-from proctor.suites.protocol import Env, Suite, SuiteOptions
+from proctor.suites.protocol import Suite, SuiteOptions
 
 
 class CrafterSuite(Suite):
@@ -15,15 +15,11 @@ class CrafterSuite(Suite):
     name: ClassVar[str] = "crafter"
     seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = CrafterOptions
+    environment: ClassVar[str] = "proctor.suites.crafter.env:make"
 
     def task_name(self, options: CrafterOptions) -> str:
         """Such as `collect_wood`."""
         return options.task
-
-    def make(self, options: CrafterOptions, *, render: bool, worlds: int) -> Env:
-        from proctor.suites.crafter.env import CrafterEnv
-
-        return CrafterEnv(options)
 
     def briefing(self, options: CrafterOptions) -> dict[str, Any]:
         """`instruction`: what the agent is told; `paraphrases`: all five ways to say it."""

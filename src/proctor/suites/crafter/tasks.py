@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 TaskName = Literal[
     "collect_wood",
@@ -30,3 +30,8 @@ KIT = {"food": 5, "drink": 5, "energy": 8, "sapling": 1, "wood": 2, "stone": 1, 
 
 INSTRUCTIONS: dict[TaskName, list[str]] = json.loads(Path(__file__).with_name("instructions.json").read_text())
 """Five wordings of each task, in the order of `TASKS`."""
+
+
+def told(options: Any) -> str:
+    """What the agent is told, by the suite's options."""
+    return options.instruction or INSTRUCTIONS[options.task][options.wording]

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.errors import InputError
 from proctor.policies.protocol import Actions, Batch, Placement, Policy, SpaceInfo
+from proctor_host.trials import Trial
 
 STUCK_STEPS = 12
 """Steps without progress before the navigator backs off."""

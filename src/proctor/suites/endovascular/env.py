@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from proctor_host.sheet import Sheet
 
 from proctor.suites.endovascular.anatomy import aortic_arch
 from proctor.suites.endovascular.carm import CArm
@@ -24,6 +23,7 @@ from proctor.suites.endovascular.tools import find_tool
 from proctor.suites.endovascular.view import AT, TRIP, Scene, sheet
 from proctor.suites.endovascular.wire import Physics, Wire
 from proctor.suites.protocol import SheetEnv
+from proctor_host.sheet import Sheet
 
 RECORDED_POINTS = 48
 """Points of the wire in a record, from the tip to the entry, closest at the tip: about a mm there, 15 at the entry of a

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, Sheet
 
 from proctor.kernels import checksum
 from proctor.suites.endovascular.kernel import compiled, director
 from proctor.suites.endovascular.paths import Map, nearest, onward, remaining
 from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, FORCE, LENGTH, TORQUE
+from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, Sheet
 
 REWARD_TARGET, REWARD_PATH_PER_MM, REWARD_STEP = 1.0, 0.001, -0.005
 LOOK_AHEAD_MM, LOOK_BEYOND_MM = 14.0, 26.0

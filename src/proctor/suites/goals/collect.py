@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from proctor_host.npz import write_npz
-from proctor_host.result import TrialResult
 
 from proctor.config.models import EvalConfig, RecordCfg
 from proctor.errors import InputError
@@ -30,6 +28,8 @@ from proctor.suites.goals.metrics.embeddings import Embeddings
 from proctor.suites.goals.models import Surroundings, encoder_hash, make_goal_model
 from proctor.suites.goals.protocol import GoalModel, goals_of, pictures_of
 from proctor.suites.goals.visuals import INDEX, TaskVisuals, Visuals, empty_task, write_index, write_visuals
+from proctor_host.npz import write_npz
+from proctor_host.result import TrialResult
 
 STATE = "collect.json"
 FREE = ("n_trials", "num_parallel", "workers", "output_root", "limits", "name", "record", "scoring")

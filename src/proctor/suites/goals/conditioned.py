@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
-from proctor_host.trials import Trial
 from pydantic import Field, model_validator
 
 from proctor.config.models import AgentCfg
@@ -33,6 +32,7 @@ from proctor.suites.goals.instructions import instructions_for
 from proctor.suites.goals.models import GoalModelCfg, Surroundings, make_goal_model, source_of
 from proctor.suites.goals.protocol import GOAL_STREAM, GoalModel, goals_of, task_rng
 from proctor.suites.goals.visuals import INDEX, Visuals, read_visuals
+from proctor_host.trials import Trial
 
 GOAL, OBSERVATION = "goal", "observation"
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.config.models import TaskCfg
 from proctor.errors import InputError
 from proctor.suites import make_env, suite_for
 from proctor.suites.protocol import BatchEnv, Env
+from proctor_host.trials import Trial
 
 
 class Player:

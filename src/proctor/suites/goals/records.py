@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from proctor_host.npz import write_npz
 
 from proctor.errors import InputError
 from proctor.foreign import read_npz
@@ -30,6 +29,7 @@ from proctor.suites.goals.visuals import (
     write_index,
     write_visuals,
 )
+from proctor_host.npz import write_npz
 
 FOLDER, INDEX = "goals", "records.json"
 PLAIN = ("name", "target", "space", "tasks", "missing")

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from proctor_host.npz import write_npz
 
 from proctor.errors import InputError
 from proctor.foreign import read_json, read_npz
 from proctor.record.files import write_synced
 from proctor.suites.goals.metrics.embeddings import Embeddings, unit_rows
 from proctor.unpickle import read_pickle
+from proctor_host.npz import write_npz
 
 INDEX = "visuals.json"
 VERSION = 1

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
-from proctor_host.values import flag, number
 
 from proctor.errors import InputError
-from proctor.suites.gymnasium.options import GymnasiumOptions, InitialStatesCfg
 from proctor.suites.gymnasium.signals import SignalReader
 from proctor.suites.gymnasium.success import is_known, success_check
-from proctor.suites.protocol import NO_SIGNALS, Env, Step
+from proctor_host.environments import NO_SIGNALS, Env, Step
+from proctor_host.values import flag, number
+
+if TYPE_CHECKING:
+    from proctor.suites.gymnasium.options import GymnasiumOptions, InitialStatesCfg
 
 make_tuple = tuple.__new__
 """Makes a named tuple in a third of the time that its class takes: this is done at every step."""
 
-MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
+MakeEnv = Callable[[], Any]
 
 
 class GymnasiumEnv(Env):
@@ -93,7 +95,7 @@ def initial_state(states: InitialStatesCfg, index: int) -> dict[str, int]:
 def env_dt_s(env: gymnasium.Env[Any, Any]) -> float | None:
     """Simulated seconds per step where the environment says so in `dt`."""
     dt = getattr(env.unwrapped, "dt", None)
-    return float(dt) if isinstance(dt, int | float | np.floating) and dt > 0 else None
+    return float(dt) if isinstance(dt, (int, float, np.floating)) and dt > 0 else None
 
 
 def as_frame(frame: Any, env_id: str) -> np.ndarray:

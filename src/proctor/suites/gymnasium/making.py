@@ -10,14 +10,16 @@ import copy
 import functools
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 from gymnasium.envs import registration
 
 from proctor.errors import InputError
 from proctor.registry import did_you_mean, import_file, import_object
-from proctor.suites.gymnasium.options import GymnasiumOptions, WrapperCfg
+
+if TYPE_CHECKING:
+    from proctor.suites.gymnasium.options import GymnasiumOptions, WrapperCfg
 
 NO_LIMIT = 2**31 - 1
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from proctor_host.episode import RESERVED
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from proctor.suites.gymnasium.signals import parse_path
 from proctor.suites.protocol import SuiteOptions
+from proctor_host.episode import RESERVED
 
 
 class WrapperCfg(SuiteOptions):

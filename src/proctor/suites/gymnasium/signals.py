@@ -84,7 +84,7 @@ class SignalReader:
                 return float(value)
             self._shapes[name] = value.shape
             return value.copy()
-        if isinstance(value, numbers.Real | np.bool_):
+        if isinstance(value, (numbers.Real, np.bool_)):
             return float(value)
         if value is _MISSING or value is None:
             shape = self._shapes.get(name)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
-
-from proctor_host.values import flag
+from typing import TYPE_CHECKING, Any
 
 from proctor.errors import InputError
 from proctor.registry import import_object
-from proctor.suites.gymnasium.options import SuccessCfg
+from proctor_host.values import flag
+
+if TYPE_CHECKING:
+    from proctor.suites.gymnasium.options import SuccessCfg
 
 SuccessCheck = Callable[[Any, Any, float, bool, bool, Mapping[str, Any]], bool]
 """(env, observation, reward, terminated, truncated, info) -> whether success holds after this step."""

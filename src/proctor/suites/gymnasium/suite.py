@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import ClassVar
 
-from proctor.suites.gymnasium.env import GymnasiumEnv
-from proctor.suites.gymnasium.making import find_spec, make_single, make_vector
 from proctor.suites.gymnasium.options import GymnasiumOptions
-from proctor.suites.gymnasium.vector import VectorEnvAdapter
-from proctor.suites.protocol import BatchEnv, Env, Suite, SuiteOptions
+from proctor.suites.protocol import Suite, SuiteOptions
 
 
 class GymnasiumSuite(Suite):
@@ -17,6 +13,7 @@ class GymnasiumSuite(Suite):
 
     name: ClassVar[str] = "gymnasium"
     Options: ClassVar[type[SuiteOptions]] = GymnasiumOptions
+    environment: ClassVar[str] = "proctor.suites.gymnasium.environment:make"
 
     def task_name(self, options: GymnasiumOptions) -> str:
         """The id without its module, `/` made a dash."""
@@ -29,11 +26,3 @@ class GymnasiumSuite(Suite):
         """Where the config says what success is. That an environment reports success by itself is not known before it
         runs."""
         return options.success is not None
-
-    def make(self, options: GymnasiumOptions, *, render: bool, worlds: int) -> Env | BatchEnv:
-        max_steps = find_spec(options).max_episode_steps
-        make = functools.partial(make_single, options, render=render)
-        if options.vector is None:
-            return GymnasiumEnv(make, options, max_steps)
-        vector = make_vector(options, render=render, worlds=worlds)
-        return VectorEnvAdapter(vector, options=options, max_steps=max_steps, owned=True)

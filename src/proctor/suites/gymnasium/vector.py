@@ -16,20 +16,22 @@ resets are disabled, and else trials run in waves.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
-from proctor_host.values import flag, number
 
 from proctor.errors import InputError
 from proctor.suites.gymnasium.env import as_frame, env_dt_s, initial_state
-from proctor.suites.gymnasium.options import GymnasiumOptions, VectorCfg
 from proctor.suites.gymnasium.signals import SignalReader, parse_path
 from proctor.suites.gymnasium.success import is_known, success_check
-from proctor.suites.protocol import NO_SIGNALS, BatchEnv, Step
+from proctor_host.environments import NO_SIGNALS, BatchEnv, Step
+from proctor_host.values import flag, number
+
+if TYPE_CHECKING:
+    from proctor.suites.gymnasium.options import GymnasiumOptions
 
 
 class VectorEnvAdapter(BatchEnv):
@@ -48,9 +50,9 @@ class VectorEnvAdapter(BatchEnv):
     ):
         self.vector, self._owned = vector, owned
         self._options = options or GymnasiumOptions(id="vector")
-        self._joint = (self._options.vector or VectorCfg()).seeding == "joint"
+        self._joint = self._options.vector is not None and self._options.vector.seeding == "joint"
         self._mode = autoreset_mode or _autoreset_mode(vector)
-        self._standard = isinstance(vector.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        self._standard = isinstance(vector.unwrapped, (SyncVectorEnv, AsyncVectorEnv))
         self.partial_reset = not self._joint and (self._standard or self._mode is AutoresetMode.DISABLED)
         self._envs = list(vector.unwrapped.envs) if isinstance(vector.unwrapped, SyncVectorEnv) else None
         self.num_worlds = vector.num_envs
@@ -200,7 +202,7 @@ class VectorEnvAdapter(BatchEnv):
 
 def _autoreset_mode(vector: VectorEnv[Any, Any, Any]) -> AutoresetMode:
     base = vector.unwrapped
-    if isinstance(base, SyncVectorEnv | AsyncVectorEnv):
+    if isinstance(base, (SyncVectorEnv, AsyncVectorEnv)):
         return base.autoreset_mode  # their metadata is the class's, and shared with every other vector of it
     mode = vector.metadata.get("autoreset_mode")
     if not isinstance(mode, AutoresetMode):
@@ -233,7 +235,7 @@ def world_info(infos: dict[str, Any], world: int, num_worlds: int) -> dict[str, 
             continue
         if isinstance(value, dict):
             found[key] = world_info(value, world, num_worlds)
-        elif isinstance(value, np.ndarray | list | tuple) and len(value) == num_worlds:
+        elif isinstance(value, (np.ndarray, list, tuple)) and len(value) == num_worlds:
             found[key] = value[world]
         else:
             found[key] = value

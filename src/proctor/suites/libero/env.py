@@ -20,19 +20,21 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from gymnasium import spaces
-from proctor_host.values import flag
 
 from proctor.errors import InputError
 from proctor.generators import kept_generators
 from proctor.images import resize_with_padding, rotate_180
-from proctor.suites.libero.installation import Libero, read_states
-from proctor.suites.libero.options import LiberoOptions
-from proctor.suites.protocol import Env, Step
+from proctor.suites.libero.installation import Libero, import_libero, read_states
 from proctor.texts import text_to_bytes
+from proctor_host import spaces
+from proctor_host.environments import Env, Step
+from proctor_host.values import flag
+
+if TYPE_CHECKING:
+    from proctor.suites.libero.options import LiberoOptions
 
 TEXT_BYTES = 128
 CONTROL_HZ = 20
@@ -189,3 +191,8 @@ def _observation_space(cameras: tuple[str, ...], side: int) -> spaces.Dict:
     entries.append(("joints", spaces.Box(-np.inf, np.inf, (7,), np.float32)))
     entries.append(("instruction", spaces.Box(0, 255, (TEXT_BYTES,), np.uint8)))
     return spaces.Dict(entries)
+
+
+def make(options: LiberoOptions, *, render: bool, worlds: int) -> Env:
+    """The environment of a task."""
+    return LiberoEnv(import_libero(options.assets_folder), options)

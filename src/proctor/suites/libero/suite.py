@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from proctor.suites.libero.installation import import_libero
 from proctor.suites.libero.options import LiberoOptions
 from proctor.suites.libero.presets import TASKS
-from proctor.suites.protocol import Env, Suite, SuiteOptions
+from proctor.suites.protocol import Suite, SuiteOptions
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class LiberoSuite(Suite):
 
     name: ClassVar[str] = "libero"
     Options: ClassVar[type[SuiteOptions]] = LiberoOptions
+    environment: ClassVar[str] = "proctor.suites.libero.env:make"
 
     def task_name(self, options: LiberoOptions) -> str:
         """Such as `libero_spatial-3`."""
@@ -49,11 +50,6 @@ class LiberoSuite(Suite):
         if isinstance(chosen, range | list) and len(chosen):
             return [{**options, "task": task} for task in chosen]
         return [{**options, "task": chosen}]
-
-    def make(self, options: LiberoOptions, *, render: bool, worlds: int) -> Env:
-        from proctor.suites.libero.env import LiberoEnv
-
-        return LiberoEnv(import_libero(options.assets_folder), options)
 
     def briefing(self, options: LiberoOptions) -> LiberoBriefing:
         task = import_libero(options.assets_folder).task(options.benchmark, options.task)

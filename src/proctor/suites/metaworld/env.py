@@ -17,18 +17,20 @@ import functools
 import pickle
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
-from proctor_host.values import flag
 
 from proctor.errors import optional
-from proctor.suites.metaworld.options import MetaworldOptions
 from proctor.suites.metaworld.tasks import INSTRUCTIONS, TEXT_BYTES
 from proctor.suites.offscreen import Effects, Size, Viewer
-from proctor.suites.protocol import Env, Step
 from proctor.texts import text_to_bytes
+from proctor_host.environments import Env, Step
+from proctor_host.values import flag
+
+if TYPE_CHECKING:
+    from proctor.suites.metaworld.options import MetaworldOptions
 
 FULL, PROPRIO = 39, 4
 UPSIDE_DOWN = frozenset({"corner", "corner2", "corner3"})
@@ -161,3 +163,8 @@ def variations(task: str, seed: int, count: int) -> np.ndarray:
     vectors = np.array(drawn)
     vectors.setflags(write=False)
     return vectors
+
+
+def make(options: MetaworldOptions, *, render: bool, worlds: int) -> Env:
+    """The environment of a task."""
+    return MetaworldEnv(options)

@@ -9,7 +9,7 @@ from proctor.errors import InputError
 from proctor.registry import did_you_mean
 from proctor.suites.metaworld.options import MetaworldOptions
 from proctor.suites.metaworld.tasks import GROUPS, INSTRUCTIONS
-from proctor.suites.protocol import Env, Suite, SuiteOptions
+from proctor.suites.protocol import Suite, SuiteOptions
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class MetaworldSuite(Suite):
     name: ClassVar[str] = "metaworld"
     seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = MetaworldOptions
+    environment: ClassVar[str] = "proctor.suites.metaworld.env:make"
 
     def task_name(self, options: MetaworldOptions) -> str:
         """Meta-World's own name, such as `reach-v3`."""
@@ -45,11 +46,6 @@ class MetaworldSuite(Suite):
         if isinstance(chosen, list | tuple) and chosen:
             return [{"task": task, **rest} for task in chosen]
         return [rest if chosen is None else {"task": chosen, **rest}]
-
-    def make(self, options: MetaworldOptions, *, render: bool, worlds: int) -> Env:
-        from proctor.suites.metaworld.env import MetaworldEnv
-
-        return MetaworldEnv(options)
 
     def briefing(self, options: MetaworldOptions) -> MetaworldBriefing:
         return MetaworldBriefing(options.task, INSTRUCTIONS[options.task], options)

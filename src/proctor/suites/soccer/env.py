@@ -12,22 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
-from proctor_host.values import flag
 
 from proctor.errors import MissingExtra
 from proctor.suites.gymnasium.env import as_frame
 from proctor.suites.gymnasium.making import find_spec, make_single
-from proctor.suites.gymnasium.options import GymnasiumOptions
-from proctor.suites.protocol import Env, Step
 from proctor.suites.soccer.evaluating import Evaluation
-from proctor.suites.soccer.options import SoccerOptions
 from proctor.suites.soccer.preprocessing import LENGTH, official_observation, task_code
 from proctor.suites.soccer.readings import Readings
-from proctor.suites.soccer.tasks import match_seed
+from proctor.suites.soccer.tasks import code_index, match_seed
+from proctor_host.environments import Env, Step
+from proctor_host.extras import Options
+from proctor_host.values import flag
+
+if TYPE_CHECKING:
+    from proctor.suites.soccer.options import SoccerOptions
 
 PICTURE = {"width": 640, "height": 360}
 TERM = "term/"
@@ -55,14 +57,15 @@ class SoccerEnv(Env):
     def __init__(self, options: SoccerOptions, *, render: bool = False):
         require_simulator()
         self.options = options
-        made = GymnasiumOptions(id=options.task, imports=["sai_mujoco"], kwargs=dict(PICTURE) if render else {})
+        picture = dict(PICTURE) if render else {}
+        made: Any = Options(id=options.task, imports=["sai_mujoco"], kwargs=picture, wrappers=[])
         self.max_steps = find_spec(made).max_episode_steps
         self.base: Any = make_single(made, render=render).unwrapped
         _remember_places(self.base.sim.model)
         self.action_dt_s = float(self.base.control_timestep)
         self.action_space = self.base.action_space
         self._official = options.preprocessor == "official"
-        self._code = task_code(options.code_index, options.task_count)
+        self._code = task_code(code_index(options.task, options.task_index), options.task_count)
         length = LENGTH + options.task_count if self._official else self.base.observation_space.shape[0]
         self.observation_space = spaces.Box(-np.inf, np.inf, (length,), np.float32)
         self._terms = tuple(self.base.compute_reward())
@@ -90,7 +93,7 @@ class SoccerEnv(Env):
         self._steps += 1
         terms = {name: float(value) for name, value in info["reward_terms"].items()}
         signals = {f"{TERM}{name}": value for name, value in terms.items()}
-        signals |= self._readings.read(terms)
+        signals.update(self._readings.read(terms))
         if self._evaluation is not None:
             last = self._steps >= (self.step_limit or self.max_steps or np.inf)
             signals["evaluation_reward"] = self._evaluation(self.base, ended, bool(last))
@@ -120,3 +123,8 @@ class SoccerEnv(Env):
 
     def close(self) -> None:
         self.base.close()
+
+
+def make(options: SoccerOptions, *, render: bool, worlds: int) -> Env:
+    """The environment of a task."""
+    return SoccerEnv(options, render=render)

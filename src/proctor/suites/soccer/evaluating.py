@@ -12,12 +12,14 @@ import hashlib
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.suites.soccer.options import EvaluationCfg
+
+if TYPE_CHECKING:
+    from proctor.suites.soccer.options import EvaluationCfg
 
 MODULE = "proctor_evaluation"
 
@@ -79,7 +81,7 @@ class Evaluation:
         """The reward of a step. Raises ValueError where the function gives something else."""
         self._state["terminated"], self._state["truncated"] = terminated, truncated
         answer = self._function(env, self._state)
-        if not (isinstance(answer, tuple | list) and len(answer) == 2 and isinstance(answer[1], dict)):
+        if not (isinstance(answer, (tuple, list)) and len(answer) == 2 and isinstance(answer[1], dict)):
             raise ValueError(f"{self.name} returned {answer!r}; expected (reward, eval_state)")
         reward, self._state = float(answer[0]), answer[1]
         if not math.isfinite(reward):

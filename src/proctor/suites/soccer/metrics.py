@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from proctor_host.episode import Episode
-
 from proctor.metrics.protocol import MetricFamily, MetricInfo
 from proctor.metrics.series import last_value
+from proctor_host.episode import Episode
 
 PREFIX = "term/"
 PAID = "evaluation_reward"

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from proctor.suites.protocol import SuiteOptions
-from proctor.suites.soccer.tasks import MASTER_BYTES, OFFICIAL, has_legs_only, task_id
+from proctor.suites.soccer.tasks import MASTER_BYTES, OFFICIAL, code_index, has_legs_only, task_id
 
 
 class MatchSeedsCfg(SuiteOptions):
@@ -64,6 +64,4 @@ class SoccerOptions(SuiteOptions):
     @property
     def code_index(self) -> int | None:
         """Which entry of the task code is 1; None where nobody knows."""
-        if self.task_index is None and self.task in OFFICIAL:
-            return OFFICIAL.index(self.task)
-        return self.task_index
+        return code_index(self.task, self.task_index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from proctor.suites.protocol import Env, Suite, SuiteOptions
+from proctor.suites.protocol import Suite, SuiteOptions
 from proctor.suites.soccer.evaluating import with_hash
 from proctor.suites.soccer.options import SoccerOptions
 from proctor.suites.soccer.tasks import NAMES, OFFICIAL
@@ -15,6 +15,7 @@ class SoccerSuite(Suite):
 
     name: ClassVar[str] = "soccer"
     Options: ClassVar[type[SuiteOptions]] = SoccerOptions
+    environment: ClassVar[str] = "proctor.suites.soccer.env:make"
 
     def task_name(self, options: SoccerOptions) -> str:
         """The short name, such as `goalie_penalty_kick`."""
@@ -33,11 +34,6 @@ class SoccerSuite(Suite):
     def scoring(self, options: SoccerOptions) -> str | None:
         """Tasks of the competition are scored as it scores them."""
         return "terminal" if options.task in OFFICIAL else None
-
-    def make(self, options: SoccerOptions, *, render: bool, worlds: int) -> Env:
-        from proctor.suites.soccer.env import SoccerEnv
-
-        return SoccerEnv(options, render=render)
 
     def needs(self) -> list[tuple[str, str]]:
         return [("sai_mujoco", "soccer"), ("imageio", "soccer")]

@@ -22,8 +22,10 @@ def _short(kind: str) -> str:
 
 
 TASKS = MappingProxyType(
-    {_short(kind): f"{LOWER}{kind}-v0" for kind in KINDS}
-    | {f"t1_{_short(kind)}": f"{WHOLE}{kind}-v0" for kind in KINDS}
+    {
+        **{_short(kind): f"{LOWER}{kind}-v0" for kind in KINDS},
+        **{f"t1_{_short(kind)}": f"{WHOLE}{kind}-v0" for kind in KINDS},
+    }
 )
 """Short name -> id."""
 NAMES = MappingProxyType({task_id: name for name, task_id in TASKS.items()})
@@ -59,3 +61,9 @@ def match_seed(master: int, index: int) -> int:
     key = hmac.digest(bytes(hashlib.sha256().digest_size), master.to_bytes(MASTER_BYTES, "big"), "sha256")
     block = hmac.digest(key, index.to_bytes(INDEX_BYTES, "big") + b"\x01", "sha256")
     return int.from_bytes(block[:SEED_BYTES], "big")
+
+
+def code_index(task: str, given: int | None) -> int | None:
+    """Which entry of the competition's task code is 1: what is given, else the task's place in the competition; None
+    where nobody knows."""
+    return OFFICIAL.index(task) if given is None and task in OFFICIAL else given

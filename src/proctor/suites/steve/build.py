@@ -8,13 +8,15 @@ step.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.steve.devices import make_device
-from proctor.suites.steve.options import SteveArchCfg, SteveOptions
+
+if TYPE_CHECKING:
+    from proctor.suites.steve.options import SteveArchCfg, SteveOptions
 
 OBSERVED = ("tracking", "target", "last_action")
 REWARD_TARGET, REWARD_PATH_PER_MM, REWARD_STEP = 1.0, 0.001, -0.005

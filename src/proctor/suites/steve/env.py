@@ -8,17 +8,20 @@ simulation that diverges (or, in a process of its own, hangs) raises: the trial 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from gymnasium import spaces
-from proctor_host.values import flag
 
 from proctor.suites.endovascular.anatomy import evenly
-from proctor.suites.protocol import Env, Step
-from proctor.suites.steve.build import OBSERVED, build
+from proctor.suites.steve.build import OBSERVED, build, import_eve
 from proctor.suites.steve.forces import SceneForces
-from proctor.suites.steve.options import SteveOptions
+from proctor_host import spaces
+from proctor_host.environments import Env, Step
+from proctor_host.errors import InputError
+from proctor_host.values import flag
+
+if TYPE_CHECKING:
+    from proctor.suites.steve.options import SteveOptions
 
 RECORDED_POINTS = 32
 """Points of the wire in a record, evenly from the tip to the entry."""
@@ -139,3 +142,10 @@ def _observation_space(options: SteveOptions) -> spaces.Dict:
 
 def _plain(observation: Any) -> dict[str, np.ndarray]:
     return {key: np.asarray(observation[key], np.float32) for key in OBSERVED}
+
+
+def make(options: SteveOptions, *, render: bool, worlds: int) -> Env:
+    """The environment of a task."""
+    if render:
+        raise InputError("the steve suite draws no frames; use record: series, or simulator: embedded for videos")
+    return SteveEnv(import_eve(), options)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from proctor_host.result import TrialResult
-
 from proctor.config.models import EvalConfig
 from proctor.record.ledger import Ledger
 from proctor.scoring import make_scoring
 from proctor.verdict.stopping.watch import Seen
+from proctor_host.result import TrialResult
 
 
 class Reader:

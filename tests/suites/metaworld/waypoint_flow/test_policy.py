@@ -14,8 +14,6 @@ from gymnasium import spaces
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from proctor_host.trials import Trial  # noqa: E402
-
 from proctor import config_from_dict, run_evaluation  # noqa: E402
 from proctor.config.models import AgentCfg  # noqa: E402
 from proctor.errors import InputError  # noqa: E402
@@ -26,6 +24,7 @@ from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg, TrunkCfg  # noqa:
 from proctor.suites.metaworld.waypoint_flow.checkpoint import save_nets  # noqa: E402
 from proctor.suites.metaworld.waypoint_flow.graphs import Replayed  # noqa: E402
 from proctor.suites.metaworld.waypoint_flow.nets import Nets  # noqa: E402
+from proctor_host.trials import Trial  # noqa: E402
 
 SMALL = NetCfg(
     planner=TrunkCfg(width=32, depth=1), expert=TrunkCfg(width=32, depth=1), denoiser_width=32, denoiser_depth=1

@@ -10,10 +10,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
-from proctor_host.episode import Episode
 
 from proctor.metrics.protocol import Metric, metric_class
 from proctor.metrics.series import LastValue, numbers, reduced_norm
+from proctor_host.episode import Episode
 
 
 def tip_velocity(episode: Episode) -> np.ndarray | None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from proctor_host.episode import Episode
-
 from proctor.metrics.protocol import Metric, metric_class
 from proctor.metrics.series import LargestValue, MeanValue, known_values
+from proctor_host.episode import Episode
 
 WIRE, COLLISION = "wall_wire_force_norm", "wall_collision_force_norm"
 UNIT = "scene force"

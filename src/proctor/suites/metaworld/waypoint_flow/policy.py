@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from proctor_host.trials import Trial
 
 from proctor.policies.noise import torch_normal
 from proctor.policies.padding import LeftPad
 from proctor.policies.protocol import Batch, Stage
 from proctor.policies.waypoints import ACT, PLAN, Leg, WaypointCfg, WaypointPlan, WaypointPolicy
 from proctor.suites.metaworld.waypoint_flow.cfg import STATE_DIM, from_net, to_net, word_tokens
+from proctor_host.trials import Trial
 
 if TYPE_CHECKING:
     from proctor.suites.metaworld.waypoint_flow.nets import Nets

@@ -15,11 +15,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from proctor_host.episode import Episode
 
 from proctor.metrics.protocol import Direction, GroupMetric, metric_class
 from proctor.suites.tracking.metrics.evaluate import tracking_metrics
 from proctor.suites.tracking.metrics.track import Track, TrackOptions
+from proctor_host.episode import Episode
 
 RECORDED = {field.name: field.name for field in fields(Track)} | {"observed": "observed_joint_pos"}
 """Array of a track -> its name in a record."""

@@ -10,12 +10,12 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
-from proctor_host.npz import write_npz
 
 from proctor.foreign import read_npz
 from proctor.suites.tracking.motions.motion import ARRAYS, Reference, concatenate
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.robot import Robot
+from proctor_host.npz import write_npz
 
 _FORMAT = "2"
 

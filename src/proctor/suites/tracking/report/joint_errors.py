@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from proctor_host.episode import Episode, Outcome
 
 from proctor.errors import InputError
 from proctor.foreign import read_npz
 from proctor.report.model import Case, CaseTable
 from proctor.suites.tracking.metrics.frames import frame_metrics
 from proctor.suites.tracking.metrics.recorded import RECORDED, episode_options, episode_tracks
+from proctor_host.episode import Episode, Outcome
 
 MAPS, BINS = 6, 80
 ORDER = "emd"
