@@ -41,7 +41,9 @@ class Floor:
 
     def __init__(self, scheduler: Scheduler, slots: list[int]):
         self.scheduler = scheduler
-        self.members = [Member(SimpleNamespace(slots=n)) for n in slots]  # type: ignore[arg-type]
+        tasks = dict.fromkeys(scheduler._plan.tasks)
+        backend: Any = SimpleNamespace(hire=lambda n: SimpleNamespace(slots=n), cfg=SimpleNamespace(tasks=tasks))
+        self.members = [Member(backend, n) for n in slots]
         self.running: dict[int, tuple[Slot, Trial]] = {}
 
     @property

@@ -8,16 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box, Space
 
-from proctor.config.models import TaskCfg
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.tasks import Task
+from proctor_host import spaces
+from proctor_host import task as described
+from proctor_host.cfg import TaskCfg
 
 ANY_NUMBER = Box(-np.inf, np.inf, (1,), np.float64)
 
 
 def task_of(name: str, observed: Space[Any], action: Space[Any] = ANY_NUMBER) -> Task:
-    return Task(TaskCfg(suite="gymnasium", name=name), observed, action)
+    told = TaskCfg(suite="gymnasium", name=name, options={})
+    return Task(described.Task(told, spaces.described(observed), spaces.described(action)))
 
 
 class Answered(NamedTuple):

@@ -30,7 +30,7 @@ def workers(engine: int) -> list[int]:
 
 
 def _is_keeper(pid: int) -> bool:
-    return b"backends.keeper" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"proctor_host.keeper" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def alive(pid: int) -> bool:

@@ -18,9 +18,10 @@ _KEPT = (np.ndarray, np.generic, bool, int, float)
 """Numbers that policies get as the environment gave them; a tensor or a list becomes an array."""
 
 
-def as_space_says(space: spaces.Space, value: Any, name: str = "observation") -> Any:
+def as_space_says(space: Any, value: Any, name: str = "observation") -> Any:
     """The observation, without what its space does not speak of. Raises ValueError, with the key, where something is
     missing or of another kind."""
+    space = spaces.described(space)
     if isinstance(space, spaces.Dict):
         _expect(isinstance(value, Mapping) and all(key in value for key in space.spaces), space, value, name)
         return {key: as_space_says(sub, value[key], _key(name, key)) for key, sub in space.spaces.items()}

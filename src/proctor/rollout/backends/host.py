@@ -7,6 +7,7 @@ library and numpy; the modules of a suite's environment are read from the engine
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import ClassVar
 
@@ -45,11 +46,17 @@ class HostBackend(Backend):
         return ProcessWorker(self.cfg, slots, self._interpreter)
 
 
+def command_of(python: str, code: str, *arguments: str) -> list[str]:
+    """The command line of another interpreter that runs this code, in which `proctor_host` can be imported. The working
+    directory, which Python puts on the path by itself, is not searched."""
+    first = _FIRST.format(file=os.path.join(FOLDER, "__init__.py"), folder=FOLDER)
+    return [python, "-c", f"{first}\n{code}", *arguments]
+
+
 def interpreter_of(found: Located) -> Interpreter:
     """How workers are started in a runtime."""
     return Interpreter(
-        command=(str(found.python), "-c"),
-        first=_FIRST.format(file=os.path.join(FOLDER, "__init__.py"), folder=FOLDER),
+        command=functools.partial(command_of, str(found.python)),
         environment=found.environment(),
         extras=None,
         root=ROOT,

@@ -16,7 +16,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ import numpy as np
 
 from proctor import __version__, threads
 from proctor.errors import InputError, RunError
-from proctor.interpreters import command as interpreter_command
+from proctor.interpreters import command
 from proctor.rendering import offscreen_backend
 from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.finishing import finished
@@ -54,13 +54,12 @@ END_SECONDS = 4 * GRACE_S
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What runs workers. `command` is the beginning of its command line, up to the code that it runs; `first` is code
-    that comes first. `extras`: what its workers have beside `proctor_host`, by import string; None: nothing, and it is
-    another interpreter than this one, with which no pickle is exchanged. `root`: where it finds modules of Proctor's,
-    if they are not installed there. `name`: how errors speak of it; None: of this one they do not."""
+    """What runs workers. `command` gives the command line that runs some code with some arguments. `extras`: what its
+    workers have beside `proctor_host`, by import string; None: nothing, and it is another interpreter than this one,
+    with which no pickle is exchanged. `root`: where it finds modules of Proctor's, if they are not installed there.
+    `name`: how errors speak of it; None: of this one they do not."""
 
-    command: tuple[str, ...]
-    first: str
+    command: Callable[..., list[str]]
     environment: Mapping[str, str]
     extras: str | None = None
     root: str | None = None
@@ -69,13 +68,12 @@ class Interpreter:
 
     def line(self, *arguments: str) -> list[str]:
         """A command line that starts a worker's keeper."""
-        return [*self.command, f"{self.first}\nfrom proctor_host.keeper import main; main()", *arguments]
+        return self.command("from proctor_host.keeper import main; main()", *arguments)
 
 
 def here() -> Interpreter:
     """This interpreter."""
-    *command, code = interpreter_command("")
-    return Interpreter(tuple(command), code, os.environ, HERE)
+    return Interpreter(command, os.environ, HERE)
 
 
 class ProcessBackend(Backend):
