@@ -231,6 +231,9 @@ class Suite(abc.ABC):
     kernels: ClassVar[tuple[str, ...]] = ()
     """Functions, by import string, that compile what a trial needs, also for its metrics: called once on a machine,
     before the first trial."""
+    runtime: ClassVar[str | None] = None
+    """The recipe of a runtime that has what it needs. Where that cannot be imported here, the suite's environments run
+    in the runtime of this name, once it is installed."""
     install: ClassVar[str | None] = None
     """How to get what it needs, where no extra of Proctor's brings it."""
 
