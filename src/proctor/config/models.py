@@ -72,7 +72,7 @@ class RuntimeCfg(Frozen):
                 '{packages: [...], python: "3.10"}, or {address: "HOST:PORT"}'
             )
         if self.token_file is not None and self.address is None:
-            raise ValueError("found token_file without address; it goes with {address: \"HOST:PORT\"}")
+            raise ValueError('found token_file without address; it goes with {address: "HOST:PORT"}')
         if self.address is not None and not self.address.rpartition(":")[2].isdecimal():
             raise ValueError(f'found the address "{self.address}"; expected "HOST:PORT", such as "127.0.0.1:7000"')
         for package in self.packages or ():

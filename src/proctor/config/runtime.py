@@ -60,12 +60,17 @@ def resolve_runtime(entry: Any, where: Path, context: Context) -> Any:
     if isinstance(data.get("token_file"), str):
         data["token_file"] = existing_file(data["token_file"], (*where, "token_file"), context)
     if isinstance(packages, list):
-        local = ("./", "../")
-        data["packages"] = [absolute(p, context.base) if isinstance(p, str) and p.startswith(local) else p for p in packages]
+        data["packages"] = [_local(package, context) for package in packages]
         _check_version(data, where, context)
     elif isinstance(data.get("python"), str):
         data["python"] = _interpreter(data["python"], (*where, "python"), context)
     return data
+
+
+def _local(package: Any, context: Context) -> Any:
+    """A requirement; a folder that begins with a dot starts from the config's."""
+    here = isinstance(package, str) and package.startswith(("./", "../"))
+    return absolute(package, context.base) if here else package
 
 
 def _check_name(name: str, where: Path, context: Context) -> None:
@@ -73,7 +78,8 @@ def _check_name(name: str, where: Path, context: Context) -> None:
     if recipe not in RUNTIMES:
         known = RUNTIMES.names()
         expected = f"expected one of {', '.join(known)}, or {{python: PATH}}, or {{packages: [...]}}"
-        context.problems.add(where, f'no recipe of a runtime is named "{recipe}"; {expected}', did_you_mean(recipe, known))
+        message = f'no recipe of a runtime is named "{recipe}"; {expected}'
+        context.problems.add(where, message, did_you_mean(recipe, known))
         return
     try:
         versioned = RUNTIMES.load(recipe).versioned

@@ -10,7 +10,7 @@
 - `store`: the folder that all projects share; `runtime.json`, locks, the hash.
 - `interpreters`, `install`: finding a Python of the wanted version, and building a runtime of it.
 - `asking`, `inside`: an interpreter looks at itself, in a process of its own.
-- `verify`: what is wrong with a runtime, with the command that mends it; `locate`: from a config to an interpreter.
+- `verify`: what is wrong with a runtime, with the command that mends it; `locating`: from a config to an interpreter.
 
 Nothing here starts a worker or imports a simulator.
 """
@@ -23,7 +23,7 @@ from proctor.exports import lazily
 
 if TYPE_CHECKING:
     from proctor.config.models import RuntimeCfg
-    from proctor.runtimes.locate import Located, locate, needed_for
+    from proctor.runtimes.locating import Located, locate, needed_for
     from proctor.runtimes.recipes import RuntimeRecipe, RuntimeSpecification, described, specify
     from proctor.runtimes.verify import Problem, problems_of
 

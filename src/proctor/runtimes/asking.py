@@ -20,7 +20,9 @@ LIMIT_S = 300.0
 """For everything that is imported together; a first import from a slow disk takes a minute."""
 START_LIMIT_S = 20.0
 INSIDE = Path(__file__).with_name("inside.py")
-OURS = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__", "VIRTUAL_ENV", "UV_PYTHON")
+OURS = (
+    "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__", "VIRTUAL_ENV", "UV_PYTHON",
+)  # fmt: skip
 """Environment variables that are about this interpreter."""
 
 

@@ -183,7 +183,8 @@ def _build(
     answer = _proved(specification, builder)
     if wishes.lock is not None and answer.packages != dict(wishes.lock.packages):
         more = sorted(set(answer.packages.items()) ^ set(wishes.lock.packages.items()))
-        raise RunError(f"what was installed is not what the lock says: {', '.join('=='.join(pair) for pair in more[:5])}")
+        said = ", ".join("==".join(pair) for pair in more[:5])
+        raise RunError(f"what was installed is not what the lock says: {said}")
     folder = builder.target.parent
     return Installed(
         name=name,

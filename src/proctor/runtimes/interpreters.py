@@ -70,7 +70,8 @@ def find_interpreter(constraint: str) -> Interpreter:
 
 
 def _candidates(constraint: str) -> Iterator[str]:
-    """This interpreter; commands on PATH; pyenv's. Newest first, and of names that say a version only those that fit."""
+    """This interpreter; commands on PATH; pyenv's. Newest first, and of those whose name says a version, only what
+    may fit."""
     yield sys.executable
     for minor in range(NEWEST_MINOR, OLDEST_MINOR - 1, -1):
         if _may_fit(f"3.{minor}", constraint) and (found := shutil.which(f"python3.{minor}")):

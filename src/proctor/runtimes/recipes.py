@@ -1,8 +1,8 @@
 """What a runtime is made of, as data.
 
-A *recipe* is a part: a subclass of `RuntimeRecipe` under a name, shipped with a suite or by a plug-in (entry point group
-`proctor.runtimes`). With the version and the options that a user chose it gives a *specification*, which is what is
-installed, kept in `runtime.json`, and compared with later.
+A *recipe* is a part: a subclass of `RuntimeRecipe` under a name, shipped with a suite or by a plug-in (entry point
+group `proctor.runtimes`). With the version and the options that a user chose it gives a *specification*, which is what
+is installed, kept in `runtime.json`, and compared with later.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ class RuntimeSpecification:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RuntimeSpecification:
         """Back from plain data; keys of another version of Proctor are left out."""
-        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+        known: dict[str, Any] = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        for name, value in known.items():
+            known[name] = tuple(value) if isinstance(value, list) else value
+        return cls(**known)
 
 
 class RuntimeRecipe:

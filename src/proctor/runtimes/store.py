@@ -117,6 +117,14 @@ class Damaged(InputError):
     """`runtime.json` cannot be read."""
 
 
+def read_quietly(name: str) -> Installed | None:
+    """As `read`; None also where the name is none or the file is damaged."""
+    try:
+        return read(name)
+    except InputError:
+        return None
+
+
 def names() -> list[str]:
     """Every name that has a folder, in order."""
     with suppress(OSError), os.scandir(folder()) as entries:
@@ -149,7 +157,8 @@ class Lock:
 
 def lock_text(installed: Installed) -> str:
     """`lock.txt`: a requirements file with a head."""
-    head = [f"# runtime {installed.name}", f"# {installed.implementation} {installed.python}", f"# hash {installed.hash}"]
+    which = f"{installed.implementation} {installed.python}"
+    head = [f"# runtime {installed.name}", f"# {which}", f"# hash {installed.hash}"]
     lines = [f"{name}=={installed.packages[name]}" for name in sorted(installed.packages)]
     return "\n".join([*head, *lines, ""])
 
@@ -162,7 +171,7 @@ def read_lock(path: Path) -> Lock:
         raise InputError(f"the lock {path} cannot be read: {error}") from None
     head = {words[0]: words[1] for line in lines if line[0] == "#" and len(words := line[1:].split()) == 2}
     found: dict[str, str] = {}
-    for number, line in enumerate(lines, start=1):
+    for line in lines:
         if line.startswith("#"):
             continue
         name, equal, version = line.partition("==")

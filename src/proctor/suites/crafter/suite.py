@@ -15,6 +15,7 @@ class CrafterSuite(Suite):
     name: ClassVar[str] = "crafter"
     seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = CrafterOptions
+    runtime: ClassVar[str | None] = "crafter"
 
     def task_name(self, options: CrafterOptions) -> str:
         """Such as `collect_wood`."""

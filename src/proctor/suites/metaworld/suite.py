@@ -27,6 +27,7 @@ class MetaworldSuite(Suite):
     name: ClassVar[str] = "metaworld"
     seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = MetaworldOptions
+    runtime: ClassVar[str | None] = "metaworld"
 
     def task_name(self, options: MetaworldOptions) -> str:
         """Meta-World's own name, such as `reach-v3`."""

@@ -15,6 +15,7 @@ class SoccerSuite(Suite):
 
     name: ClassVar[str] = "soccer"
     Options: ClassVar[type[SuiteOptions]] = SoccerOptions
+    runtime: ClassVar[str | None] = "soccer"
 
     def task_name(self, options: SoccerOptions) -> str:
         """The short name, such as `goalie_penalty_kick`."""
