@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import re
 import secrets
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from proctor.config.runtime import fits, is_constraint
 from proctor.errors import InputError, RunError
 from proctor.runtimes import store
 from proctor.runtimes.asking import Answer, NoAnswer, ask, environment_for
@@ -19,6 +23,9 @@ from proctor.runtimes.interpreters import Interpreter, find_interpreter, given_i
 from proctor.runtimes.recipes import RuntimeSpecification
 from proctor.runtimes.store import Damaged, Installed, Lock
 from proctor.runtimes.verify import first_problem, problems_of, unusable
+
+PIP_FOR_OTHERS = (22, 3)
+"""The first pip that installs for another interpreter."""
 
 Say = Callable[[str], None]
 
@@ -178,7 +185,7 @@ def _build(
     if wishes.lock is not None:
         requirements = tuple(f"{package}=={version}" for package, version in sorted(wishes.lock.packages.items()))
     failing = f'the packages of the runtime "{name}" cannot be installed'
-    builder.run([*_installing(uv, builder.python, wishes.lock is not None), *requirements], failing)
+    builder.run([*_installing(uv, interpreter, builder.python, wishes.lock is not None), *requirements], failing)
     builder.hear.step(f"trying out {', '.join(specification.imports) or 'its interpreter'}")
     answer = _proved(specification, builder)
     if wishes.lock is not None and answer.packages != dict(wishes.lock.packages):
@@ -202,31 +209,49 @@ def _build(
 
 
 def _environment(uv: str | None, interpreter: Interpreter, builder: _Builder) -> None:
-    """An empty virtual environment: nothing in it but, where there is no uv, pip."""
+    """A virtual environment with nothing in it, but pip where neither uv nor this interpreter's pip can install into
+    it."""
     failing = f"a virtual environment of {interpreter.path} cannot be made"
     if uv is not None:
         builder.run([uv, "venv", "--no-project", "--python", interpreter.path, str(builder.target)], failing)
         return
+    if _own_pip(interpreter.version):
+        builder.run([interpreter.path, "-m", "venv", "--without-pip", str(builder.target)], failing)
+        return
     try:
         builder.run([interpreter.path, "-m", "venv", str(builder.target)], failing)
-    except RunError as error:
-        if "ensurepip" not in str(error) and "ensurepip" not in Path(builder.log.name).read_text():
+    except RunError:
+        if "ensurepip" not in Path(builder.log.name).read_text():
             raise
         version = interpreter.version.rpartition(".")[0]
         raise RunError(
-            f"{interpreter.path} comes without venv's ensurepip; install it with: apt-get install python{version}-venv"
+            f"{interpreter.path} comes without ensurepip; install it with: apt-get install python{version}-venv"
         ) from None
-    # Older Pythons put it there by themselves; what is in a runtime should not depend on that.
+    # Older Pythons put these there by themselves; what is in a runtime should not depend on that.
     builder.run([str(builder.python), "-m", "pip", "uninstall", "--quiet", "--yes", "setuptools", "wheel"], failing)
 
 
-def _installing(uv: str | None, python: Path, exactly: bool) -> list[str]:
+def _own_pip(version: str) -> bool:
+    """Whether the pip beside this interpreter can install for another one of this version. To give each virtual
+    environment a pip of its own takes seconds."""
+    try:
+        pip = importlib.metadata.distribution("pip")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    able = tuple(int(number) for number in re.findall(r"\d+", pip.version)[:2]) >= PIP_FOR_OTHERS
+    constraint = pip.metadata.get("Requires-Python") or ""
+    return able and is_constraint(constraint) and fits(version, constraint)
+
+
+def _installing(uv: str | None, interpreter: Interpreter, python: Path, exactly: bool) -> list[str]:
     """The installer's command, without the requirements. Where packages come from is its own configuration."""
     alone = ["--no-deps"] if exactly else []
     if uv is not None:
         return [uv, "pip", "install", "--compile-bytecode", "--python", str(python), *alone, "--"]
+    own = [sys.executable, "-m", "pip", "--python", str(python)]
+    pip = own if _own_pip(interpreter.version) else [str(python), "-m", "pip"]
     quiet = ["--no-input", "--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off"]
-    return [str(python), "-m", "pip", "install", "--no-user", *quiet, *alone, "--"]
+    return [*pip, "install", "--no-user", *quiet, *alone, "--"]
 
 
 def _proved(specification: RuntimeSpecification, builder: _Builder) -> Answer:

@@ -107,7 +107,8 @@ def changed(installed: Installed, answer: Answer) -> str | None:
 def unusable(answer: Answer, who: str, system: Mapping[str, str], again: str) -> Iterator[Problem]:
     """Why an interpreter that starts cannot be used. `again`: the command that builds it anew."""
     if not fits(answer.version, OLDEST):
-        yield Problem("broken", f"{who} is Python {answer.version}, and Python {OLDEST} is needed; use another", again)
+        said = f"{who} is Python {answer.version}, and Python {OLDEST} is needed; name another one with"
+        yield Problem("broken", said, "runtime: {python: PATH}")
         return
     missing = dict(answer.lacking)
     for library in missing:
