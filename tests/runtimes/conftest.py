@@ -23,15 +23,26 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def configured(shelf: Path) -> Iterator[None]:
+def configured(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Installers are configured to use that folder, and no index."""
     with pytest.MonkeyPatch.context() as patch:
-        for variable in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CONSTRAINT", "UV_INDEX", "UV_DEFAULT_INDEX"):
+        for variable in (
+            "PIP_INDEX_URL",
+            "PIP_EXTRA_INDEX_URL",
+            "PIP_CONSTRAINT",
+            "UV_INDEX",
+            "UV_DEFAULT_INDEX",
+            "UV_EXTRA_INDEX_URL",
+            "UV_INDEX_URL",
+        ):
             patch.delenv(variable, raising=False)
         for installer in ("PIP", "UV"):
-            patch.setenv(f"{installer}_NO_INDEX", "1")
             patch.setenv(f"{installer}_FIND_LINKS", str(shelf))
+        patch.setenv("PIP_NO_INDEX", "1")
+        patch.setenv("UV_OFFLINE", "1")
+        patch.setenv("UV_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("PIP_CONFIG_FILE", "/dev/null")
+        patch.setenv("UV_NO_CONFIG", "1")
         yield
 
 

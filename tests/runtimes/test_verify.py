@@ -156,8 +156,8 @@ def test_a_folder_of_the_machine_is_gone(copied, tmp_path):
     known["specification"].update(path=[str(tmp_path / "simulator")], options={"simulator": str(tmp_path)})
     file.write_text(json.dumps(known))
     assert refused() == (
-        f'the runtime "toybox" needs the folder {tmp_path / "simulator"}, which is not there; say where it is now with: '
-        "proctor runtimes install toybox --option simulator=PATH"
+        f'the runtime "toybox" needs the folder {tmp_path / "simulator"}, which is not there; say where it is now '
+        "with: proctor runtimes install toybox --option simulator=PATH"
     )
     (tmp_path / "simulator").mkdir()
     there = locate(CFG)

@@ -60,12 +60,12 @@ def install_command(
     from proctor.runtimes.store import read_lock
 
     lock = None if from_lock is None else read_lock(from_lock)
-    with _hearing(quiet or as_json) as hear:
-        wanted = _wanted(names or [], config, sets or [], options or [], lock)
-        for specification in wanted:
-            began = time.monotonic()
+    wanted = _wanted(names or [], config, sets or [], options or [], lock)
+    for specification in wanted:
+        began = time.monotonic()
+        with _hearing(quiet or as_json) as hear:
             installed, built = install(specification, Wishes(python, lock, again), hear)
-            _show_installed(installed, time.monotonic() - began if built else None, as_json)
+        _show_installed(installed, time.monotonic() - began if built else None, as_json)
     if not wanted and not as_json:
         typer.echo("nothing to install: every task runs in this interpreter, or in one that the config names")
 

@@ -169,9 +169,10 @@ class _Builder:
 
     def _reason(self) -> str:
         """The installer's own words for what went wrong."""
-        marks = ("ERROR:", "error:", "  ×", "×", "╰─▶")
-        errors = [line for line in self._last if line.startswith(marks) and "dependency resolver" not in line]
-        return " ".join(errors[-2:] or self._last[-1:] or ["it said nothing"])[:500]
+        pip = [line for line in self._last if line.startswith("ERROR:")]
+        uv = [i for i, line in enumerate(self._last) if line.startswith(("error:", "×"))]
+        words = pip[-2:] or self._last[uv[0] if uv else -1 :] or ["it said nothing"]
+        return " ".join(words)[:500]
 
 
 def _build(
