@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,35 +22,32 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_shelf(tmp_path_factory.mktemp("shelf"))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def configured(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Installers are configured to use that folder, and no index."""
-    with pytest.MonkeyPatch.context() as patch:
-        for variable in (
-            "PIP_INDEX_URL",
-            "PIP_EXTRA_INDEX_URL",
-            "PIP_CONSTRAINT",
-            "UV_INDEX",
-            "UV_DEFAULT_INDEX",
-            "UV_EXTRA_INDEX_URL",
-            "UV_INDEX_URL",
-        ):
-            patch.delenv(variable, raising=False)
-        for installer in ("PIP", "UV"):
-            patch.setenv(f"{installer}_FIND_LINKS", str(shelf))
-        patch.setenv("PIP_NO_INDEX", "1")
-        patch.setenv("UV_OFFLINE", "1")
-        patch.setenv("UV_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("PIP_CONFIG_FILE", "/dev/null")
-        patch.setenv("UV_NO_CONFIG", "1")
-        yield
+def configure(patch: pytest.MonkeyPatch, shelf: Path) -> None:
+    """Configure installers to use that folder, and no index."""
+    for variable in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CONSTRAINT"):
+        patch.delenv(variable, raising=False)
+    for variable in ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL"):
+        patch.delenv(variable, raising=False)
+    for installer in ("PIP", "UV"):
+        patch.setenv(f"{installer}_FIND_LINKS", str(shelf))
+    patch.setenv("PIP_NO_INDEX", "1")
+    patch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    patch.setenv("UV_OFFLINE", "1")
+    patch.setenv("UV_NO_CONFIG", "1")
+    patch.setenv("UV_CACHE_DIR", str(shelf / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def configured(monkeypatch: pytest.MonkeyPatch, shelf: Path) -> None:
+    configure(monkeypatch, shelf)
 
 
 @pytest.fixture(scope="session")
-def toybox(tmp_path_factory: pytest.TempPathFactory, configured: None) -> Path:
+def toybox(tmp_path_factory: pytest.TempPathFactory, shelf: Path) -> Path:
     """A folder of runtimes with one, which is in order."""
     folder = tmp_path_factory.mktemp("toybox")
     with pytest.MonkeyPatch.context() as patch:
+        configure(patch, shelf)
         patch.setenv("PROCTOR_RUNTIMES", str(folder))
         install(TOY, Wishes(), Hear(lambda text: None, lambda text: None))
     return folder

@@ -254,7 +254,8 @@ def test_while_somebody_installs_others_are_told(empty):
 def test_removed_is_gone(copied):
     assert remove("toybox", SILENT)
     assert not (copied / "toybox").exists()
-    assert os.listdir(copied) == []
+    assert os.listdir(copied) == [".toybox.lock"]
+    assert store.names() == []
     assert not remove("toybox", SILENT)
 
 

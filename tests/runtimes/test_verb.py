@@ -169,3 +169,18 @@ def test_the_specification_is_the_recipe_s():
     from proctor.runtimes import specify
 
     assert specify("toybox").packages == TOY.packages
+
+
+def test_a_recipe_that_has_changed_since_is_noted_and_one_that_is_gone_is_shown(copied, tell, plug, monkeypatch):
+    import toy_recipes
+
+    monkeypatch.setattr(toy_recipes.Toybox, "packages", ("toy==1.1",))
+    said = tell("runtimes", "verify", "toybox")
+    assert said.code == 0
+    assert said.out.splitlines()[1] == (
+        "note: the recipe of toybox has changed since it was installed; renew it with: proctor runtimes install toybox"
+    )
+    (copied / "toybox").rename(copied / "chest")
+    shown = tell("runtimes", "show", "chest").out
+    assert shown.startswith("recipe: as it was when it was installed\n")
+    assert "packages: toy==1.0, numpy\n" in shown

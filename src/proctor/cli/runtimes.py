@@ -205,13 +205,18 @@ def main_packages(installed: Installed) -> dict[str, str]:
 @runtimes_app.command("show")
 def show_command(name: Name, as_json: Json = False) -> None:
     """Show a recipe, and the exact versions of what is installed."""
+    from proctor.config.runtime import split_name
+    from proctor.registry import RUNTIMES
     from proctor.runtimes import store
     from proctor.runtimes.recipes import UNNAMED
     from proctor.runtimes.verify import problems_of
 
     name = name.replace("==", "@")
     installed, problems = problems_of(name)
-    recipe = None if name.startswith(UNNAMED) and installed is not None else _recipe(name)
+    if installed is not None and (name.startswith(UNNAMED) or split_name(name)[0] not in RUNTIMES):
+        recipe = {"recipe": "as it was when it was installed", **installed.specification.as_dict()}
+    else:
+        recipe = _recipe(name)
     if as_json:
         found = [{"state": p.state, "sentence": p.sentence, "command": p.command} for p in problems]
         typer.echo(
@@ -226,7 +231,7 @@ def show_command(name: Name, as_json: Json = False) -> None:
             )
         )
         return
-    for key, value in (recipe or {}).items():
+    for key, value in recipe.items():
         if value:
             typer.echo(f"{key}: {_words(value)}")
     for problem in problems:
@@ -303,12 +308,26 @@ def verify_command(
             continue
         if not problems and installed is not None:
             typer.echo(f"ok  {one}: Python {installed.python}, {len(installed.packages)} packages as in its lock")
+            if _recipe_has_changed(installed):
+                command = f"proctor runtimes install {one}"
+                typer.echo(f"note: the recipe of {one} has changed since it was installed; renew it with: {command}")
         for problem in problems:
             typer.echo(f"{problem.sentence}: {problem.command}")
     if not names and not as_json:
         typer.echo("no runtime is installed")
     if wrong:
         raise typer.Exit(1)
+
+
+def _recipe_has_changed(installed: Installed) -> bool:
+    from proctor.errors import InputError
+    from proctor.runtimes.recipes import UNNAMED, specify
+
+    try:
+        known = None if installed.name.startswith(UNNAMED) else specify(installed.name, installed.specification.options)
+    except InputError:
+        return False
+    return known is not None and known != installed.specification
 
 
 def _as_dict(installed: Installed) -> dict[str, Any]:

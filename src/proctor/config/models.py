@@ -38,6 +38,11 @@ class AgentCfg(Frozen):
     of its options may be brought."""
 
 
+def expand_runtime(value: Any) -> Any:
+    """The long form of a task's `runtime`; anything else as it is. `NAME==VERSION` is `NAME@VERSION`."""
+    return {"name": value.replace("==", "@")} if isinstance(value, str) else value
+
+
 class RuntimeCfg(Frozen):
     """The Python that a task's environments run in, where it is not this one: `name`, `python`, `packages` (with the
     version that is wanted as `python`), or `address`. YAML may also say `runtime: NAME`."""
@@ -57,10 +62,7 @@ class RuntimeCfg(Frozen):
     @model_validator(mode="before")
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """The long form of a short one; anything else as it is. `NAME==VERSION` is `NAME@VERSION`."""
-        if isinstance(value, str):
-            return {"name": value.replace("==", "@")}
-        return value
+        return expand_runtime(value)
 
     @model_validator(mode="after")
     def check_one_form(self) -> RuntimeCfg:

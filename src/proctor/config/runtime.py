@@ -8,7 +8,7 @@ import re
 import shutil
 from typing import Any
 
-from proctor.config.models import RuntimeCfg
+from proctor.config.models import expand_runtime
 from proctor.config.paths import Context, absolute, existing_file
 from proctor.config.problems import Path, did_you_mean, shown
 from proctor.errors import InputError
@@ -51,7 +51,7 @@ def split_name(name: str) -> tuple[str, str | None]:
 def resolve_runtime(entry: Any, where: Path, context: Context) -> Any:
     """The long form of a task's `runtime` with its paths absolute. What is wrong is added to the context's problems,
     unless validation will say so."""
-    data = RuntimeCfg.expand(entry)
+    data = expand_runtime(entry)
     if not isinstance(data, dict):
         return entry
     data, packages = dict(data), data.get("packages")

@@ -89,9 +89,7 @@ def remove(name: str, hear: Hear) -> bool:
     with store.held(name, hear.step):
         with suppress(OSError):
             (folder / "runtime.json").unlink(missing_ok=True)  # from here on it is not installed, whatever happens
-        store.remove_tree(folder)
-        with suppress(OSError):
-            folder.with_name(f".{name}.lock").unlink()
+        store.remove_tree(folder)  # the lock stays: somebody may be waiting for it
     return True
 
 
@@ -240,7 +238,7 @@ def _own_pip(version: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     able = tuple(int(number) for number in re.findall(r"\d+", pip.version)[:2]) >= PIP_FOR_OTHERS
-    constraint = pip.metadata.get("Requires-Python") or ""
+    constraint = pip.metadata["Requires-Python"] or ""
     return able and is_constraint(constraint) and fits(version, constraint)
 
 
