@@ -32,9 +32,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests remember nothing in the user's own state folder."""
+    """Tests remember nothing in the user's own state folder, and find no runtimes that the user has installed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("PROCTOR_RUNTIMES", str(tmp_path_factory.mktemp("runtimes")))
         yield
 
 

@@ -36,10 +36,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scoring": {"config", "record"},
     "stats": set(),
     "verdict": {"config", "plan", "record", "scoring", "stats"},
-    "rollout": {"config", "plan", "policies", "suites", "record", "metrics", "verdict"},
+    "rollout": {"config", "plan", "policies", "suites", "record", "metrics", "verdict", "runtimes"},
     "report": {"config", "plan", "record", "metrics", "scoring", "stats", "verdict"},
-    "runs": CORE | {"suites", "network"},
-    "testing": CORE | {"suites", "runs"},
+    "runtimes": {"config", "record", "suites"},
+    "runs": CORE | {"suites", "network", "runtimes"},
+    "testing": CORE | {"suites", "runs", "runtimes"},
     "training": CORE | {"suites", "runs"},
     "parts": set(),
 }
@@ -54,6 +55,7 @@ ROOM: dict[str, set[str]] = {
     "scoring": {"config", "record", "metrics", "scoring"},
     "report": {"config", "record", "metrics", "scoring", "stats", "verdict", "report"},
     "forms": {"config"},
+    "runtime": {"runtimes"},
     "parts": set(),
 }
 """What stands under `suites/NAME/` beside the environment -> what of Proctor it may import; none of these imports a
@@ -75,6 +77,10 @@ ONLY_CONTRACT = {
     ("plan", "config"): {"proctor.config.models"},
     ("policies", "config"): {"proctor.config.models"},
     ("suites", "config"): {"proctor.config.models", "proctor.config.yaml_source"},
+    ("runtime", "runtimes"): {"proctor.runtimes.recipes"},
+    ("runtimes", "config"): {"proctor.config.models", "proctor.config.runtime"},
+    ("runtimes", "record"): {"proctor.record.files"},
+    ("runtimes", "suites"): {"proctor.suites.protocol"},
     ("scoring", "config"): {"proctor.config.models", "proctor.config.problems", "proctor.config.validate"},
 }
 """Between these only the data that both sides share."""
@@ -105,7 +111,7 @@ FOREIGN = {
 }  # fmt: skip
 """Words of a suite's domain, for which the core has no use."""
 
-WORDLESS = ("config", "plan", "rollout", "record", "stats", "report")
+WORDLESS = ("config", "plan", "rollout", "runtimes", "record", "stats", "report")
 
 
 class Import(NamedTuple):
@@ -272,7 +278,7 @@ def test_registries_are_looked_up_late():
 
 def test_the_core_knows_no_suite():
     known = ("proctor.suites", "proctor.suites.protocol")
-    below = CORE | GROUND | {"runs", "network"}
+    below = CORE | GROUND | {"runs", "runtimes", "network"}
     wrong = [place(i) for i, part in within() if i.owner in below and part == "suites" and i.module not in known]
     assert wrong == []
 
@@ -403,6 +409,12 @@ def test_what_reads_records_of_a_suite_needs_no_simulator():
         ("config/bad.py", "from proctor.suites import SUITES\n", test_registries_are_looked_up_late),
         ("suites/toy/env.py", "from proctor.policies import load_policy\n", test_imports_follow_the_data_flow),
         ("suites/toy/agents.py", "from proctor.policies.files import f\n", test_neighbours_share_contracts_only),
+        (
+            "suites/toy/runtime.py",
+            "from proctor.runtimes.install import install\n",
+            test_neighbours_share_contracts_only,
+        ),
+        ("runtimes/bad.py", "from proctor.rollout import engine\n", test_imports_follow_the_data_flow),
         ("suites/toy/forms.py", "from proctor.record import npz\n", test_imports_follow_the_data_flow),
         ("suites/toy/env.py", "from proctor.suites.goals import GoalModel\n", test_nobody_imports_what_is_a_plugin),
         ("record/bad.py", "def wall_of_vessels(): ...\n", test_the_core_has_no_word_for_a_suite_s_domain),

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from proctor.runs.loggers.tensorboard_file import TensorboardLogger
     from proctor.runs.loggers.wandb_run import WandbLogger
     from proctor.runs.start import run_evaluation
+    from proctor.runtimes.recipes import RuntimeRecipe, RuntimeSpecification
     from proctor.scoring.protocol import Remark, Score, Scoring
     from proctor.stats import (
         Discordance,
@@ -101,14 +102,15 @@ __all__ = [
     "Format", "Goto", "Grid", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad",
     "LentEnvironment", "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily",
     "MissingExtra", "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError",
-    "Progress", "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "Score",
-    "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy",
-    "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "Trial",
-    "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg", "__version__",
-    "always_valid", "always_valid_rates", "centre_sequence", "conditional_power", "config_from_dict",
-    "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means",
-    "expected_discordance", "import_object", "load_config", "mean_sequence", "posterior", "probability_better",
-    "run_evaluation", "simultaneous_intervals", "trials_paired", "trials_sequential", "trials_unpaired",
+    "Progress", "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError",
+    "RuntimeRecipe", "RuntimeSpecification", "Score", "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv",
+    "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions", "TensorboardLogger",
+    "TrackingEvaluation", "TrackingEvaluationCfg", "Trial", "TrialResult", "Trials", "Unavailable", "WandbLogger",
+    "Watch", "Worker", "WorkerCfg", "__version__", "always_valid", "always_valid_rates", "centre_sequence",
+    "conditional_power", "config_from_dict", "equivalent_means", "equivalent_paired_rates", "equivalent_rates",
+    "equivalent_task_means", "expected_discordance", "import_object", "load_config", "mean_sequence", "posterior",
+    "probability_better", "run_evaluation", "simultaneous_intervals", "trials_paired", "trials_sequential",
+    "trials_unpaired",
 ]  # fmt: skip
 
 

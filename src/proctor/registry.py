@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from proctor.report.section import Section
     from proctor.rollout.backends.base import Backend
     from proctor.runs.loggers.base import Logger
+    from proctor.runtimes.recipes import RuntimeRecipe
     from proctor.scoring.protocol import Scoring
     from proctor.suites.protocol import Suite
 
@@ -168,8 +169,12 @@ SECTIONS: Registry[Section] = Registry("report section", "proctor.sections", "pr
 FORMATS: Registry[Format] = Registry("report format", "proctor.formats", "proctor.report.formats.base:Format")
 LOGGERS: Registry[Logger] = Registry("logger", "proctor.loggers", "proctor.runs.loggers.base:Logger")
 FORMS: Registry[ConfigForm] = Registry("config form", "proctor.forms", "proctor.config.forms:ConfigForm")
+RUNTIMES: Registry[RuntimeRecipe] = Registry(
+    "runtime recipe", "proctor.runtimes", "proctor.runtimes.recipes:RuntimeRecipe"
+)
 KINDS: tuple[Registry[Any], ...] = (
     SUITES, LOADERS, METRICS, FAMILIES, SCORINGS, BACKENDS, SECTIONS, FORMATS, FORMS, LOGGERS,
+    RUNTIMES,
 )  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def test_a_probe_that_hangs_is_given_up(monkeypatch):
 def test_the_doctor_examines_every_section(monkeypatch):
     monkeypatch.setattr(probes, "PROBES", (probes.Probe("nothing", "pass", "fix"),))
     sections = json.loads(invoke(doctor.doctor_command, "--json"))
-    assert list(sections) == ["machine", "packages", "suites", "policies", "plug-ins", "rendering"]
+    assert list(sections) == ["machine", "packages", "suites", "runtimes", "policies", "plug-ins", "rendering"]
     assert sections["rendering"] == [
         {"name": "nothing", "ok": True, "detail": "works", "fix": None, "fault": "missing"}
     ]

@@ -187,3 +187,21 @@ def test_no_simulator_and_no_model_library_is_imported_for_it(tmp_path: Path) ->
     )
     command = [sys.executable, "-c", program, str(tmp_path / "eval.yaml")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_interpreters_and_packages_of_runtimes_are_listed(tmp_path: Path, listed) -> None:
+    (tmp_path / "python").write_text("#!/bin/sh\n")
+    runtimes = (
+        {"python": "./python"},
+        {"python": "gone/python"},
+        {"packages": ["toy==1"], "python": "3.10"},
+        "crafter",
+    )
+    found = listed(tasks=[{"suite": "gymnasium", "runtime": runtime} for runtime in runtimes])
+    digest = hashlib.sha256(b"#!/bin/sh\n").hexdigest()
+    path = str(tmp_path / "python")
+    assert [one for one in found if "runtime" in one.where] == [
+        Listed("tasks.0.runtime.python", path, "interpreter", path, digest),
+        Listed("tasks.1.runtime.python", "gone/python", "not found", None, None),
+        Listed("tasks.2.runtime.packages", "toy==1", "package that is installed for it", None, None),
+    ]

@@ -25,6 +25,7 @@ from proctor.cli.replay import replay_command
 from proctor.cli.report import report_command
 from proctor.cli.resume import resume_command
 from proctor.cli.run import run_command
+from proctor.cli.runtimes import runtimes_app
 from proctor.cli.score import score_command
 from proctor.cli.serve import serve_command
 from proctor.cli.tune import tune_command
@@ -76,6 +77,7 @@ app.command("tune")(tune_command)
 app.command("list")(list_command)
 app.command("doctor")(doctor_command)
 app.add_typer(goals_app, name="goals")
+app.add_typer(runtimes_app, name="runtimes")
 
 
 def _version(wanted: bool) -> None:

@@ -76,6 +76,7 @@ _TITLES = {
     "formats": "Report formats",
     "loggers": "Run loggers (loggers: kind), or an import string such as my_loggers.py:MyLogger",
     "forms": "Config forms (other evaluators' files that `proctor run` reads)",
+    "runtimes": "Recipes of runtimes (tasks: runtime), which `proctor runtimes install` builds",
 }
 
 

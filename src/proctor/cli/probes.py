@@ -87,7 +87,37 @@ def suites() -> list[Check]:
         suite = find_suite(name)
         return suite.needs(), suite.install
 
-    return [_part(name, needs) for name in SUITES.names()]
+    return [_in_runtime(_part(name, needs)) for name in SUITES.names()]
+
+
+def _in_runtime(check: Check) -> Check:
+    """A suite that cannot be imported here is well where its runtime is installed; else that is a way, too."""
+    from proctor.runtimes.verify import problems_of
+    from proctor.suites import find_suite
+
+    if check.ok or check.fix is None or (name := find_suite(check.name).runtime) is None:
+        return check
+    _, problems = problems_of(name)
+    if not problems:
+        return Check(check.name, True, f"{check.detail}, and runs in its runtime")
+    return replace(check, fix=f"{check.fix} or {problems[0].command}")
+
+
+def runtimes() -> list[Check]:
+    """Each runtime that is installed, or half so."""
+    from proctor.runtimes import store
+    from proctor.runtimes.verify import problems_of
+
+    found = []
+    for name in store.names():
+        installed, problems = problems_of(name)
+        if not problems and installed is not None:
+            what = f"Python {installed.python}, {len(installed.packages)} packages"
+            found.append(Check(name, True, what))
+        elif problems[0].state != "absent":
+            sentence = problems[0].sentence.rpartition("; ")[0]
+            found.append(Check(name, False, sentence, problems[0].command, fault="broken"))
+    return found
 
 
 def policies() -> list[Check]:
@@ -210,7 +240,7 @@ def _reason(done: subprocess.CompletedProcess[str]) -> str:
 
 
 SECTIONS: dict[str, Callable[[], list[Check]]] = {
-    "machine": machine, "packages": packages, "suites": suites, "policies": policies, "plug-ins": plugins,
-    "rendering": rendering,
+    "machine": machine, "packages": packages, "suites": suites, "runtimes": runtimes, "policies": policies,
+    "plug-ins": plugins, "rendering": rendering,
 }  # fmt: skip
 """All checks by section. Nothing raises: what does not work is a finding."""

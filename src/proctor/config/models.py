@@ -38,6 +38,51 @@ class AgentCfg(Frozen):
     of its options may be brought."""
 
 
+def expand_runtime(value: Any) -> Any:
+    """The long form of a task's `runtime`; anything else as it is. `NAME==VERSION` is `NAME@VERSION`."""
+    return {"name": value.replace("==", "@")} if isinstance(value, str) else value
+
+
+class RuntimeCfg(Frozen):
+    """The Python that a task's environments run in, where it is not this one: `name`, `python`, `packages` (with the
+    version that is wanted as `python`), or `address`. YAML may also say `runtime: NAME`."""
+
+    name: str | None = Field(default=None, min_length=1)
+    """A recipe, such as that of a suite; `NAME@VERSION` where the recipe leaves the version open."""
+    python: str | None = Field(default=None, min_length=1)
+    """By itself, the path of an interpreter. With `packages`, the version of Python that they are installed for, such
+    as `3.10` or `>=3.8,<3.11`; None: any."""
+    packages: tuple[str, ...] | None = Field(default=None, min_length=1, strict=False)
+    """Requirements as pip takes them."""
+    address: str | None = Field(default=None, min_length=1)
+    """Of a host that is served elsewhere: `HOST:PORT`."""
+    token_file: str | None = Field(default=None, min_length=1)
+    """With `address`: the file whose text a caller must know."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def expand(cls, value: Any) -> Any:
+        return expand_runtime(value)
+
+    @model_validator(mode="after")
+    def check_one_form(self) -> RuntimeCfg:
+        given = [name for name in ("name", "packages", "address") if getattr(self, name) is not None]
+        given += ["python"] if self.python is not None and self.packages is None else []
+        if len(given) != 1:
+            raise ValueError(
+                f"found {' and '.join(given) or 'none of its keys'}; expected one form: NAME, {{python: PATH}}, "
+                '{packages: [...], python: "3.10"}, or {address: "HOST:PORT"}'
+            )
+        if self.token_file is not None and self.address is None:
+            raise ValueError('found token_file without address; it goes with {address: "HOST:PORT"}')
+        if self.address is not None and not self.address.rpartition(":")[2].isdecimal():
+            raise ValueError(f'found the address "{self.address}"; expected "HOST:PORT", such as "127.0.0.1:7000"')
+        for package in self.packages or ():
+            if not package.strip() or package.lstrip().startswith("-"):
+                raise ValueError(f'found the package "{package}"; expected a requirement such as "numpy>=2"')
+        return self
+
+
 class TaskCfg(Frozen):
     """Where agents are examined: a suite and its options, with what holds for every suite beside them."""
 
@@ -59,6 +104,9 @@ class TaskCfg(Frozen):
     sensor which has nothing to say."""
     success_rule: Literal["at_end", "ever"] = "at_end"
     stop_on_success: bool = False
+    runtime: RuntimeCfg | None = None
+    """The Python that environments run in; None: this one where the suite's packages can be imported here, else the
+    runtime of the suite's recipe."""
     options: dict[str, Any] = Field(default_factory=dict)
 
     def with_options(self, brought: Mapping[str, Any]) -> TaskCfg:

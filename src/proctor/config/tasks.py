@@ -11,6 +11,7 @@ from proctor.config.kinds import check_name, part_name
 from proctor.config.models import TaskCfg
 from proctor.config.paths import Context, resolve_options
 from proctor.config.problems import Path
+from proctor.config.runtime import resolve_runtime
 from proctor.config.validate import validate
 from proctor.errors import InputError
 from proctor.registry import SUITES
@@ -77,6 +78,8 @@ def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tupl
     from proctor.suites import find_suite
 
     data = dict(entry)
+    if data.get("runtime") is not None:
+        data["runtime"] = resolve_runtime(data["runtime"], (*where, "runtime"), context)
     fallback = f"task-{where[-1]}"
     suite_name = _suite_name(entry, where, context)
     if suite_name is None:

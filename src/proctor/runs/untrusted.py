@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.metadata
 import os
+import shutil
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,13 @@ from typing import Any
 from proctor.config.code import Code, code_in, part_code
 from proctor.config.imports import OWN, imported_files, is_installed, module_files
 from proctor.config.load import read_config
-from proctor.config.paths import Context, expand_pattern, import_parts, is_pattern, resolve_options
+from proctor.config.paths import Context, absolute, expand_pattern, import_parts, is_pattern, resolve_options
 from proctor.config.problems import Problems
+from proctor.config.runtime import CHOSEN
 from proctor.policies.files import sha256
-from proctor.registry import BACKENDS, LOGGERS, SCORINGS, SUITES
+from proctor.registry import BACKENDS, LOGGERS, RUNTIMES, SCORINGS, SUITES
 
-_ONLY_IF_NAMED = {registry.group for registry in (BACKENDS, LOGGERS, SCORINGS, SUITES)}
+_ONLY_IF_NAMED = {registry.group for registry in (BACKENDS, LOGGERS, RUNTIMES, SCORINGS, SUITES)}
 """Groups whose parts are loaded where a config names them; parts of other groups are loaded in any run."""
 _NAMES_CODE = (
     "policy",
@@ -70,6 +72,7 @@ def untrusted_code(path: str | os.PathLike[str], overrides: Sequence[str] = ()) 
     listed = [_listed(code) for code in named]
     listed += _beside(named, base)
     listed += _missing(resolved, {code.target for code in everything})
+    listed += _runtimes(resolved, base)
     listed += [_listed(code, origin) for code, origin in _plug_ins(resolved)]
     return list(dict.fromkeys(listed))
 
@@ -146,6 +149,24 @@ def _missing(data: Mapping[str, Any], found: set[str]) -> Iterator[Listed]:
             yield Listed(".".join(map(str, where)), text, NOT_FOUND, None, None)
 
 
+def _runtimes(data: Mapping[str, Any], base: Path) -> Iterator[Listed]:
+    """Interpreters and packages that tasks would run in the place of this interpreter and what is installed here."""
+    tasks = data.get("tasks")
+    for place, task in enumerate(tasks if isinstance(tasks, list) else ()):
+        runtime = task.get("runtime") if isinstance(task, dict) else None
+        if not isinstance(runtime, dict):
+            continue
+        where, packages, python = f"tasks.{place}.runtime", runtime.get("packages"), runtime.get("python")
+        for package in packages if isinstance(packages, list) else ():
+            yield Listed(f"{where}.packages", str(package), "package that is installed for it", None, None)
+        if not isinstance(packages, list) and isinstance(python, str):
+            file = (shutil.which(python) if os.sep not in python else None) or absolute(python, base)
+            if os.path.isfile(file):
+                yield Listed(f"{where}.python", python, "interpreter", file, sha256(Path(file)))
+            else:
+                yield Listed(f"{where}.python", python, NOT_FOUND, None, None)
+
+
 def _texts(value: Any, where: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
@@ -160,6 +181,7 @@ def _texts(value: Any, where: tuple[str | int, ...]) -> Iterator[tuple[tuple[str
 def _plug_ins(data: Mapping[str, Any]) -> Iterator[tuple[Code, str]]:
     """Parts that installed packages add, each with its package."""
     words = {text for _, text in _texts(data, ())}
+    words |= {text.partition(CHOSEN)[0] for text in words}
     for package in importlib.metadata.distributions():
         for entry in package.entry_points:
             used = entry.group not in _ONLY_IF_NAMED or entry.name in words

@@ -42,6 +42,9 @@ class Suite(abc.ABC):
     has the suite's options as attributes. A suite that says so can live in a runtime (docs/runtimes.md): there the
     function's module, and what it imports, has the standard library, numpy, `proctor_host` and the simulator. None:
     `make` is overridden, and the suite lives in the engine's interpreter only."""
+    runtime: ClassVar[str | None] = None
+    """The recipe of a runtime that has what it needs. Where that cannot be imported here, the suite's environments run
+    in the runtime of this name, once it is installed."""
     install: ClassVar[str | None] = None
     """How to get what it needs, where no extra of Proctor's brings it."""
 

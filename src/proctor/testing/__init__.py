@@ -21,11 +21,12 @@ from proctor.testing.logger import LoggerConformance
 from proctor.testing.metric import MetricConformance, MetricFamilyConformance
 from proctor.testing.policy import LoaderConformance, PolicyConformance
 from proctor.testing.report import FormatConformance, SectionConformance
+from proctor.testing.runtime import RuntimeRecipeConformance
 from proctor.testing.scoring import ScoringConformance
 from proctor.testing.suite import SuiteConformance
 
 __all__ = [
     "BackendConformance", "BatchEnvConformance", "EnvConformance", "FormConformance", "FormatConformance",
     "LoaderConformance", "LoggerConformance", "MetricConformance", "MetricFamilyConformance", "PolicyConformance",
-    "ScoringConformance", "SectionConformance", "SuiteConformance",
+    "RuntimeRecipeConformance", "ScoringConformance", "SectionConformance", "SuiteConformance",
 ]  # fmt: skip

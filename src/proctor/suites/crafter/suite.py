@@ -16,6 +16,7 @@ class CrafterSuite(Suite):
     seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = CrafterOptions
     environment: ClassVar[str] = "proctor.suites.crafter.env:make"
+    runtime: ClassVar[str | None] = "crafter"
 
     def task_name(self, options: CrafterOptions) -> str:
         """Such as `collect_wood`."""

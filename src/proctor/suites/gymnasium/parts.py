@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-PARTS = {"proctor.suites": {"gymnasium": "proctor.suites.gymnasium.suite:GymnasiumSuite"}}
+PARTS = {
+    "proctor.suites": {"gymnasium": "proctor.suites.gymnasium.suite:GymnasiumSuite"},
+    "proctor.runtimes": {"gymnasium": "proctor.suites.gymnasium.runtime:GymnasiumRuntime"},
+}

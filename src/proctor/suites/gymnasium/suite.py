@@ -14,6 +14,7 @@ class GymnasiumSuite(Suite):
     name: ClassVar[str] = "gymnasium"
     Options: ClassVar[type[SuiteOptions]] = GymnasiumOptions
     environment: ClassVar[str] = "proctor.suites.gymnasium.environment:make"
+    runtime: ClassVar[str | None] = "gymnasium"
 
     def task_name(self, options: GymnasiumOptions) -> str:
         """The id without its module, `/` made a dash."""

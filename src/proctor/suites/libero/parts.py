@@ -9,4 +9,5 @@ PARTS = {
     "proctor.forms": {
         "libero": "proctor.suites.libero.forms:ParallelForm",
     },
+    "proctor.runtimes": {"libero": "proctor.suites.libero.runtime:LiberoRuntime"},
 }

@@ -26,6 +26,7 @@ class LiberoSuite(Suite):
     name: ClassVar[str] = "libero"
     Options: ClassVar[type[SuiteOptions]] = LiberoOptions
     environment: ClassVar[str] = "proctor.suites.libero.env:make"
+    runtime: ClassVar[str | None] = "libero"
 
     def task_name(self, options: LiberoOptions) -> str:
         """Such as `libero_spatial-3`."""

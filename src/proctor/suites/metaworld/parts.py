@@ -8,4 +8,5 @@ PARTS = {
         "metaworld/expert": "proctor.suites.metaworld.loaders:MetaworldExpertLoader",
         "waypoint_flow": "proctor.suites.metaworld.waypoint_flow.loader:WaypointFlowLoader",
     },
+    "proctor.runtimes": {"metaworld": "proctor.suites.metaworld.runtime:MetaworldRuntime"},
 }

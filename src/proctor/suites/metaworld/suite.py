@@ -28,6 +28,7 @@ class MetaworldSuite(Suite):
     seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = MetaworldOptions
     environment: ClassVar[str] = "proctor.suites.metaworld.env:make"
+    runtime: ClassVar[str | None] = "metaworld"
 
     def task_name(self, options: MetaworldOptions) -> str:
         """Meta-World's own name, such as `reach-v3`."""

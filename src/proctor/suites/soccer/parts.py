@@ -8,4 +8,5 @@ PARTS = {
     "proctor.metric_families": {"terms": "proctor.suites.soccer.metrics:LastTerms"},
     "proctor.scorings": {"terminal": "proctor.suites.soccer.scoring.terminal:TerminalScoring"},
     "proctor.sections": {"terms": "proctor.suites.soccer.report.section:Terms"},
+    "proctor.runtimes": {"soccer": "proctor.suites.soccer.runtime:SoccerRuntime"},
 }

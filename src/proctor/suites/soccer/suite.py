@@ -16,6 +16,7 @@ class SoccerSuite(Suite):
     name: ClassVar[str] = "soccer"
     Options: ClassVar[type[SuiteOptions]] = SoccerOptions
     environment: ClassVar[str] = "proctor.suites.soccer.env:make"
+    runtime: ClassVar[str | None] = "soccer"
 
     def task_name(self, options: SoccerOptions) -> str:
         """The short name, such as `goalie_penalty_kick`."""

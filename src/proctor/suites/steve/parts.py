@@ -6,4 +6,5 @@ PARTS = {
     "proctor.suites": {
         "steve": "proctor.suites.steve.suite:SteveSuite",
     },
+    "proctor.runtimes": {"steve": "proctor.suites.steve.runtime:SteveRuntime"},
 }

@@ -1,0 +1,14 @@
+"""The runtime of the Gymnasium suite."""
+
+from __future__ import annotations
+
+from proctor.runtimes.recipes import RuntimeRecipe
+
+
+class GymnasiumRuntime(RuntimeRecipe):
+    """Gymnasium in a version of your choice, such as gymnasium@1.4.0, with its MuJoCo and classic control."""
+
+    name = "gymnasium"
+    packages = ("gymnasium[classic-control,mujoco]",)
+    imports = ("gymnasium",)
+    versioned = "gymnasium"

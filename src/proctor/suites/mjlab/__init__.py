@@ -1,0 +1,1 @@
+"""Tasks of mjlab, on MuJoCo Warp."""
