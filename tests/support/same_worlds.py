@@ -29,8 +29,8 @@ class World:
 
     def reset(self, seed: int) -> dict[str, np.ndarray]:
         self.rng = np.random.default_rng(seed)
-        self.x = self.rng.normal(size=4).astype(np.float32)
-        self.left, self.age = int(self.rng.integers(6, 14)), 0
+        self.x = self.rng.random(4).astype(np.float32)
+        self.left, self.age = 6 + int(8 * self.rng.random()), 0
         return self.seen()
 
     def seen(self) -> dict[str, np.ndarray]:
@@ -40,7 +40,8 @@ class World:
         self.age += 1
         push = np.resize(action, 4).astype(np.float32)
         action[...] = 9.0  # what an environment does to its action is not recorded
-        self.x = np.tanh(self.x * np.float32(1.1) + push + self.rng.normal(size=4).astype(np.float32))
+        moved = self.x * np.float32(1.1) + push + self.rng.random(4).astype(np.float32) - np.float32(0.5)
+        self.x = np.clip(moved, np.float32(-1), np.float32(1))  # the same numbers in every version of numpy
         signals = {
             "energy": np.float32((self.x**2).sum()),
             "force": self.x[:3].astype(np.float64) * 3.0,
