@@ -19,7 +19,7 @@ PLAIN = (str, bytes, bool, int, float)
 
 def flag(name: str, value: Any) -> bool:
     """Whether a flag is set. Raises ValueError, with this name, for what is neither true nor false."""
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, (bool, np.bool_)):
         return bool(value)
     found = _single(value)
     if found is None or (found != 0.0 and found != 1.0):
@@ -63,7 +63,7 @@ def _single(value: Any) -> float | None:
     """A value that is one real number, or holds exactly one; None for any other."""
     if isinstance(value, np.ndarray):
         return float(value.item()) if value.size == 1 and value.dtype.kind in NUMBERS else None
-    if isinstance(value, str | bytes):
+    if isinstance(value, (str, bytes)):
         return None
     try:
         return float(value)

@@ -1,0 +1,1 @@
+"""The benchmarks that vla-eval wraps, each through its one `Benchmark` class."""
