@@ -6,20 +6,26 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from examining import by_key, digests, task
+from gymnasium import spaces
 from served import like_openpi, plain_server
 from vla_eval_package import KINDS, model_server
 from worded import WORDED
 
 from proctor import ConfigError, InputError, Outcome, config_from_dict
+from proctor.config.models import AgentCfg
 from proctor.network.client import Client, ClientCfg
 from proctor.network.speech import Asked, ServerLost
 from proctor.network.vla_eval import ACTION, ERROR, HELLO, OBSERVATION, VlaEval, message
 from proctor.network.wire import VLA_EVAL, WireError, decode, encode
+from proctor.plan.trial import Trial
+from proctor.policies.from_remote import RemoteLoader, RemoteOptions
+from proctor.policies.protocol import Batch, Execute, SpaceInfo, Unavailable
 
 Examine = Callable[..., Any]
 PATIENCE = {"connect_s": 2.0, "timeout_s": 2.0, "reconnect_s": 20.0}
@@ -263,6 +269,42 @@ def test_one_lost_connection_costs_the_other_trials_nothing(examine: Examine) ->
     with plain_server(answering(first_once)) as url:
         run = examine(agents=[through(url)], n_trials=4, num_parallel=4)
     assert sorted(r.attempts for r in by_key(run).values()) == [1, 1, 1, 2]
+
+
+def test_there_are_no_more_connections_than_trials_that_run(examine: Examine) -> None:
+    """Nobody says that a trial has ended: its connection is free when its state is forgotten."""
+    opened, attend = [], answering(action(np.full(2, 0.1, np.float32)))
+
+    async def counted(connection: Any) -> None:
+        opened.append(connection)
+        await attend(connection)
+
+    with plain_server(counted) as url:
+        run = examine(agents=[through(url)], n_trials=20, num_parallel=2)
+    assert all(r.outcome.scored and r.error is None for r in by_key(run).values())
+    assert len(opened) <= 4, "the trials that run, and those whose state the last batch still holds"
+
+
+def test_a_request_that_was_given_up_is_not_made_again() -> None:
+    """The server has gone on with it: the trial has to begin anew."""
+    space = spaces.Box(-1, 1, (2,), np.float32)
+    info = SpaceInfo({"toy": space}, {"toy": space})
+    agent = AgentCfg.model_validate({"name": "far", "policy": "remote"})
+    trial = Trial("far", "toy", 0, 7)
+    with plain_server(answering(action(np.zeros(2, np.float32)))) as url:
+        options = RemoteOptions.model_validate({"protocol": "vla_eval", "url": url, **PATIENCE})
+        policy = RemoteLoader().load(agent, options, info, None)
+        batch = Batch(np.zeros((1, 2), np.float32), policy.reset([trial]), [trial.policy_rng()], [trial])
+        output = policy.forward("act", batch)
+        assert isinstance(output.decisions[0], Execute)
+        (again,) = policy.forward("act", batch).decisions
+        assert isinstance(again, Unavailable)
+        assert "a request of this trial was given up" in again.reason
+        (later,) = policy.forward("act", replace(batch, state=output.state)).decisions
+        assert isinstance(later, Execute)
+        policy.close()
+        (closed,) = policy.forward("act", replace(batch, state=policy.reset([trial]))).decisions
+        assert isinstance(closed, Unavailable)
 
 
 @pytest.mark.parametrize(

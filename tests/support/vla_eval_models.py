@@ -121,6 +121,21 @@ class Dying(PredictModelServer):
         return {"actions": linear(obs)}
 
 
+class Pursuing(PredictModelServer):
+    """For `Reach` of reach_benchmark.py: goes for the target in chunks of two, if it was told and shown what to do."""
+
+    def __init__(self) -> None:
+        super().__init__(chunk_size=2)
+
+    def predict(self, obs: Any, ctx: Any) -> Any:
+        assert obs["task_description"].startswith("reach the "), obs["task_description"]
+        assert obs["images"]["front"].shape == (32, 32, 3)
+        assert obs["images"]["front"].dtype == np.uint8
+        place, target = np.split(obs["states"], 2)
+        way = np.clip((target - place) / 0.1, -0.7, 0.7)
+        return {"actions": np.stack([way, way])}
+
+
 class Telling(PredictModelServer):
     """Fails, with what it was told and sent."""
 

@@ -10,7 +10,9 @@ from vla_eval_package import KINDS, STAND_IN, genuine_packages
 
 def forget() -> None:
     """No module of one package is to be met by the other's."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "vla_eval" or "proctor_user_" in name]:
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] == "vla_eval" or name.startswith("benchmark_file_")
+    ]:
         del sys.modules[name]
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from examining import by_key, digests, examination
+from vla_eval_package import genuine_python, model_server
 
-from proctor import InputError, Outcome, config_from_dict, run_evaluation
+from proctor import InputError, Outcome, config_from_dict, load_config, run_evaluation
 from proctor.config import ConfigError
 from proctor.suites.protocol import Env
 from proctor.suites.vla_eval.options import VlaEvalOptions
@@ -249,6 +254,23 @@ def test_a_task_that_is_none_or_several(task, text, make: Make) -> None:
 
 
 @pytest.mark.usefixtures("package")
+def test_options_may_be_plain_attributes() -> None:
+    """As they are in a Python that has no pydantic."""
+    from proctor.suites.vla_eval.environment import make as make_environment
+
+    def attributes(value: Any) -> Any:
+        if isinstance(value, dict):
+            return SimpleNamespace(**{key: attributes(inner) for key, inner in value.items()})
+        return [attributes(item) for item in value] if isinstance(value, list) else value
+
+    given = options(task={"suite": "other"}, kwargs={"max_steps": 7}, action={"size": 2, "low": [-1, -2]})
+    checked = VlaEvalOptions.model_validate(given)
+    env: Any = make_environment(attributes(checked.model_dump(mode="json")), render=False, worlds=1)
+    assert (env.max_steps, env.constants()["task"], env.action_space.low.tolist()) == (7, GREEN, [-1, -2])
+    env.close()
+
+
+@pytest.mark.usefixtures("package")
 def test_an_entry_stands_for_all_tasks_or_those_with_these_fields() -> None:
     entry = {"suite": "vla_eval", "options": {"benchmark": f"{REACH}:Reach"}}
     agents = [{"name": "r", "policy": "random"}]
@@ -260,6 +282,15 @@ def test_an_entry_stands_for_all_tasks_or_those_with_these_fields() -> None:
     entry["options"]["task"] = {"suite": "secondary"}
     with pytest.raises(ConfigError, match="none of the benchmark's 3 tasks is that"):
         config_from_dict({"agents": agents, "tasks": [entry]})
+
+
+@pytest.mark.usefixtures("package")
+def test_a_benchmark_in_a_file_is_looked_for_beside_the_config(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(REACH.read_text())
+    text = "agents: [{policy: random}]\ntasks: [{suite: vla_eval, options: {benchmark: 'mine.py:Reach'}}]\n"
+    (tmp_path / "run.yml").write_text(text)
+    config = load_config(tmp_path / "run.yml")
+    assert [task.options["benchmark"] for task in config.tasks] == [f"{tmp_path / 'mine.py'}:Reach"] * 3
 
 
 def test_without_the_package_tasks_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +332,9 @@ def test_what_cannot_be_made_is_said(given, text, make: Make) -> None:
     ("given", "text"),
     [
         ({"benchmark": "Reach"}, "expected package.module:Class or path/to/file.py:Class"),
-        ({"task": -1}, "expected a number from 0, a name, or fields with their values"),
+        ({"task": -1}, "0"),
+        ({"task": {}}, "expected a number from 0, a name, or fields with their values"),
+        ({"task": True}, "task"),
         ({"action": {"size": 2, "low": [1]}}, "low has 1 numbers; the action has 2"),
         ({"action": {"size": 2, "low": 1, "high": 1}}, "expected low below high"),
         ({"benchmark_kwargs": {}}, "benchmark_kwargs"),
@@ -348,3 +381,49 @@ def test_inline_workers_are_refused(tmp_path: Path) -> None:
     config = config_from_dict(examination(tmp_path, agents=[{"name": "a", "policy": "random"}], tasks=tasks))
     with pytest.raises(InputError, match="stays out of the main process"):
         run_evaluation(config)
+
+
+def served_run(folder: Path, url: str, kwargs: dict[str, Any]) -> Any:
+    agents = [{"name": "far", "policy": "remote", "options": {"protocol": "vla_eval", "url": url}}]
+    tasks = [{"suite": "vla_eval", "options": options(task=task, kwargs=kwargs)} for task in (RED, GREEN)]
+    keys = {"agents": agents, "tasks": tasks, "workers": {"kind": "process", "count": 1}, "n_trials": 5}
+    return run_evaluation(config_from_dict(examination(folder, **keys, record="series")))
+
+
+def test_a_model_server_sees_what_the_benchmark_shows(package: str, tmp_path: Path) -> None:
+    with model_server("Telling", package) as url:
+        results = by_key(served_run(tmp_path, url, {})).values()
+    images = {"front": "uint8(32, 32, 3)", "wrist": "uint8(16, 16, 3)"}
+    sent = [{"images": images, "states": "float64(4,)", "task_description": told} for told in (RED, GREEN)]
+    assert {str(seen) in str(result.error) for result in results for seen in sent} == {True, False}
+    assert all(any(str(seen) in str(result.error) for seen in sent) for result in results)
+
+
+THEIRS = """
+import json, sys
+import vla_eval
+url, benchmark, kwargs, names = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
+entry = {"benchmark": benchmark, "params": kwargs, "episodes_per_task": 5, "tasks": names}
+(result,) = vla_eval.run({"benchmarks": [entry], "output_dir": sys.argv[5]}, server_url=url, docker=False, no_save=True)
+episodes = [episode for task in result["tasks"] for episode in task["episodes"]]
+print(json.dumps([[e["metrics"]["success"], e["metrics"]["distance"], e["steps"]] for e in episodes]))
+"""
+
+
+def test_episodes_come_out_as_vla_eval_runs_them(package: str, tmp_path: Path) -> None:
+    """The same benchmark and the same model server, run by the package itself and by Proctor."""
+    if package != "genuine":
+        pytest.skip("the stand-in has no runner of its own")
+    kwargs = {"max_steps": 12, "seed": 3}
+    with model_server("Pursuing", package) as url:
+        given = [url, f"{REACH.stem}:Reach", json.dumps(kwargs), json.dumps([RED, GREEN]), str(tmp_path)]
+        path = {**os.environ, "PYTHONPATH": str(REACH.parent)}
+        command = [genuine_python(), "-c", THEIRS, *given]
+        said = subprocess.run(command, capture_output=True, text=True, env=path, check=True, cwd=tmp_path)
+        run = served_run(tmp_path, url, kwargs)
+    theirs = json.loads(said.stdout.splitlines()[-1])
+    results = list(by_key(run).values())
+    distances = [float(np.load(run.path / str(r.npz))["result/distance"][-1]) for r in results]
+    ours = [[r.success, distance, r.steps_total] for r, distance in zip(results, distances, strict=True)]
+    assert ours == theirs
+    assert {r.success for r in results} == {True, False}

@@ -95,7 +95,7 @@ def _import_file(path: str) -> Any:
     if not os.path.isfile(path):
         raise Problem(f"no file {path}")
     path = os.path.realpath(path)
-    name = "proctor_user_" + hashlib.sha256(path.encode()).hexdigest()[:16]
+    name = "benchmark_file_" + hashlib.sha256(path.encode()).hexdigest()[:16]
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

@@ -9,6 +9,7 @@ Which entries there are, with their shapes, the first observation of a benchmark
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -40,7 +41,8 @@ class Reader:
         if not found:
             raise InputError("the benchmark's first observation has no entries")
         self._last = found
-        self.space = spaces.Dict([(name, _space(self._kinds[name], value)) for name, value in found.items()])
+        parts = OrderedDict((name, _space(self._kinds[name], value)) for name, value in found.items())
+        self.space = spaces.Dict(parts)
 
     def read(self, observation: Mapping[str, Any], ended: bool) -> dict[str, np.ndarray]:
         """The entries of an observation. At an end an entry may be missing, which then is as it was last. Raises

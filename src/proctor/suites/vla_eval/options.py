@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -10,6 +10,7 @@ from proctor.suites.protocol import SuiteOptions
 
 MOST_NUMBERS = 10_000
 Bound = float | tuple[float, ...]
+Number = Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
 
 
 class ActionCfg(BaseModel):
@@ -46,7 +47,7 @@ class VlaEvalOptions(SuiteOptions):
     """`package.module:Class` or `file.py:Class`, a subclass of vla-eval's `Benchmark`."""
     kwargs: dict[str, Any] = Field(default_factory=dict)
     """What the class is made with: `params` in a config of vla-eval's."""
-    task: int | str | dict[str, Any]
+    task: Number | str | dict[str, Any]
     """Which of the benchmark's tasks: its number from 0, its `name`, or fields that it alone has."""
     render_backend: Literal["gpu", "cpu"] = "gpu"
     """As vla-eval's `render`. A class that was not made for `cpu` refuses it."""
@@ -76,6 +77,6 @@ class VlaEvalOptions(SuiteOptions):
     @field_validator("task")
     @classmethod
     def _task(cls, task: int | str | dict[str, Any]) -> int | str | dict[str, Any]:
-        if isinstance(task, bool) or (isinstance(task, int) and task < 0) or task in ("", {}):
+        if task in ("", {}):
             raise ValueError(f"found {task!r}; expected a number from 0, a name, or fields with their values")
         return task
