@@ -174,6 +174,7 @@ def keys_by_page() -> dict[str, set[str]]:
     from proctor.suites.tracking.options import TerminateCfg, TrackingOptions
     from proctor.suites.tracking.randomise import NoiseCfg, PushCfg, RandomiseCfg
     from proctor.suites.tracking.robot.config import DescriptionCfg
+    from proctor.suites.vla_eval.options import ActionCfg, VlaEvalOptions
     from proctor_host.episode import Outcome
 
     configs = (models.EvalConfig, models.AgentCfg, models.TaskCfg, models.WorkersCfg, models.RecordCfg)
@@ -189,6 +190,7 @@ def keys_by_page() -> dict[str, set[str]]:
         "goals.md": _fields(GoalsCfg, SelectionCfg, AblationCfg, BandsCfg),
         "crafter.md": _fields(CrafterOptions),
         "tracking.md": _fields(*tracking),
+        "vla-eval.md": _fields(VlaEvalOptions, ActionCfg),
         "engine.md": {outcome.value for outcome in Outcome},
         "runs.md": set(COMMON),
         "scoring.md": {name for name in METRICS.names() if not name.endswith("force_norm_mean")}
