@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Literal
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 from proctor.record.sheet import Sheet
+from proctor.suites.autoreset import HAS_MODES, AutoresetMode
 from proctor.suites.gymnasium.options import GymnasiumOptions, VectorCfg
 from proctor.suites.gymnasium.vector import VectorEnvAdapter
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
@@ -158,7 +159,8 @@ class ManyWorlds(Suite):
         field, _, value = options.odd.partition("=")
         World.odd = (field, eval(value, {"np": np, "nan": np.nan, "inf": np.inf}) if value else None)
         if options.kind == "vector":
-            vector = SyncVectorEnv([Classic] * worlds, autoreset_mode=AutoresetMode.DISABLED)
+            disabled: dict[str, Any] = {"autoreset_mode": AutoresetMode.DISABLED} if HAS_MODES else {}
+            vector = SyncVectorEnv([Classic] * worlds, **disabled)
             signals = {name: f"env.{name}" for name in KINDS}  # infos lose their dtype in a vector environment
             told = GymnasiumOptions(id="vector", signals=signals, vector=VectorCfg(mode="sync"))
             return VectorEnvAdapter(vector, options=told, max_steps=12, owned=True)
