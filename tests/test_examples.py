@@ -108,6 +108,7 @@ def test_own_scoring_and_metric_are_used(tmp_path: Path) -> None:
 
 @pytest.fixture
 def spaces() -> SpaceInfo:
+    pytest.importorskip("imageio", reason="Gymnasium's robots import it")
 
     ids = {
         "cartpole": "CartPole-v1",
