@@ -143,6 +143,7 @@ def test_rows_do_not_depend_on_their_neighbours(agent: str, task: str, spaces: S
 def make_agent(name: str, spaces: SpaceInfo) -> Any:
     if name == "controllers":
         return import_object("agents/controllers.py:Controllers", EXAMPLES)()
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
     checkpoint = str(EXAMPLES / "checkpoints" / "network.onnx")
     noise = 0.2 if name == "network-noisy" else 0.0
     return import_object("agents/network.py:TaskNetwork", EXAMPLES)(checkpoint, spaces, noise)

@@ -111,9 +111,9 @@ def describe(threads: int) -> dict[str, Any]:
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What a trial's bytes may depend on and is not as it was in the description `before`, in sentences without an end.
     What that description lacks is not compared."""
-    old = before.get("versions")
-    noted = [name for name in DECISIVE if old and (name in old or name not in ALWAYS)]
-    pairs = [(f"{name} was", old.get(name), now["versions"].get(name)) for name in noted]
+    old = before.get("versions") or {}
+    listed = [name for name in DECISIVE if old and (name in old or name not in ALWAYS)]
+    pairs = [(f"{name} was", old.get(name), now["versions"].get(name)) for name in listed]
     pairs += [(said, before[key], now[key]) for key, said in SAID.items() if key in before]
     return [f"{said} {was} when this run began and is {found} now" for said, was, found in pairs if was != found]
 

@@ -204,7 +204,7 @@ def _autoreset_mode(vector: VectorEnv[Any, Any, Any]) -> AutoresetMode:
     base = vector.unwrapped
     if isinstance(base, SyncVectorEnv | AsyncVectorEnv):
         if not HAS_MODES:
-            return AutoresetMode.NEXT_STEP
+            return AutoresetMode("NextStep")
         return base.autoreset_mode  # their metadata is the class's, and shared with every other vector of it
     mode = vector.metadata.get("autoreset_mode", None if HAS_MODES else AutoresetMode.NEXT_STEP)
     if not isinstance(mode, AutoresetMode):
