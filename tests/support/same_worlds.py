@@ -129,8 +129,9 @@ def make(options: Any, *, render: bool, worlds: int) -> Env | BatchEnv:
 
 def vector_of(worlds: int) -> BatchEnv:
     import gymnasium
-    from gymnasium.vector import AutoresetMode, SyncVectorEnv
+    from gymnasium.vector import SyncVectorEnv
 
+    from proctor.suites.autoreset import HAS_MODES, AutoresetMode
     from proctor.suites.gymnasium.vector import VectorEnvAdapter
 
     class Classic(gymnasium.Env[Any, Any]):
@@ -157,7 +158,8 @@ def vector_of(worlds: int) -> BatchEnv:
         def render(self) -> np.ndarray:  # type: ignore[override]
             return self.world.frame()
 
-    vector = SyncVectorEnv([Classic] * worlds, autoreset_mode=AutoresetMode.DISABLED)
+    mode: Any = {"autoreset_mode": AutoresetMode.DISABLED} if HAS_MODES else {}
+    vector = SyncVectorEnv([Classic] * worlds, **mode)
     signals = {name: f"env.{name}" for name in KINDS}  # infos lose their dtype in a vector environment
     told: Any = Options(
         id="vector", signals=signals, vector=Options(mode="sync", seeding="each", kwargs={}), success=None,

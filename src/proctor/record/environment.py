@@ -17,11 +17,13 @@ from typing import Any
 from proctor.foreign import read_json
 
 PACKAGES = (
-    "proctor", "numpy", "scipy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "pydantic",
-    "duckdb", "sai-mujoco",
+    "proctor", "numpy", "scipy", "numba", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3",
+    "pydantic", "duckdb", "sai-mujoco",
 )  # fmt: skip
-DECISIVE = ("numpy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "sai-mujoco")
+DECISIVE = ("numpy", "numba", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "sai-mujoco")
 """A trial's bytes may change with these."""
+ALWAYS = ("numpy", "numba", "gymnasium", "mujoco")
+"""Always installed: a description without one of them is from before it was noted."""
 SAID = {"cpu": "the processor was", "numeric_threads": "the number of numeric threads was"}
 """And with these keys of a description."""
 
@@ -109,8 +111,9 @@ def describe(threads: int) -> dict[str, Any]:
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What a trial's bytes may depend on and is not as it was in the description `before`, in sentences without an end.
     What that description lacks is not compared."""
-    old = before.get("versions")
-    pairs = [(f"{name} was", old.get(name), now["versions"].get(name)) for name in DECISIVE] if old else []
+    old = before.get("versions") or {}
+    listed = [name for name in DECISIVE if old and (name in old or name not in ALWAYS)]
+    pairs = [(f"{name} was", old.get(name), now["versions"].get(name)) for name in listed]
     pairs += [(said, before[key], now[key]) for key, said in SAID.items() if key in before]
     return [f"{said} {was} when this run began and is {found} now" for said, was, found in pairs if was != found]
 
