@@ -24,7 +24,7 @@ def config(options: Any, *, worlds: int) -> Any:
         raise InputError(f'mjlab has no task "{options.task}"; {meant}')
     cfg = registry.load_env_cfg(options.task, play=options.play)
     trained = cfg if not options.play else registry.load_env_cfg(options.task)
-    overrides.apply(cfg, dict(vars(options.overrides)) if hasattr(options.overrides, "__dict__") else options.overrides)
+    overrides.apply(cfg, options.overrides)
     cfg.episode_length_s = options.episode_length_s or trained.episode_length_s
     cfg.scene.num_envs = worlds
     cfg.auto_reset = False
@@ -44,7 +44,7 @@ def tasks() -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mjlab":
             raise
-        raise InputError("the suite mjlab needs the package mjlab, which is not installed in this interpreter") from error
+        raise InputError("the suite mjlab needs the package mjlab, which this interpreter does not have") from error
     return importlib.import_module("mjlab.tasks.registry")
 
 

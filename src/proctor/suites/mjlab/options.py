@@ -18,7 +18,7 @@ class MjlabOptions(SuiteOptions):
     task: str = Field(min_length=1, max_length=200, pattern=r"^[\w.\-]+$")
     """Its id, such as `Mjlab-Velocity-Flat-Unitree-Go1`."""
     play: bool = True
-    """Take the config that mjlab plays policies with (no noise, no pushes); false: the one that they are trained with."""
+    """The config that mjlab plays policies with (no noise, no pushes); false: the one that they are trained with."""
     observations: tuple[Name, ...] = Field(default=("actor",), min_length=1)
     """Observation groups that the policy sees. One: as it is; several: a dict of them."""
     episode_length_s: float | None = Field(default=None, gt=0, le=1_000_000, allow_inf_nan=False)

@@ -11,8 +11,8 @@ from proctor.errors import InputError
 
 
 def apply(config: Any, overrides: Mapping[str, Any]) -> None:
-    """Change `config` in place. A name must exist, so that a slip changes no nothing; null takes an entry of a dict
-    away. A list becomes a tuple where there is one, a whole number a float where there is one. Raises InputError."""
+    """Change `config` in place. A name must exist, so that a misspelt one is no change that nobody sees. Null takes an
+    entry of a dict away. A list becomes a tuple where there is one, a whole number a float. Raises InputError."""
     for path, value in overrides.items():
         *parents, last = path.split(".")
         found = config
@@ -44,7 +44,7 @@ def _set(found: Any, name: str, value: Any, path: str) -> None:
 def _like(now: Any, value: Any, path: str) -> Any:
     """`value` as the kind of what it takes the place of. Raises InputError where it cannot be."""
     if isinstance(now, tuple) and isinstance(value, list):
-        return tuple(_like(a, b, path) for a, b in zip(now, value, strict=True)) if len(now) == len(value) else tuple(value)
+        return tuple(map(_like, now, value, [path] * len(now))) if len(now) == len(value) else tuple(value)
     if isinstance(now, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     same = now is None or value is None or isinstance(value, type(now))

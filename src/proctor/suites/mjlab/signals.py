@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from proctor.suites.mjlab.observations import array
+
 Reader = Callable[[], np.ndarray]
 """The values of all worlds now."""
 
@@ -25,11 +27,6 @@ def readers(env: Any, wanted: Iterable[str]) -> dict[str, Reader]:
     for kind in wanted:
         found.update(kinds[kind](env))
     return found
-
-
-def array(tensor: Any) -> np.ndarray:
-    """A copy of a tensor that stays as it is."""
-    return np.array(tensor.detach().cpu().numpy())
 
 
 def _rewards(env: Any) -> Mapping[str, Reader]:

@@ -12,16 +12,18 @@ refused, for then a trial would depend on its neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import importlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
 from proctor.errors import InputError
 from proctor.suites.mjlab.building import build, config, quiet
 from proctor.suites.mjlab.dice import Dice
-from proctor.suites.mjlab.signals import array, readers
+from proctor.suites.mjlab.leftovers import Leftovers
+from proctor.suites.mjlab.observations import Observations, array, box, row
+from proctor.suites.mjlab.signals import readers
 from proctor.suites.protocol import ColumnEnv, Columns, Env, Step
 
 PROBE_SEED = 0
@@ -31,26 +33,27 @@ class MjlabWorlds(ColumnEnv):
     """`worlds` worlds of a task. Everything that mjlab compiles or does only once has happened when it is made."""
 
     def __init__(self, options: Any, *, render: bool, worlds: int):
-        import torch
-
-        self._torch, self._options = torch, options
-        self.num_worlds = worlds
-        self._dice = Dice(torch, options.device)
         cfg = config(options, worlds=worlds)
+        self._options, self.num_worlds = options, worlds
+        torch = self._torch = importlib.import_module("torch")
+        self._dice = Dice(torch, options.device)
         with self._dice.kept():
             self.env = build(cfg, device=options.device, render=render)
-        self._read = observation_reader(self.env, options.observations)
-        self.observation_space = observation_space(self.env, options.observations)
-        self.action_space = _box(self.env.single_action_space.shape)
+        self._leftovers = Leftovers(torch, self.env)
+        self._observations = Observations(self.env, options.observations)
+        self.observation_space = self._observations.space
+        self.action_space = box(self.env.single_action_space.shape)
         self.action_dt_s = float(self.env.step_dt)
         self.max_steps = int(self.env.max_episode_length)
         self._signals = readers(self.env, options.signals)
         self._success = success_reader(self.env, options.success)
         self._startup = "startup" in self.env.event_manager.available_modes
         self._ended: set[int] = set()
+        self._resetting: int | None = None
         if worlds > 1:
             self._choose_commands_one_by_one()
-        self._try_out()
+        with quiet():
+            self._try_out()
 
     def _choose_commands_one_by_one(self) -> None:
         """Have every command term draw for each world from that world's own generators."""
@@ -59,6 +62,8 @@ class MjlabWorlds(ColumnEnv):
             term._resample = self._one_by_one(term._resample)
 
     def _one_by_one(self, resample: Callable[[Any], None]) -> Callable[[Any], None]:
+        """In a reset the world's generators are in use already."""
+
         def each(env_ids: Any) -> None:
             for world in env_ids.tolist():
                 if world == self._resetting:
@@ -69,14 +74,11 @@ class MjlabWorlds(ColumnEnv):
 
         return each
 
-    _resetting: int | None = None
-    """The world whose generators are in use because it is being reset."""
-
     def _try_out(self) -> None:
-        """A reset and a step: kernels are compiled, buffers get their shapes, and what is drawn for all is found out."""
+        """A reset and a step: kernels are compiled, buffers get their shapes, and what draws for all is found out."""
         for world in range(self.num_worlds):
             self._restart(world, PROBE_SEED)
-        self._advance(np.zeros((self.num_worlds, *self.action_space.shape), np.float32))
+        self._advance(self._no_actions())
         self._ended = set()
 
     def reset(self, worlds: Sequence[int], seeds: Sequence[int], indices: Sequence[int]) -> list[Any]:
@@ -92,7 +94,8 @@ class MjlabWorlds(ColumnEnv):
             env.common_step_counter = 0
         self._resetting = world
         try:
-            with self._dice.of(world, seed), quiet():
+            with self._dice.of(world, seed):
+                self._leftovers.clear(world)
                 if self._startup:
                     env.event_manager.apply(mode="startup", env_ids=ids)
                 if getattr(env.scene.terrain, "terrain_origins", None) is not None:
@@ -101,25 +104,32 @@ class MjlabWorlds(ColumnEnv):
         finally:
             self._resetting = None
         self._ended.discard(world)
-        return self._read(observed)
+        return self._observations.read(observed)
 
     def step_columns(self, worlds: np.ndarray | None, actions: np.ndarray) -> Columns:
         chosen = slice(None) if worlds is None else worlds
-        whole = np.zeros((self.num_worlds, *self.action_space.shape), np.float32)
+        whole = self._no_actions()
         whole[chosen] = actions
-        for world in sorted(self._ended):
-            self._restart(world, PROBE_SEED)
+        self._revive(range(self.num_worlds) if worlds is None else worlds.tolist())
         columns = self._advance(whole)
         return columns if worlds is None else Columns(*(_rows(column, worlds) for column in columns))
+
+    def _revive(self, used: Sequence[int]) -> None:
+        """Reset ended worlds that nobody uses: mjlab does not step while there is one."""
+        again = sorted(self._ended.intersection(used))
+        if again:
+            raise ValueError(f"world {again[0]} has ended and got an action; reset it first")
+        for world in sorted(self._ended):
+            self._restart(world, PROBE_SEED)
 
     def _advance(self, actions: np.ndarray) -> Columns:
         """One step of all worlds."""
         given = self._torch.from_numpy(actions).to(self.env.device)
         if self.num_worlds == 1:
-            with self._dice.of(0), quiet():
+            with self._dice.of(0):
                 result = self.env.step(given)
         else:
-            with self._dice.kept(), quiet():
+            with self._dice.kept():
                 before = self._dice.state()
                 result = self.env.step(given)
                 self._refuse_draws(before)
@@ -127,7 +137,9 @@ class MjlabWorlds(ColumnEnv):
         terminated, truncated = array(terminated), array(truncated)
         self._ended = set(np.flatnonzero(terminated | truncated).tolist())
         signals = {name: read() for name, read in self._signals.items()}
-        return Columns(self._read(observed), array(reward), terminated, truncated, self._success(), signals)
+        return Columns(
+            self._observations.read(observed), array(reward), terminated, truncated, self._success(), signals
+        )
 
     def _refuse_draws(self, before: tuple[Any, ...]) -> None:
         if self._dice.drawn_since(before):
@@ -148,6 +160,9 @@ class MjlabWorlds(ColumnEnv):
 
     def close(self) -> None:
         self.env.close()
+
+    def _no_actions(self) -> np.ndarray:
+        return np.zeros((self.num_worlds, *self.env.single_action_space.shape), np.float32)
 
     def _ids(self, world: int) -> Any:
         return self._torch.tensor([world], dtype=self._torch.int64, device=self.env.device)
@@ -177,42 +192,6 @@ class MjlabEnv(Env):
         self.worlds.close()
 
 
-def observation_space(env: Any, groups: Sequence[str]) -> Any:
-    """Of one world. Raises InputError for a group that the task does not have."""
-    known = env.single_observation_space.spaces
-    for group in groups:
-        if group not in known:
-            raise InputError(f'the task has no observation group "{group}"; it has {", ".join(known)}')
-    found = {}
-    for group in groups:
-        terms = getattr(known[group], "spaces", None)
-        prefix = "" if len(groups) == 1 else f"{group}/"
-        inner = {group: known[group]} if terms is None else {f"{prefix}{name}": term for name, term in terms.items()}
-        found.update({name: _box(space.shape) for name, space in inner.items()})
-    if len(groups) == 1 and groups[0] in found and getattr(known[groups[0]], "spaces", None) is None:
-        return found[groups[0]]
-    return spaces.Dict(found)
-
-
-def observation_reader(env: Any, groups: Sequence[str]) -> Callable[[Mapping[str, Any]], Any]:
-    """What takes the groups out of mjlab's observations: one array, or a flat dict of them."""
-
-    def read(observed: Mapping[str, Any]) -> Any:
-        if len(groups) == 1:
-            only = observed[groups[0]]
-            return {k: _floats(v) for k, v in only.items()} if isinstance(only, Mapping) else _floats(only)
-        found = {}
-        for group in groups:
-            value = observed[group]
-            if isinstance(value, Mapping):
-                found.update({f"{group}/{name}": _floats(term) for name, term in value.items()})
-            else:
-                found[group] = _floats(value)
-        return found
-
-    return read
-
-
 def success_reader(env: Any, rule: str | None) -> Callable[[], np.ndarray]:
     """Whether each world's goal holds now. Raises InputError where the task says nothing of success."""
     if rule is None:
@@ -226,20 +205,5 @@ def success_reader(env: Any, rule: str | None) -> Callable[[], np.ndarray]:
     return lambda: np.logical_and.reduce([array(check()).astype(bool) for check in known])
 
 
-def row(observation: Any, world: int) -> Any:
-    """One world's part of the observations of all."""
-    if isinstance(observation, dict):
-        return {name: values[world] for name, values in observation.items()}
-    return observation[world]
-
-
 def _rows(column: Any, worlds: np.ndarray) -> Any:
     return {name: values[worlds] for name, values in column.items()} if isinstance(column, dict) else column[worlds]
-
-
-def _floats(tensor: Any) -> np.ndarray:
-    return array(tensor).astype(np.float32, copy=False)
-
-
-def _box(shape: Sequence[int]) -> Any:
-    return spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)

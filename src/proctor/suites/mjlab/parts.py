@@ -1,0 +1,5 @@
+"""The parts of the mjlab room."""
+
+from __future__ import annotations
+
+PARTS = {"proctor.suites": {"mjlab": "proctor.suites.mjlab.suite:MjlabSuite"}}
