@@ -3,7 +3,9 @@
 It does what the real one (1.6.0) was seen to do, unpleasant things included: random numbers come from torch's global
 generator for all worlds that need some; `startup` events are drawn once, for all; a partial reset computes the
 observations of all worlds, noise too; a reward with a memory is not cleared by a reset; ended worlds must be reset
-before the next step where `auto_reset` is off, and are reset within the step, before the observation, where it is on.
+before the next step where `auto_reset` is off, and are reset within the step, before the observation, where it is on;
+the simulator's mean inertia is that of world 0 where there is one for all, and its sums are split by how many worlds
+there are.
 `installed(...)` puts it in the place of the package.
 """
 
@@ -21,6 +23,9 @@ import numpy as np
 import torch
 
 DT, FAR = 0.05, 1.5
+PARTS = torch.tensor([0.1, 1e4, -1e4, 0.3, 0.7, 1e-3, 1e3, -1e3])
+"""Numbers whose sum depends on the order."""
+SOLVER, WARP = ModuleType("mujoco_warp._src.solver"), ModuleType("warp")
 
 
 @dataclass
@@ -76,6 +81,16 @@ class Config:
     scale_rewards_by_dt: bool = True
 
 
+class Warp(np.ndarray):
+    """An array of the simulator's."""
+
+    def __new__(cls, size: int) -> Warp:
+        return np.ones(size, np.float32).view(cls)
+
+    def numpy(self) -> np.ndarray:
+        return np.array(self)
+
+
 class Highest:
     """A reward with a memory that no reset clears."""
 
@@ -93,6 +108,8 @@ class Friction:
     def __call__(self, env: Any, env_ids: Any) -> None:
         ids = torch.arange(env.num_envs) if env_ids is None else env_ids
         env.friction[ids] = torch.rand(len(ids))
+        inertia = env.sim.wp_model.stat.meaninertia
+        inertia[:] = 1 + env.friction.numpy()[: len(inertia)]
 
 
 def config(play: bool) -> Config:
@@ -179,6 +196,8 @@ class ManagerBasedRlEnv:
         self._pending = torch.zeros(n, dtype=torch.bool)
         self.command = TargetCommand(cfg.commands["target"], self)
         self._offline_renderer = None if render_mode is None else SimpleNamespace(_env_ids=None)
+        self.sim = SimpleNamespace(wp_model=SimpleNamespace(stat=SimpleNamespace()), create_graph=lambda: None)
+        self.sim.wp_model.stat.meaninertia = Warp(1)
         self.scene = SimpleNamespace(terrain=None, entities={}, env_origins=torch.zeros(n, 3))
         self._make_managers()
         self.event_manager.apply(mode="startup")
@@ -236,7 +255,10 @@ class ManagerBasedRlEnv:
     def step(self, action: torch.Tensor) -> tuple[Any, ...]:
         if self._pending.any():
             raise RuntimeError(f"Environments {self._pending.nonzero().flatten().tolist()} must be reset")
-        self.x += action[:, 0] * DT * (1 - 0.5 * self.friction)
+        inertia = torch.from_numpy(np.array(self.sim.wp_model.stat.meaninertia)).expand(self.num_envs)
+        groups = SOLVER._jtdaj_groups_per_world(self.num_envs, len(PARTS))
+        drift = sum(part.sum() for part in PARTS.tensor_split(groups)) * 1e-3
+        self.x += (action[:, 0] + drift) * DT * (1 - 0.5 * self.friction) / inertia
         self.steps += 1
         self.common_step_counter += 1
         timed_out, far = self.steps >= self.max_episode_length, (self.x - self.origins).abs() > FAR
@@ -271,7 +293,10 @@ def installed() -> Iterator[None]:
     envs = ModuleType("mjlab.envs")
     envs.ManagerBasedRlEnv = ManagerBasedRlEnv  # pyright: ignore[reportAttributeAccessIssue]
     modules = {"mjlab": ModuleType("mjlab"), "mjlab.tasks": ModuleType("mjlab.tasks")}
-    modules |= {"mjlab.tasks.registry": registry, "mjlab.envs": envs}
+    modules |= {"mjlab.tasks.registry": registry, "mjlab.envs": envs, "mujoco_warp": ModuleType("mujoco_warp")}
+    modules |= {"mujoco_warp._src": ModuleType("mujoco_warp._src"), "mujoco_warp._src.solver": SOLVER, "warp": WARP}
+    SOLVER._jtdaj_groups_per_world = lambda nworld, njmax: max(1, njmax // nworld)  # pyright: ignore
+    WARP.array = lambda values, dtype, device: values.astype(np.float32).view(Warp)  # pyright: ignore
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
     try:

@@ -17,8 +17,8 @@ from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, Step
 from proctor.testing import BatchEnvConformance, EnvConformance
 
 PYTHON = os.environ.get("PROCTOR_MJLAB_PYTHON")
-CARTPOLE, GO1 = "Mjlab-Cartpole-Balance", "Mjlab-Velocity-Flat-Unitree-Go1"
-LIFT = "Mjlab-Lift-Cube-Yam"
+CARTPOLE, LIFT = "Mjlab-Cartpole-Balance", "Mjlab-Lift-Cube-Yam"
+GO1, G1 = "Mjlab-Velocity-Flat-Unitree-Go1", "Mjlab-Velocity-Flat-Unitree-G1"
 
 pytestmark = [
     pytest.mark.skipif(PYTHON is None, reason="PROCTOR_MJLAB_PYTHON names no interpreter that has mjlab"),
@@ -47,16 +47,13 @@ class There:
     def __init__(self, *, worlds: int = 1, render: bool = False, **options: Any):
         given = MjlabOptions.model_validate(options).model_dump(mode="json")
         self._handle, facts = CHILD[0].call(None, "make", given, render, worlds)
-        observed = {name: box(shape) for name, shape in facts["observed"].items()}
-        self.observation_space = observed[None] if None in observed else spaces.Dict(observed)
+        observed: dict[Any, Any] = {name: box(shape) for name, shape in facts["observed"].items()}
+        self.observation_space: Any = observed[None] if None in observed else spaces.Dict(observed)
         self.action_space = box(facts["acted"])
         self.action_dt_s, self.max_steps, self.num_worlds = facts["dt"], facts["limit"], facts["worlds"]
 
     def ask(self, method: str, *args: Any) -> Any:
         return CHILD[0].call(self._handle, method, *args)
-
-    def render(self, *world: int) -> np.ndarray:
-        return self.ask("render", *world)
 
     def close(self) -> None:
         self.ask("close")
@@ -79,6 +76,9 @@ class Many(There, ColumnEnv):
 
     def step(self, actions: Any) -> dict[int, Step]:
         return {world: Step(*step) for world, step in self.ask("step", dict(actions)).items()}
+
+    def render(self, world: int) -> np.ndarray:
+        return self.ask("render", world)
 
     def step_columns(self, worlds: Any, actions: np.ndarray) -> Columns:
         return Columns(*self.ask("step_columns", worlds, actions))
@@ -150,6 +150,12 @@ def test_a_quadruped_among_others_walks_as_it_does_alone() -> None:
     assert (seen[3], seen[1]) == (expected[3], expected[4])
     other = rolled_together(Many(3, **options), {0: 3, 1: 13, 2: 14}, steps)
     assert other[0] == expected[3]
+
+
+def test_a_humanoid_among_others_does_as_it_does_alone() -> None:
+    """Its constraints are sparse, and summed in parts."""
+    expected = rolled(One(task=G1), 3, 15)
+    assert rolled_together(Many(3, task=G1), {0: 11, 1: 12, 2: 3}, 15)[2] == expected
 
 
 def test_a_trial_as_in_training_repeats() -> None:

@@ -194,6 +194,12 @@ def test_a_draw_that_nobody_foresaw_is_refused(monkeypatch: pytest.MonkeyPatch) 
             make(2)
 
 
+def test_another_simulator_than_the_known_one_runs_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(mjlab_double.SOLVER, "_jtdaj_groups_per_world")
+    with pytest.raises(InputError, match=r"made for MuJoCo Warp 3.11, and found this one; use batch: false"):
+        make(2)
+
+
 def test_frames_show_the_world_that_was_asked_for() -> None:
     with contextlib.closing(make(2, render=True, episode_length_s=100)) as env:
         env.reset([0, 1], [0, 1], [0, 0])

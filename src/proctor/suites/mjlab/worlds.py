@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.suites.mjlab.alike import make_alike
 from proctor.suites.mjlab.building import build, config, quiet
 from proctor.suites.mjlab.dice import Dice
 from proctor.suites.mjlab.leftovers import Leftovers
@@ -51,6 +52,7 @@ class MjlabWorlds(ColumnEnv):
         self._ended: set[int] = set()
         self._resetting: int | None = None
         if worlds > 1:
+            make_alike(self.env)
             self._choose_commands_one_by_one()
         with quiet():
             self._try_out()
