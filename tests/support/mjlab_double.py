@@ -257,7 +257,7 @@ class ManagerBasedRlEnv:
             raise RuntimeError(f"Environments {self._pending.nonzero().flatten().tolist()} must be reset")
         inertia = torch.from_numpy(np.array(self.sim.wp_model.stat.meaninertia)).expand(self.num_envs)
         groups = SOLVER._jtdaj_groups_per_world(self.num_envs, len(PARTS))
-        drift = sum(part.sum() for part in PARTS.tensor_split(groups)) * 1e-3
+        drift = sum(part.sum() for part in PARTS.tensor_split(groups)) * 0.1
         self.x += (action[:, 0] + drift) * DT * (1 - 0.5 * self.friction) / inertia
         self.steps += 1
         self.common_step_counter += 1

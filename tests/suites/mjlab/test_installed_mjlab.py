@@ -196,6 +196,11 @@ def test_noise_for_all_worlds_is_refused() -> None:
         Many(2, task=GO1, play=False)
 
 
+def test_a_task_that_follows_a_motion_asks_for_it() -> None:
+    with pytest.raises(RuntimeError, match=r'none is named; expected overrides: {"commands.motion.motion_file": FILE'):
+        One(task="Mjlab-Tracking-Flat-Unitree-G1")
+
+
 def test_lifting_knows_success() -> None:
     env = One(task=LIFT, success="command")
     env.reset(0, 0)

@@ -54,6 +54,7 @@ def test_a_config_names_a_task_by_its_id() -> None:
         ({"task": GO1, "observations": ["actor", "actor"]}, "actor: named twice"),
         ({"task": GO1, "signals": ["poses"]}, "signals"),
         ({"task": GO1, "device": "gpu"}, "device"),
+        ({"task": GO1, "device": "cuda:1"}, "a GPU gives no trial twice to the byte; say exact: false to allow it"),
         ({"task": GO1, "episode_length_s": 0}, "episode_length_s"),
         ({"task": GO1, "overrides": {"auto_reset": True}}, "overrides.auto_reset: Proctor resets the worlds itself"),
         ({"task": GO1, "overrides": {"curriculum.terrain": None}}, "there is no curriculum"),

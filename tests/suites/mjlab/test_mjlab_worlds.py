@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import mjlab_double
@@ -192,6 +193,21 @@ def test_a_draw_that_nobody_foresaw_is_refused(monkeypatch: pytest.MonkeyPatch) 
         make()
         with pytest.raises(InputError, match="draws random numbers for all worlds at once in a step"):
             make(2)
+
+
+def test_generated_terrain_and_many_worlds_need_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    hilly = SimpleNamespace(terrain_generator=object(), env_spacing=1.0)
+    monkeypatch.setattr(mjlab_double, "config", lambda play, flat=mjlab_double.config: with_terrain(flat(play), hilly))
+    with mjlab_double.installed():
+        with pytest.raises(InputError, match=r"batch: on generated terrain .*; use batch: false, or exact: false"):
+            make(2)
+        assert make().worlds.num_worlds == 1
+        assert make(2, exact=False).num_worlds == 2
+
+
+def with_terrain(config: Any, terrain: Any) -> Any:
+    config.scene.terrain = terrain
+    return config
 
 
 def test_another_simulator_than_the_known_one_runs_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,15 @@ def config(options: Any, *, worlds: int) -> Any:
     cfg.scene.num_envs = worlds
     cfg.auto_reset = False
     cfg.viewer.max_extra_envs = 0
+    _require_files(cfg)
     _make_trials_independent(cfg)
     if worlds > 1:
         _refuse_shared_draws(cfg)
+        if options.exact and getattr(cfg.scene.terrain, "terrain_generator", None) is not None:
+            raise InputError(
+                "batch: on generated terrain the last bits of a trial depend on how many worlds there are; use "
+                "batch: false, or exact: false to allow it"
+            )
     return cfg
 
 
@@ -60,6 +66,16 @@ def quiet() -> Iterator[None]:
     """What mjlab prints goes where errors go."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
+
+
+def _require_files(cfg: Any) -> None:
+    """Raise InputError for a motion that nobody has named: mjlab ships none."""
+    for name, command in cfg.commands.items():
+        file = getattr(command, "motion_file", None)
+        if file is not None and not os.path.isfile(file):
+            key = f"commands.{name}.motion_file"
+            found = f"there is no file {file}" if file else "the task follows a motion, and none is named"
+            raise InputError(f'{found}; expected overrides: {{"{key}": FILE.npz}}, with the whole path')
 
 
 def _make_trials_independent(cfg: Any) -> None:

@@ -35,7 +35,10 @@ class MjlabOptions(SuiteOptions):
     """Step many worlds in one simulation. Trials stay the same, but the task may draw random numbers at resets and for
     commands only."""
     device: str = Field(default="cpu", pattern=r"^(cpu|cuda(:\d{1,3})?)$")
-    """`cpu`, `cuda` or `cuda:N`. Only on the CPU are trials equal to the byte."""
+    """`cpu`, `cuda` or `cuda:N`."""
+    exact: bool = True
+    """Trials are equal to the byte, and what is known not to be is refused. false: the last bits may differ from run to
+    run, which a GPU needs, and a batch on generated terrain."""
 
     @field_validator("observations", "signals")
     @classmethod
@@ -44,6 +47,14 @@ class MjlabOptions(SuiteOptions):
         if twice:
             raise ValueError(f"{', '.join(twice)}: named twice; expected each once")
         return names
+
+    @model_validator(mode="after")
+    def _exact(self) -> MjlabOptions:
+        if self.exact and self.device != "cpu":
+            raise ValueError(
+                f"device: {self.device}: a GPU gives no trial twice to the byte; say exact: false to allow it"
+            )
+        return self
 
     @model_validator(mode="after")
     def _own_keys(self) -> MjlabOptions:
