@@ -171,6 +171,7 @@ def keys_by_page() -> dict[str, set[str]]:
     from proctor.suites.crafter.options import CrafterOptions
     from proctor.suites.goals.config import AblationCfg, BandsCfg, GoalsCfg, SelectionCfg
     from proctor.suites.gymnasium.options import GymnasiumOptions, SuccessCfg, VectorCfg
+    from proctor.suites.mjlab.options import MjlabOptions
     from proctor.suites.tracking.options import TerminateCfg, TrackingOptions
     from proctor.suites.tracking.randomise import NoiseCfg, PushCfg, RandomiseCfg
     from proctor.suites.tracking.robot.config import DescriptionCfg
@@ -189,6 +190,7 @@ def keys_by_page() -> dict[str, set[str]]:
         "environments.md": _fields(*suite),
         "goals.md": _fields(GoalsCfg, SelectionCfg, AblationCfg, BandsCfg),
         "crafter.md": _fields(CrafterOptions),
+        "mjlab.md": _fields(MjlabOptions),
         "tracking.md": _fields(*tracking),
         "vla-eval.md": _fields(VlaEvalOptions, ActionCfg),
         "engine.md": {outcome.value for outcome in Outcome},
