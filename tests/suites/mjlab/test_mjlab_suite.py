@@ -14,7 +14,7 @@ from proctor.errors import InputError
 from proctor.suites import find_suite
 from proctor.suites.mjlab.options import MjlabOptions
 from proctor.suites.mjlab.overrides import apply
-from proctor.suites.mjlab.suite import RECIPE, MjlabSuite
+from proctor.suites.mjlab.suite import MjlabSuite
 
 GO1 = "Mjlab-Velocity-Flat-Unitree-Go1"
 
@@ -26,7 +26,7 @@ def test_the_suite_says_what_it_is() -> None:
     assert suite.task_name(one) == GO1
     assert (suite.is_batch(one), suite.is_batch(many)) == (False, True)
     assert suite.needs() == [("mjlab", "mjlab")]
-    assert RECIPE["name"] == suite.runtime == "mjlab"
+    assert suite.runtime == "mjlab"
 
 
 def test_success_is_defined_where_the_config_says_so() -> None:
