@@ -32,7 +32,8 @@ def search_path() -> list[str]:
 
 
 def at_hand() -> list[str]:
-    """Folders in which a user's own modules may lie, to be searched last: the working directory and the folder of the script, unless `PYTHONPATH` names them or this package is there."""
+    """Folders in which a user's own modules may lie, to be searched last: the working directory and the folder of the
+    script, unless `PYTHONPATH` names them or this package is there."""
     named = {_place(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
     main = sys.modules.get("__main__")
     script = getattr(main, "__file__", None)
