@@ -10,8 +10,10 @@ cd "$(dirname "$0")/.."
 
 sources=(.)  # distributions of this repository, in the order of their dependence
 tests=(
-    tests/rollout tests/record tests/suites/test_gymnasium_env.py tests/suites/test_vector.py
-    tests/suites/tracking tests/suites/endovascular tests/report tests/cli
+    tests/test_version_sets.py tests/record tests/rollout
+    --ignore=tests/rollout/test_{blame,faults,local_policies}.py  # long, and of processes rather than packages
+    tests/suites/{test_gymnasium_env,test_vector}.py tests/suites/{tracking,endovascular}
+    tests/report/test_files.py tests/cli/test_verbs.py
 )
 
 works() {
