@@ -45,9 +45,16 @@ bench: $(READY)
 campaign: $(READY)
 	$(BIN)/python -m campaign $(ARGS)
 
-oldest newest bare:
+oldest:
 	@scripts/system-packages.sh
 	scripts/version-sets.sh $@ $(ARGS)
+
+newest:
+	@scripts/system-packages.sh
+	scripts/version-sets.sh $@ $(ARGS)
+
+bare:
+	scripts/version-sets.sh $@
 
 setup: $(READY)
 
