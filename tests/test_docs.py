@@ -148,7 +148,7 @@ def test_words_of_the_glossary_are_where_it_says() -> None:
     assert len(set(words)) == len(words), "one row for each word"
     for names, place in rows:
         if place and names != "word":
-            module, _, attribute = f"proctor.{place}".partition(":")
+            module, _, attribute = (place if place.startswith("proctor_host.") else f"proctor.{place}").partition(":")
             found = importlib.import_module(module)
             assert not attribute or hasattr(found, attribute), f"{names}: {place}"
 
