@@ -11,14 +11,13 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from proctor import suites
 from proctor.config.models import EvalConfig
 from proctor.errors import RunError
 from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import Backend, Lost
 from proctor.rollout.backends.host import HostBackend
 from proctor.rollout.slots import Slot
-from proctor.runtimes import RuntimeCfg, needed_for
+from proctor.runtimes.locating import by_place
 from proctor_host.cfg import WorkerCfg
 from proctor_host.messages import Asks, Close, Event
 
@@ -188,10 +187,7 @@ class Crew:
 
 def _backends(cfg: EvalConfig, worker: WorkerCfg) -> Iterator[Backend]:
     """One for the tasks that are to be run as the config says, one for each runtime that others name."""
-    places: dict[RuntimeCfg | None, list[str]] = {}
-    for task in cfg.tasks:
-        places.setdefault(needed_for(task, suites.suite_for(task)), []).append(task.name)
-    for runtime, names in places.items():
+    for runtime, names in by_place(cfg.tasks).items():
         theirs = replace(worker, tasks={name: worker.tasks[name] for name in names})
         if runtime is not None:
             yield HostBackend.of(runtime, theirs)
