@@ -1,7 +1,7 @@
 """The runtimes that a session's tasks ran in, as `environment.json` has them, and in what two of them differ.
 
-    {"runtime": 'the runtime "soccer"', "name": "soccer", "tasks": ["kick"], "python": "3.11.9",
-     "implementation": "cpython", "packages": {"mujoco": "3.3.7", ...}, "hash": "..."}
+    {"runtime": 'the runtime "NAME"', "name": "NAME", "tasks": ["TASK"], "python": "3.11.9",
+     "implementation": "cpython", "packages": {"numpy": "2.0.0", ...}, "hash": "..."}
 
 An interpreter that was given by its path has `path` in the place of `name`. Of a host that is served elsewhere there is
 what its workers say of themselves: `python`, `implementation`, `numpy` and `host`, the version of `proctor-host`. A

@@ -11,13 +11,14 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from proctor.config.models import EvalConfig
+from proctor import suites
+from proctor.config.models import EvalConfig, TaskCfg
 from proctor.errors import RunError
 from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import Backend, Lost
 from proctor.rollout.backends.host import HostBackend
 from proctor.rollout.slots import Slot
-from proctor.runtimes.locating import by_place
+from proctor.runtimes import RuntimeCfg, needed_for
 from proctor_host.cfg import WorkerCfg
 from proctor_host.messages import Asks, Close, Event
 
@@ -183,6 +184,14 @@ class Crew:
             member.worker.send(Close())
             member.worker.flush()
         return [event for member in self.members for event in member.worker.drain()]
+
+
+def by_place(tasks: Iterable[TaskCfg]) -> dict[RuntimeCfg | None, list[str]]:
+    """The names of tasks by the runtime that they run in, this interpreter's under None."""
+    found: dict[RuntimeCfg | None, list[str]] = {}
+    for task in tasks:
+        found.setdefault(needed_for(task, suites.suite_for(task)), []).append(task.name)
+    return found
 
 
 def _backends(cfg: EvalConfig, worker: WorkerCfg) -> Iterator[Backend]:

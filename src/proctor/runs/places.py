@@ -17,9 +17,9 @@ from proctor.record.files import write_synced
 from proctor.record.rundir import RunDir
 from proctor.record.runtimes import Difference, Runtime, called, differences, worked
 from proctor.report import text
+from proctor.rollout.crew import by_place
 from proctor.rollout.stopper import Stopper
 from proctor.runtimes import locate
-from proctor.runtimes.locating import by_place
 from proctor.runtimes.recipes import install_command
 from proctor.runtimes.store import LOCKED, is_name, locked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from proctor.runtimes import store
 from proctor.runtimes.asking import NoAnswer, ask, environment_for
 from proctor.runtimes.recipes import ALWAYS, described
 from proctor.runtimes.verify import first_problem, problems_of, unusable
-from proctor.suites import suite_for
 
 if TYPE_CHECKING:
     from proctor.suites.protocol import Suite
@@ -103,14 +102,6 @@ def needed_for(task: TaskCfg, suite: Suite) -> RuntimeCfg | None:
     if suite.runtime is None or all(_importable(package) for package, _ in suite.needs()):
         return None
     return RuntimeCfg(name=suite.runtime)
-
-
-def by_place(tasks: Iterable[TaskCfg]) -> dict[RuntimeCfg | None, list[str]]:
-    """The names of tasks by the runtime that they run in, this interpreter's under None."""
-    found: dict[RuntimeCfg | None, list[str]] = {}
-    for task in tasks:
-        found.setdefault(needed_for(task, suite_for(task)), []).append(task.name)
-    return found
 
 
 def _importable(package: str) -> bool:
