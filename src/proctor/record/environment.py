@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from proctor.foreign import read_json
+from proctor.record.runtimes import are_runtimes
 
 PACKAGES = (
     "proctor", "numpy", "scipy", "numba", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3",
@@ -38,6 +39,7 @@ def _texts(value: Any) -> bool:
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "versions": lambda value: isinstance(value, dict) and _texts(value.values()),
     "git": lambda value: value is None or (isinstance(value, dict) and isinstance(value.get("commit"), str)),
+    "runtimes": are_runtimes,
     "warnings": lambda value: isinstance(value, list) and _texts(value),
     **dict.fromkeys(("host", "platform", "cpu", "command", "started_at"), lambda value: isinstance(value, str)),
     **dict.fromkeys(("cpu_count", "numeric_threads"), lambda value: type(value) is int and value > 0),

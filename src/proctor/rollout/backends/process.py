@@ -92,7 +92,6 @@ class ProcessWorker(Worker):
         self.slots, self._cfg, self._interpreter = slots, cfg, interpreter
         self.has_policies = interpreter.extras is not None
         self.greeting: Mapping[str, Any] = {}
-        """What the worker has said of its interpreter."""
         self._board = SharedBoard.create(slots)
         self._pulse = Watch(self._board.pulse)
         self._outbox: list[Command | list[int] | tuple[list[int], Place]] = []
