@@ -26,6 +26,7 @@ PARTS = {
     "sections": "harbour_quay",
     "formats": "harbour_log",
     "loggers": "harbour_bell",
+    "runtimes": "harbour",
     "forms": "harbour_voyage",
 }
 """What the distribution brings: kind -> name."""

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from proctor.report.section import CaseLayout, Column, Grid, Section
     from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Worker
     from proctor.rollout.progress import CancelToken, Progress
+    from proctor.rollout.worker.extras import EngineExtras
     from proctor.runs.loggers.base import DictLogger, Logger, LoggerOptions, Loggers
     from proctor.runs.loggers.csv_file import CsvLogger
     from proctor.runs.loggers.mlflow_run import MlflowLogger
@@ -98,7 +99,7 @@ __getattr__ = lazily(__name__, __file__)
 __all__ = [
     "Actions", "AgentCfg", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken", "CaseLayout",
     "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg",
-    "DictLogger", "Discordance", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding",
+    "DictLogger", "Discordance", "EngineExtras", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding",
     "Format", "Goto", "Grid", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad",
     "LentEnvironment", "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily",
     "MissingExtra", "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError",

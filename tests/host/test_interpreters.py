@@ -14,7 +14,7 @@ import pytest
 from proctor import InputError, RunDir
 from proctor.rollout.backends import host, process
 from proctor.runtimes.interpreters import find_interpreter
-from proctor_host.wire import PROTOCOL
+from proctor_host.codec import PROTOCOL
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'many_worlds.py'}:ManyWorlds"
 VERSIONS = {"3.8": "numpy==1.17.*", "3.9": "numpy==1.19.*", "3.10": "numpy==1.26.*", "3.13": "numpy>=2.1"}

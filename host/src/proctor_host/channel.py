@@ -7,7 +7,7 @@ import socket
 import struct
 from typing import Any
 
-from proctor_host.wire import Wire
+from proctor_host.codec import Codec
 
 _HEADER = struct.Struct("<I")
 _CHUNK = 1 << 16
@@ -22,8 +22,8 @@ class Closed(Exception):
 class Channel:
     """Messages in order, in lists. `send` blocks while the pipe is full; `receive` returns what has arrived."""
 
-    def __init__(self, sock: socket.socket, wire: Wire):
-        self.sock, self.wire = sock, wire
+    def __init__(self, sock: socket.socket, codec: Codec):
+        self.sock, self.codec = sock, codec
         self._buffer = bytearray()
         self._chunk = memoryview(bytearray(_CHUNK))
         self.drained = False
@@ -33,7 +33,7 @@ class Channel:
         return self.sock.fileno()
 
     def send(self, messages: list[Any]) -> None:
-        data = self.wire.pack(messages)
+        data = self.codec.pack(messages)
         if len(data) > MOST_BYTES:
             raise ValueError(f"a message of {len(data):,} bytes is too large to be sent; record less of it")
         try:
@@ -87,7 +87,7 @@ class Channel:
             with memoryview(self._buffer) as view:
                 frame = view[start + _HEADER.size : end].tobytes()
             try:
-                messages += self.wire.unpack(memoryview(frame))
+                messages += self.codec.unpack(memoryview(frame))
             except ValueError as problem:
                 raise Closed(str(problem)) from problem
             start = end

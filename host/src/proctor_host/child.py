@@ -22,6 +22,7 @@ from proctor_host.blame import explain
 from proctor_host.board import Place, SharedBoard
 from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
+from proctor_host.codec import PROTOCOL, Codec
 from proctor_host.collecting import collect_seldom
 from proctor_host.copies import end_if_copied, forks
 from proctor_host.errors import BREAKS
@@ -30,7 +31,6 @@ from proctor_host.finder import serve_modules
 from proctor_host.host import Host
 from proctor_host.limits import Watch
 from proctor_host.messages import Asks, Close, Event
-from proctor_host.wire import PROTOCOL, Wire
 
 GATHER_S = 0.01
 """How long events may be gathered while there is enough to step."""
@@ -48,7 +48,7 @@ def main(socket_fd: int, memory_fd: int) -> None:
     """Returns when the engine says so, or is gone."""
     for fd in (socket_fd, memory_fd):
         os.set_inheritable(fd, False)
-    channel = Channel(socket.socket(fileno=socket_fd), Wire(False, {}))
+    channel = Channel(socket.socket(fileno=socket_fd), Codec(False, {}))
     with contextlib.suppress(Closed):
         (hello,) = channel.first()
         before = forks()
@@ -90,7 +90,7 @@ def _settled(channel: Channel, hello: Any) -> tuple[WorkerCfg, Extras] | None:
         if hello["root"] is not None:
             serve_modules(hello["root"])
         cfg = WorkerCfg.from_plain(hello["cfg"])
-        channel.wire = Wire(hello["extras"] is not None, cfg.tasks)
+        channel.codec = Codec(hello["extras"] is not None, cfg.tasks)
         kind = Extras if hello["extras"] is None else import_object(hello["extras"])
         return cfg, kind(cfg)
     except BREAKS as problem:

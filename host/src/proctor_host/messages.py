@@ -1,6 +1,6 @@
 """What the engine and its workers say to each other.
 
-Commands go to a worker's host, events come back. All are tuples of plain data, which `proctor_host.wire` writes and
+Commands go to a worker's host, events come back. All are tuples of plain data, which `proctor_host.codec` writes and
 reads. A slot is named by its number within the worker.
 """
 

@@ -10,6 +10,7 @@ from harbour.loader import PilotLoader
 from harbour.logger import Bell
 from harbour.metric import ClearanceMin
 from harbour.metric_family import LastSignals
+from harbour.runtime import HarbourRuntime
 from harbour.scoring import Careful
 from harbour.section import METRIC, Quay
 from harbour.suite import HarbourEnv, HarbourSuite
@@ -23,6 +24,7 @@ from proctor.testing import (
     LoggerConformance,
     MetricConformance,
     MetricFamilyConformance,
+    RuntimeRecipeConformance,
     ScoringConformance,
     SectionConformance,
     SuiteConformance,
@@ -95,3 +97,8 @@ class TestForm(FormConformance):
 
     def make(self):
         return Voyage()
+
+
+class TestRuntime(RuntimeRecipeConformance):
+    def make(self) -> HarbourRuntime:
+        return HarbourRuntime()

@@ -34,11 +34,11 @@ from proctor.rollout.worker.extras import HERE
 from proctor_host.board import Place, SharedBoard
 from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
+from proctor_host.codec import PROTOCOL, Codec
 from proctor_host.keeper import GRACE_S
 from proctor_host.limits import ACTING, IDLE, LOADING, NOBODYS, Watch, limit_of
 from proctor_host.messages import Asks, Close, Command, Done, Event, Run, Unclosed
 from proctor_host.output import last_lines, open_log
-from proctor_host.wire import PROTOCOL, Wire
 
 log = logging.getLogger("proctor")
 
@@ -101,7 +101,7 @@ class ProcessWorker(Worker):
         ours, theirs = socket.socketpair()
         for sock in (ours, theirs):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
-        self._channel = Channel(ours, Wire(interpreter.extras is not None, cfg.tasks))
+        self._channel = Channel(ours, Codec(interpreter.extras is not None, cfg.tasks))
         try:
             self._process = self._start((theirs.fileno(), self._board.fd))
         except OSError as problem:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from proctor import Backend, BackendOptions, Board, Host, Lost, Watch, Worker, WorkerCfg
+from proctor import Backend, BackendOptions, Board, EngineExtras, Host, Lost, Watch, Worker, WorkerCfg
 
 
 class DeckOptions(BackendOptions):
@@ -36,7 +36,7 @@ class DeckWorker(Worker):
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._ours, self._theirs = os.pipe()
         self._board, self._ends = Board(slots), False
-        self._host = Host(cfg, self._board, self._say, Watch())
+        self._host = Host(cfg, self._board, self._say, Watch(), EngineExtras(cfg))
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 

@@ -15,15 +15,15 @@ from hypothesis.extra import numpy as arrays
 
 from proctor_host import messages
 from proctor_host.cfg import TaskCfg
+from proctor_host.codec import PLAIN, Codec, Unsendable
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
 from proctor_host.spaces import Box, Dict, Discrete, Text
 from proctor_host.task import Task
 from proctor_host.trials import Trial
-from proctor_host.wire import PLAIN, Unsendable, Wire
 
 TASKS = {"reach": TaskCfg(name="reach", suite="toy", options={"a": 1})}
-ABROAD, AT_HOME = Wire(False, TASKS), Wire(True, TASKS)
+ABROAD, AT_HOME = Codec(False, TASKS), Codec(True, TASKS)
 TRIAL = Trial("agent", "reach", 3, 126)
 NUMBERS = st.one_of(
     arrays.arrays(np.float32, arrays.array_shapes(min_dims=0, max_dims=3, min_side=0)),
@@ -42,8 +42,8 @@ PLAIN_DATA = st.recursive(
 )
 
 
-def heard(said: list[Any], wire: Wire = ABROAD) -> list[Any]:
-    return wire.unpack(memoryview(wire.pack(said)))
+def heard(said: list[Any], codec: Codec = ABROAD) -> list[Any]:
+    return codec.unpack(memoryview(codec.pack(said)))
 
 
 def shown(value: Any) -> str:

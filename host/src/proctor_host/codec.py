@@ -55,7 +55,7 @@ class Unsendable(TypeError):
     """A value that has no place in another interpreter."""
 
 
-class Wire:
+class Codec:
     """Writes and reads frames. `pickles`: both ends are of one interpreter, and values of any kind may travel. `tasks`:
     the configs of the run's tasks, to which descriptions of tasks belong."""
 
@@ -203,18 +203,18 @@ class Wire:
 
 
 _AS_THEY_ARE = frozenset({bool, int, float, str})
-_WRITERS: dict[type, Callable[[Wire, Any, list[Any]], Any]] = {
-    list: Wire._list, tuple: Wire._tuple, dict: Wire._dict, np.ndarray: Wire._array, bytes: Wire._bytes,
-    Outcome: Wire._outcome, Trial: Wire._trial, TrialResult: Wire._result, Task: Wire._task,
+_WRITERS: dict[type, Callable[[Codec, Any, list[Any]], Any]] = {
+    list: Codec._list, tuple: Codec._tuple, dict: Codec._dict, np.ndarray: Codec._array, bytes: Codec._bytes,
+    Outcome: Codec._outcome, Trial: Codec._trial, TrialResult: Codec._result, Task: Codec._task,
 }  # fmt: skip
-_READERS: dict[str, Callable[[Wire, Any, list[memoryview]], Any]] = {
-    "\0t": lambda wire, said, parts: tuple(said),
-    "\0d": lambda wire, said, parts: {key: value for key, value in said},
-    "\0a": Wire._read_array,
-    "\0s": Wire._read_number,
-    "\0b": lambda wire, said, parts: bytes(parts[said]),
-    "\0o": Wire._read_other,
-    "\0m": Wire._read_message,
+_READERS: dict[str, Callable[[Codec, Any, list[memoryview]], Any]] = {
+    "\0t": lambda codec, said, parts: tuple(said),
+    "\0d": lambda codec, said, parts: {key: value for key, value in said},
+    "\0a": Codec._read_array,
+    "\0s": Codec._read_number,
+    "\0b": lambda codec, said, parts: bytes(parts[said]),
+    "\0o": Codec._read_other,
+    "\0m": Codec._read_message,
 }
 _NAMED: dict[str, Callable[..., Any]] = {**_MESSAGES, "Outcome": Outcome, "Trial": Trial, "TrialResult": TrialResult}
 Said = Tuple[str, List[Any]]
