@@ -22,7 +22,9 @@ def pinned(name: str) -> dict[str, str]:
     return {line.name.lower(): next(iter(line.specifier)).version for line in lines}
 
 
-CORE = [Requirement(text) for text in project()["dependencies"]]
+OURS = "proctor-host"
+"""The other distribution of this repository, of the same version."""
+CORE = [one for one in map(Requirement, project()["dependencies"]) if one.name != OURS]
 
 
 @pytest.mark.parametrize("requirement", CORE, ids=lambda requirement: requirement.name)
@@ -40,3 +42,9 @@ def test_no_extra_pins_a_package() -> None:
 
 def test_the_newest_set_has_every_dependency_of_the_core() -> None:
     assert {requirement.name.lower() for requirement in CORE} <= set(pinned("constraints-newest.txt"))
+
+
+def test_the_host_is_of_the_same_version() -> None:
+    host = tomllib.loads((ROOT / "host" / "pyproject.toml").read_text())["project"]
+    assert host["version"] == project()["version"]
+    assert f"{OURS}=={host['version']}" in project()["dependencies"]

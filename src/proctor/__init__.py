@@ -99,8 +99,8 @@ __getattr__ = lazily(__name__, __file__)
 __all__ = [
     "Actions", "AgentCfg", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken", "CaseLayout",
     "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg",
-    "DictLogger", "Discordance", "EngineExtras", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding",
-    "Format", "Goto", "Grid", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad",
+    "DictLogger", "Discordance", "EngineExtras", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute",
+    "Fail", "Finding", "Format", "Goto", "Grid", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad",
     "LentEnvironment", "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily",
     "MissingExtra", "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError",
     "Progress", "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError",

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from proctor_host.cfg import RecordCfg, WorkerCfg
 from proctor_host.episode import Episode, Outcome
+from proctor_host.extras import Extras
 from proctor_host.recorder import EndedTrial, Recorder
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
@@ -18,9 +20,11 @@ def recorded(folder: Path, ends: bytes = b"first last", **constants: np.ndarray)
         "terminals": np.zeros(3, bool), "truncations": np.zeros(3, bool), "action_dt_s": np.array(np.nan), **constants,
     }  # fmt: skip
     episode = Episode(arrays, Outcome.FAILURE, 3, "t")
-    return Recorder(folder, series=False).record(
+    cfg = WorkerCfg(str(folder), {}, RecordCfg(series=False))
+    result, _ = Recorder(cfg, Extras(cfg)).record(
         EndedTrial(Trial("a", "t", 0, 1), "0", episode, False, None, 0.1, ends)
     )
+    return result
 
 
 def test_the_seed_of_a_reset_is_no_part_of_what_happened(tmp_path: Path) -> None:

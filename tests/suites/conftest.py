@@ -36,7 +36,8 @@ def env(task):
     made = []
 
     def make(*, render: bool = False, worlds: int = 3, **options: Any) -> Any:
-        made.append(make_env(task(**options), render=render, worlds=worlds))
+        told = task(**options)
+        made.append(make_env(told.suite, told.options, render=render, worlds=worlds))
         return made[-1]
 
     yield make

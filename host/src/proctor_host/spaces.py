@@ -24,6 +24,10 @@ class Space:
         """The space as data: what `from_plain` reads."""
         raise NotImplementedError
 
+    def contains(self, value: Any) -> bool:
+        """Whether a value is as the space says."""
+        raise NotImplementedError
+
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and _same(self.plain(), other.plain())  # type: ignore[attr-defined]
 
@@ -52,6 +56,12 @@ class Box(Space):
     def bounded_above(self) -> np.ndarray:
         return _finite(self.high)
 
+    def contains(self, value: Any) -> bool:
+        array = np.asarray(value)
+        number = array.dtype.kind in "biuf" and np.can_cast(array.dtype, self.dtype, "same_kind")
+        fits = number and array.shape == self.shape
+        return bool(fits and (array >= self.low).all() and (array <= self.high).all())
+
     def plain(self) -> dict[str, Any]:
         return {"kind": "Box", "low": self.low, "high": self.high, "shape": self.shape, "dtype": self.dtype.str}
 
@@ -63,6 +73,10 @@ class Discrete(Space):
 
     def __init__(self, n: int, start: int = 0, dtype: Any = np.int64):
         self.n, self.start, self.dtype = int(n), int(start), np.dtype(dtype)
+
+    def contains(self, value: Any) -> bool:
+        array = np.asarray(value)
+        return array.shape == () and array.dtype.kind in "iu" and bool(self.start <= array < self.start + self.n)
 
     def plain(self) -> dict[str, Any]:
         return {"kind": "Discrete", "n": self.n, "start": self.start, "dtype": self.dtype.str}
@@ -77,6 +91,11 @@ class MultiDiscrete(Space):
         self.start = np.array(np.broadcast_to(start, self.nvec.shape), self.dtype)
         self.shape = tuple(self.nvec.shape)
 
+    def contains(self, value: Any) -> bool:
+        array = np.asarray(value)
+        fits = array.shape == self.shape and array.dtype.kind in "iu"
+        return bool(fits and (array >= self.start).all() and (array < self.start + self.nvec).all())
+
     def plain(self) -> dict[str, Any]:
         return {"kind": "MultiDiscrete", "nvec": self.nvec, "start": self.start, "dtype": self.dtype.str}
 
@@ -88,6 +107,10 @@ class MultiBinary(Space):
         self.shape = (int(n),) if np.ndim(n) == 0 else tuple(int(i) for i in n)
         self.dtype = np.dtype(dtype)
 
+    def contains(self, value: Any) -> bool:
+        array = np.asarray(value)
+        return array.shape == self.shape and bool(((array == 0) | (array == 1)).all())
+
     def plain(self) -> dict[str, Any]:
         return {"kind": "MultiBinary", "n": self.shape, "dtype": self.dtype.str}
 
@@ -97,6 +120,10 @@ class Dict(Space):
 
     def __init__(self, spaces: Any):
         self.spaces = {key: described(space) for key, space in dict(spaces).items()}
+
+    def contains(self, value: Any) -> bool:
+        known = isinstance(value, Mapping) and value.keys() == self.spaces.keys()
+        return known and all(space.contains(value[key]) for key, space in self.spaces.items())
 
     def plain(self) -> dict[str, Any]:
         return {"kind": "Dict", "spaces": [[key, space.plain()] for key, space in self.spaces.items()]}
@@ -108,6 +135,10 @@ class Tuple(Space):
     def __init__(self, spaces: Iterable[Any]):
         self.spaces = tuple(described(space) for space in spaces)
 
+    def contains(self, value: Any) -> bool:
+        fits = isinstance(value, (tuple, list)) and len(value) == len(self.spaces)
+        return fits and all(space.contains(part) for space, part in zip(self.spaces, value))
+
     def plain(self) -> dict[str, Any]:
         return {"kind": "Tuple", "spaces": [space.plain() for space in self.spaces]}
 
@@ -117,6 +148,10 @@ class Text(Space):
 
     def __init__(self, max_length: int, min_length: int = 1, charset: str | None = None):
         self.max_length, self.min_length, self.charset = int(max_length), int(min_length), charset
+
+    def contains(self, value: Any) -> bool:
+        fits = isinstance(value, str) and self.min_length <= len(value) <= self.max_length
+        return fits and (self.charset is None or set(value) <= set(self.charset))
 
     def plain(self) -> dict[str, Any]:
         return {"kind": "Text", "max_length": self.max_length, "min_length": self.min_length, "charset": self.charset}
@@ -128,6 +163,9 @@ class Other(Space):
 
     def __init__(self, space: Any):
         self.space = space
+
+    def contains(self, value: Any) -> bool:
+        return bool(self.space.contains(value))
 
     def plain(self) -> dict[str, Any]:
         return {"kind": "Other", "space": self.space}

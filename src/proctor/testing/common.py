@@ -122,8 +122,7 @@ def check_options_class(model: Any, base: type[BaseModel], example: Mapping[str,
 
 def check_observation(observation: Any, space: Any, where: str) -> None:
     """Shape and castable dtype of every array of an observation; values are not checked, since simulators overshoot."""
-    from gymnasium import spaces
-
+    space = spaces.described(space)
     if isinstance(space, spaces.Dict):
         assert isinstance(observation, Mapping), f"{where} is a {type(observation).__name__}; its space is a Dict"
         missing = set(space.spaces) ^ set(observation)
@@ -131,10 +130,12 @@ def check_observation(observation: Any, space: Any, where: str) -> None:
         for key, sub in space.spaces.items():
             check_observation(observation[key], sub, f"{where}[{key!r}]")
     elif isinstance(space, spaces.Tuple):
-        assert len(observation) == len(space.spaces), f"{where} has {len(observation)} entries, its space {len(space)}"
+        assert len(observation) == len(space.spaces), (
+            f"{where} has {len(observation)} entries, its space {len(space.spaces)}"
+        )
         for i, sub in enumerate(space.spaces):
             check_observation(observation[i], sub, f"{where}[{i}]")
-    elif isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+    elif isinstance(space, spaces.ARRAYS):
         array = np.asarray(observation)
         assert array.shape == (space.shape or ()), f"{where} has shape {array.shape}; its space says {space.shape}"
         castable = np.can_cast(array.dtype, np.dtype(space.dtype), "same_kind")

@@ -17,7 +17,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from proctor.config.models import TaskCfg
 from proctor.errors import InputError, RunError
 from proctor.policies.arrays import is_module, no_gradients, to_host
 from proctor.policies.latent import ContextTable, LatentModel, MapsStates, context_table
@@ -28,6 +27,9 @@ from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.tasks import Task
 from proctor.training.lent import LentEnvironment, MotionSource
+from proctor_host import spaces
+from proctor_host import task as described
+from proctor_host.cfg import TaskCfg
 from proctor_host.messages import Chunk
 from proctor_host.trials import Trial
 
@@ -132,17 +134,16 @@ class PolicyDriver:
 
 def _task_of(observation: Any, joints: int) -> Task:
     """The task that worlds with such observations (worlds, ...) are."""
-    from gymnasium import spaces
 
-    def space(values: Any) -> spaces.Space[Any]:
+    def space(values: Any) -> spaces.Space:
         if isinstance(values, Mapping):
-            return spaces.Dict({key: space(value) for key, value in values.items()})
+            return spaces.Dict({key: space(values[key]) for key in sorted(values)})
         whole = np.issubdtype(values.dtype, np.integer)
         low, high = (np.iinfo(values.dtype).min, np.iinfo(values.dtype).max) if whole else (-np.inf, np.inf)
         return spaces.Box(low, high, values.shape[1:], values.dtype)
 
-    cfg = TaskCfg(suite="tracking", name=TASK)
-    return Task(cfg, space(observation), spaces.Box(-np.inf, np.inf, (joints,), np.float32))
+    cfg = TaskCfg(name=TASK, suite="tracking", options={})
+    return Task(described.Task(cfg, space(observation), spaces.Box(-np.inf, np.inf, (joints,), np.float32)))
 
 
 class Putter:

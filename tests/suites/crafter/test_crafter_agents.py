@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from proctor.errors import InputError
 from proctor.policies.protocol import Batch, SpaceInfo
+from proctor.spaces import to_gymnasium
 from proctor.suites.crafter import skills
 from proctor.suites.crafter.agents import Expert, Skilled, read_centroids
 from proctor.suites.crafter.names import ACTIONS, DIRECTIONS, ITEMS
@@ -181,7 +182,7 @@ def spaces_of(**more: Any) -> Dict:
     from proctor.suites.crafter.options import CrafterOptions
 
     options = CrafterOptions(privileged=True, image=False, area=24)
-    return Dict({**observation_space_of(options).spaces, **more})
+    return Dict({**to_gymnasium(observation_space_of(options)).spaces, **more})
 
 
 class TestExpert(PolicyConformance):

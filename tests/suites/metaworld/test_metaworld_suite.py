@@ -342,4 +342,4 @@ def test_without_the_package_the_error_says_how_to_get_it(monkeypatch: pytest.Mo
     )
     monkeypatch.setitem(sys.modules, "metaworld.env_dict", None)
     with pytest.raises(InputError, match=r'the metaworld suite needs the package "metaworld"; .*proctor\[metaworld\]'):
-        make_env(cfg.tasks[0], render=False, worlds=1)
+        make_env(cfg.tasks[0].suite, cfg.tasks[0].options, render=False, worlds=1)

@@ -42,14 +42,15 @@ def test_the_config_makes_the_environment_it_describes():
         motions="procedural:squat", observations=["state", "qpos"], root_height_obs=True, include_last_action=True
     )
     assert is_batch(cfg)
-    env = make_env(cfg, render=False, worlds=2)
+    env = make_env(cfg.suite, cfg.options, render=False, worlds=2)
     assert set(env.observation_space.spaces) == {"state", "qpos", "last_action", "root_height"}
     assert env.action_dt_s == 0.02
     env.close()
 
 
 def test_a_briefing_shows_every_motion_as_it_would_be_observed():
-    brief = briefing(task(velocity_multiplier=0.5))
+    told = task(velocity_multiplier=0.5)
+    brief = briefing(told.suite, told.options)
     assert len(brief.library) == 8
     observed = brief.reference_observations(2)
     assert observed["state"].shape == (brief.library.lengths[2], 64)

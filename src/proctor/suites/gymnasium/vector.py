@@ -50,7 +50,7 @@ class VectorEnvAdapter(BatchEnv):
         autoreset_mode: AutoresetMode | None = None,
     ):
         self.vector, self._owned = vector, owned
-        self._options = options or GymnasiumOptions(id="vector")
+        self._options = options or _defaults()
         self._joint = self._options.vector is not None and self._options.vector.seeding == "joint"
         self._mode = autoreset_mode or _autoreset_mode(vector)
         self._standard = isinstance(vector.unwrapped, (SyncVectorEnv, AsyncVectorEnv))
@@ -244,3 +244,10 @@ def world_info(infos: dict[str, Any], world: int, num_worlds: int) -> dict[str, 
         else:
             found[key] = value
     return found
+
+
+def _defaults() -> GymnasiumOptions:
+    """Of a vector environment that somebody lends, which happens in the engine's interpreter only."""
+    from proctor.suites.gymnasium.options import GymnasiumOptions
+
+    return GymnasiumOptions(id="vector")
