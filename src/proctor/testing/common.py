@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from proctor.generators import kept_generators, seed_generators
 from proctor.metrics.protocol import Direction, Reducer
 from proctor.policies.tree import frozen, leaves_of, tree_map
+from proctor_host import spaces
 from proctor_host.episode import RESERVED
 
 T = TypeVar("T")
