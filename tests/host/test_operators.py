@@ -19,6 +19,7 @@ from robots_at_hand import HERE, Scripted
 from proctor import InputError, config_from_dict
 from proctor.cli.operator import TerminalOperator, terminal_operator
 from proctor.rollout.attending import Question
+from proctor.rollout.backends import address
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
 from proctor.runs.start import start
@@ -85,6 +86,33 @@ def test_a_trial_that_is_skipped_stays_open(attend: Examine, runtime: dict[str, 
     again = resume(end.run.path, hooks=Hooks(operator=Scripted()))
     assert again.complete
     assert resets(tmp_path) == [123, 125, 124]
+
+
+def test_a_robot_whose_host_is_lost_does_not_go_on_unasked(
+    tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(address, "RECONNECT_S", 60.0)
+    host, operator = serve(entry=f"{HERE}:make"), Scripted(success=["n"])
+    ask = operator.ask
+
+    def lose(question: Question) -> None:
+        ask(question)
+        if question.kind == "success" and host.process.poll() is None:
+            host.kill()
+            (tmp_path / "robot.lock").unlink(missing_ok=True)
+            serve(entry=f"{HERE}:make", port=host.port)
+            operator.wait()
+
+    operator.ask = lose
+    tasks = [robot(host.runtime, tmp_path, success_by="operator")]
+    keys = examination(tmp_path / "runs", agents=[RANDOM], n_trials=1, tasks=tasks)
+    end = start(config_from_dict(keys), Hooks(operator=operator))
+    assert end.complete
+    assert [question.kind for question in operator.asked] == ["reset", "success", "again", "success"]
+    assert "the connection to the host at" in operator.asked[2].text
+    assert operator.forgotten == 1
+    (result,) = end.run.results()
+    assert (result.attempts, result.success) == (1, False)
 
 
 def test_the_operator_can_stop_the_run(attend: Examine, runtime: dict[str, Any], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from processes import alive, wait_for, workers
 from proctor import InputError, RunDir, RunError, config_from_dict
 from proctor.rollout.backends import address
 from proctor.rollout.progress import Progress
+from proctor.runs.check import check
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
@@ -38,6 +39,19 @@ def test_a_served_environment_gives_the_same_bytes(examine: Callable[..., RunDir
         assert result.npz is not None
         assert (there.path / result.npz).stat().st_size == result.npz_size
     assert [r.metrics for r in there.results()] == [r.metrics for r in here.results()]
+
+
+def test_a_check_makes_nothing_here_that_is_served_elsewhere(serve: Serve, tmp_path: Path) -> None:
+    found = check(config_from_dict(examination(tmp_path, agents=[RANDOM], tasks=[world(serve(entry=WORLDS))])))
+    assert found.ok, found.problems
+
+
+def test_films_come_with_their_trials(examine: Callable[..., RunDir], serve: Serve) -> None:
+    pytest.importorskip("av")
+    run = examine(agents=[RANDOM], tasks=[world(serve(entry=WORLDS))], n_trials=2, record="video")
+    films = [result.video for result in run.results() if result.video is not None]
+    assert films
+    assert all((run.path / film).stat().st_size > 0 for film in films)
 
 
 # What the environment does ----------------------------------------------------------------------------------------

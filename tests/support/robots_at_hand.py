@@ -59,7 +59,7 @@ class Scripted:
     def __init__(self, **answers: list[str]):
         self._answers = {"reset": [""], "again": ["y"], "success": ["y"], **answers}
         self.asked: list[Question] = []
-        self._looked = 0
+        self._looked = self.forgotten = 0
         self._open: Question | None = None
 
     def ask(self, question: Question) -> None:
@@ -76,5 +76,10 @@ class Scripted:
         self._open = None
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
+    def wait(self) -> None:
+        """Leave the open question without an answer."""
+        self._looked = -1_000_000
+
     def forget(self) -> None:
         self._open = None
+        self.forgotten += 1

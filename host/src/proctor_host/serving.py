@@ -427,8 +427,8 @@ def serve(entry: str, address: str, token_file: str, make_token: bool = False, w
     print(f"serving {entry} at {server.address} with {many}; Ctrl-C stops", flush=True)
     if server.host not in _LOOPBACK:
         print(
-            "everybody with the token can use it, and what is sent is not encrypted; or listen at "
-            f"127.0.0.1:{server.port} only, and there: ssh -N -L {server.port}:127.0.0.1:{server.port} THIS_MACHINE",
+            "everybody with the token can use it, and what is sent is not encrypted; safer is --address "
+            f"127.0.0.1:{server.port}, and on the other machine: ssh -N -L {server.port}:127.0.0.1:{server.port} HERE",
             flush=True,
         )
     server.serve()

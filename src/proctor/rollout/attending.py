@@ -8,6 +8,7 @@ again without asking.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -58,6 +59,7 @@ class Attending:
         self._cfg, self._operator = cfg, operator
         self._tasks = {name: task for name, task in tasks.items() if task.inside.is_attended}
         self._open: tuple[Question, Slot] | None = None
+        self._since = 0.0
         self._broken: dict[str, str] = {}
         """Why the last attempt of a trial came to nothing."""
         for name in self._tasks if operator is None else ():
@@ -108,7 +110,7 @@ class Attending:
     def _ask(self, question: Question, slot: Slot) -> None:
         assert self._operator is not None
         assert self._open is None, "attended trials run one at a time"
-        self._open = question, slot
+        self._open, self._since = (question, slot), time.monotonic()
         self._operator.ask(question)
 
     def drop(self, slot: Slot) -> None:
@@ -127,4 +129,5 @@ class Attending:
         if said is None:
             return None
         self._open = None
+        slot.since += time.monotonic() - self._since  # a person's time is nobody's cost
         return slot, question.keys[said]

@@ -26,6 +26,7 @@ from proctor.rollout.engine import Engine
 from proctor.rollout.trying import temporary_engine
 from proctor.runs.bounded import Hung, Timed, bounded
 from proctor.runs.judging import judging_problems
+from proctor.runtimes import needed_for
 from proctor.scoring import make_scoring
 from proctor.suites.protocol import Env
 from proctor.threads import hold, pinned
@@ -161,8 +162,11 @@ def _row_problems(agent: AgentCfg, policy: AnyPolicy, spaces: SpaceInfo, timed: 
 
 def _look_for_carry_over(task: TaskCfg, cfg: EvalConfig, found: Check) -> None:
     """Does the environment give the same episode again after it has been used?"""
-    if suites.is_batch(task) or suites.isolated(task.suite, task.options) or not suites.suite_for(task).reusable:
+    suite = suites.suite_for(task)
+    if suites.is_batch(task) or suites.isolated(task.suite, task.options) or not suite.reusable:
         return
+    if needed_for(task, suite) is not None:
+        return  # it is made elsewhere
     timed = Timed(cfg.limits)
     try:
         same = bounded(lambda: _twice_alike(task, cfg.base_seed, timed), timed.stuck)

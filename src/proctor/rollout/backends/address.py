@@ -30,10 +30,10 @@ from proctor.rollout.tasks import Task
 from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
 from proctor_host.handshake import Lapse, Refusal, introduce, read_token, split_address
-from proctor_host.limits import IDLE
+from proctor_host.limits import IDLE, limit_of
 from proctor_host.wire import PROTOCOL, Wire
 
-FIRST_S, RECONNECT_S = 3.0, 10.0
+FIRST_S, RECONNECT_S = 5.0, 10.0
 """How long a host is called that has not answered yet, and one that has."""
 CONNECT_S = 5.0
 """How long one call may take to be answered."""
@@ -195,12 +195,17 @@ class AddressWorker(ChannelWorker):
 
     def _told(self, said: Mapping[str, Any]) -> None:
         self._heard = time.monotonic()
-        if "pulse" in said:
-            what, slot, seconds = said["pulse"]
-            self._pulse = float(what), int(slot), float(seconds)
-            self._ended = said.get("ended")
-        else:
+        if "pulse" not in said:
             super()._told(said)
+            return
+        try:
+            what, slot, seconds = said["pulse"]
+            if what != IDLE:
+                limit_of(what, self._cfg.limits)
+            self._pulse = float(what), int(slot), float(seconds)
+            self._ended = None if said.get("ended") is None else int(said["ended"])
+        except (ValueError, TypeError, KeyError, OverflowError):
+            self._closed = True  # it speaks nonsense
 
     def _running(self) -> tuple[float, int, float]:
         return self._pulse
