@@ -16,13 +16,17 @@ from processes import alive, wait_for, workers
 
 from proctor import InputError, RunDir, RunError, config_from_dict
 from proctor.rollout.backends import address
+from proctor.rollout.backends.address import AddressWorker, Connection, Place
 from proctor.rollout.progress import Progress
 from proctor.runs.check import check
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
 from proctor_host import handshake, serving
+from proctor_host.cfg import WorkerCfg
+from proctor_host.episode import Outcome
 from proctor_host.handshake import HEADER, Lapse, Refusal, introduce, new_token, read_token
+from proctor_host.messages import Asks, Fault
 from proctor_host.wire import PROTOCOL
 
 RANDOM = {"name": "random", "policy": "random"}
@@ -122,8 +126,8 @@ def test_a_host_that_stays_away_ends_the_run_which_can_be_resumed(
     (run,) = [path.parent for path in tmp_path.rglob("ledger.sqlite")]
     done = {result.trial.key for result in RunDir(run).results()}
     assert len(done) >= 4
-    serve(entry=WORLDS, port=host.port)
-    end = resume(run)
+    moved = serve(entry=WORLDS)
+    end = resume(run, [f"tasks.world.runtime.address=127.0.0.1:{moved.port}"])
     assert end.complete
     assert end.progress.done_before == len(done)
 
@@ -134,6 +138,25 @@ def test_a_host_that_is_not_there_is_named(examine: Callable[..., RunDir], monke
     host.stop()
     with pytest.raises(InputError, match=rf"127\.0\.0\.1:{host.port} cannot be had: Connection refused"):
         examine(agents=[RANDOM], tasks=[world(host)])
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [b"\0\1\2", [{"pulse": [99, 0, 1]}], [{"pulse": "x"}], [Fault(7, Outcome.ENV_ERROR, "")], [Asks(["x"], [1])]],  # type: ignore[list-item]
+)
+def test_a_host_that_talks_nonsense_is_left(nonsense: Any) -> None:
+    ours, theirs = socket.socketpair()
+    cfg = WorkerCfg(None, {})
+    place = Place.__new__(Place)
+    place.address = "nowhere"
+    worker = AddressWorker(cfg, 2, place, Connection(ours, 1))
+    _say(theirs, nonsense if isinstance(nonsense, bytes) else serving.Wire(False, {}).pack(nonsense))
+    with theirs:
+        assert worker.events() == []
+        lost = worker.lost()
+    assert lost is not None
+    assert (lost.slot, lost.hung) == (None, False)
+    worker.kill()
 
 
 # Who may call -----------------------------------------------------------------------------------------------------

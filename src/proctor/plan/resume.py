@@ -10,11 +10,13 @@ from proctor.errors import InputError
 
 FREE = frozenset({"num_parallel", "workers", "limits", "output_root", "loggers", "report", "declare"})
 """Keys that change how trials run and what is said of them, never what they are."""
+_FREE = re.compile(r"agents\.\d+\.group|tasks\.\d+\.runtime\.(address|token_file)")
 
 
 def is_free(path: str) -> bool:
-    """Whether a dotted key changes no trial: what is under the free keys, and the group of an agent."""
-    return path.split(".", 1)[0] in FREE or re.fullmatch(r"agents\.\d+\.group", path) is not None
+    """Whether a dotted key changes no trial: what is under the free keys, the group of an agent, and where a host is
+    served."""
+    return path.split(".", 1)[0] in FREE or _FREE.fullmatch(path) is not None
 
 
 def check_resumable(old: EvalConfig, new: EvalConfig) -> None:

@@ -65,7 +65,7 @@ class Attending:
         for name in self._tasks if operator is None else ():
             raise InputError(
                 f'the trials of task "{name}" need a person who resets or judges them; run it at a terminal '
-                "(`proctor run`, `proctor resume`), or give an operator from Python: Hooks(operator=...)"
+                "(`proctor run`, `proctor resume`), or give an operator from Python: run_evaluation(cfg, operator=...)"
             )
 
     def __contains__(self, task: str) -> bool:

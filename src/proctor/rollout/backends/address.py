@@ -31,6 +31,7 @@ from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
 from proctor_host.handshake import Lapse, Refusal, introduce, read_token, split_address
 from proctor_host.limits import IDLE, limit_of
+from proctor_host.messages import Asks, Event
 from proctor_host.wire import PROTOCOL, Wire
 
 FIRST_S, RECONNECT_S = 5.0, 10.0
@@ -186,9 +187,18 @@ class AddressWorker(ChannelWorker):
         if self._connected:
             super().flush()
 
-    def events(self) -> Any:
+    def events(self) -> list[Event]:
         self._look()
-        return super().events() if self._connected else []
+        found = super().events() if self._connected else []
+        if all(map(self._makes_sense, found)):
+            return found
+        self._closed = True
+        return []
+
+    def _makes_sense(self, event: Event) -> bool:
+        """Whether an event is about slots that there are."""
+        slots = event.slots if isinstance(event, Asks) else [getattr(event, "slot", 0)]
+        return all(type(slot) is int and 0 <= slot < self.slots for slot in slots)
 
     def fileno(self) -> int | None:
         return super().fileno() if self._connected else None
