@@ -4,6 +4,8 @@
 # make lint    ruff and pyright
 # make bench   print the benchmark table
 # make campaign  break runs in every way and see that nothing is lost (ARGS="--faults 10000" for the long one)
+# make oldest, make newest  fast tests with the lowest and the newest versions of the dependencies, in .venv-oldest and .venv-newest
+# make bare    install without extras in a fresh environment, and run a Gymnasium task with a Python policy
 # make clean   remove caches and build leftovers; results and the environment stay
 #
 # Each verb first sets up .venv if pyproject.toml or constraints.txt changed. PYTHON=python3.12 chooses the interpreter.
@@ -14,7 +16,7 @@ READY := $(VENV)/.ready
 JOBS ?= 2
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test quick lint bench campaign clean setup
+.PHONY: demo test quick lint bench campaign oldest newest bare clean setup
 .DEFAULT_GOAL := test
 
 demo: $(READY)
@@ -42,6 +44,17 @@ bench: $(READY)
 
 campaign: $(READY)
 	$(BIN)/python -m campaign $(ARGS)
+
+oldest:
+	@scripts/system-packages.sh
+	scripts/version-sets.sh $@ $(ARGS)
+
+newest:
+	@scripts/system-packages.sh
+	scripts/version-sets.sh $@ $(ARGS)
+
+bare:
+	scripts/version-sets.sh $@
 
 setup: $(READY)
 

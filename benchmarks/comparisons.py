@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks import sides, transport, turns
 from benchmarks.comparing import comparing
 from benchmarks.goals import goals
+from benchmarks.hosts import hosts
 from benchmarks.intervals import statistics
 from benchmarks.report_scale import report
 from benchmarks.sides import Measured
@@ -197,6 +198,7 @@ COMPARISONS: dict[str, Callable[[int], Iterable[Row]]] = {
     "parallel": parallel,
     "cameras": cameras,
     "workers": workers,
+    "hosts": hosts,
     "start": start,
     "memory": memory,
     "emd": transport.emd,

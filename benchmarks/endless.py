@@ -1,6 +1,8 @@
 """Proctor working on and on, so that two sides can take turns (`benchmarks/turns.py`).
 
-    python -m benchmarks.endless CASE [PLACEMENT]
+    python -m benchmarks.endless CASE [PLACEMENT [INTERPRETER]]
+
+With an interpreter, environments live in it as in a runtime of their own.
 
 It imports only what every version of Proctor exports, so that another checkout's interpreter can run it, too.
 """
@@ -57,24 +59,25 @@ CASES: dict[str, tuple[dict[str, Any], list[float], dict[str, Any]]] = {
 """The task, the action that every step gets, and the keys of the run."""
 
 
-def config(case: str, placement: str) -> dict[str, Any]:
+def config(case: str, placement: str, python: str | None = None) -> dict[str, Any]:
     task, action, run = CASES[case]
+    there = {} if python is None else {"runtime": {"python": python}}
     options: dict[str, Any] = {"placement": placement, "kwargs": {"action": action}}
     if case == "tracking":
         options["pad_to"] = run["num_parallel"]
     return {
         "name": "benchmark",
         "agents": [{"name": "agent", "policy": "benchmarks.endless:Counted", "options": options}],
-        "tasks": [{**task, "n_trials": ENOUGH_TRIALS}],
+        "tasks": [{**task, **there, "n_trials": ENOUGH_TRIALS}],
         "record": "series",
         "scoring": "success",
         **run,
     }
 
 
-def main(case: str, placement: str = "engine") -> None:
+def main(case: str, placement: str = "engine", python: str | None = None) -> None:
     with run_folder() as folder:
-        run_evaluation(config_from_dict({**config(case, placement), "output_root": folder}))
+        run_evaluation(config_from_dict({**config(case, placement, python), "output_root": folder}))
 
 
 if __name__ == "__main__":

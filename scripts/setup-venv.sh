@@ -34,7 +34,7 @@ if ! "$python" -m venv "$venv"; then
 fi
 echo "Installing Proctor and its extras into $venv ..."
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-    -e ".[torch,onnx,sb3,video,menagerie,tensorboard,soccer,metaworld,crafter,remote,dev]"
+    -e ./host -e ".[torch,onnx,sb3,video,menagerie,tensorboard,soccer,metaworld,crafter,remote,dev]"
 # openpi-client declares numpy < 2 but works with 2; its other needs are met above.
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt openpi-client==0.1.2
 echo "Compiling kernels ..."

@@ -148,7 +148,7 @@ def test_words_of_the_glossary_are_where_it_says() -> None:
     assert len(set(words)) == len(words), "one row for each word"
     for names, place in rows:
         if place and names != "word":
-            module, _, attribute = f"proctor.{place}".partition(":")
+            module, _, attribute = (place if place.startswith("proctor_host.") else f"proctor.{place}").partition(":")
             found = importlib.import_module(module)
             assert not attribute or hasattr(found, attribute), f"{names}: {place}"
 
@@ -171,9 +171,11 @@ def keys_by_page() -> dict[str, set[str]]:
     from proctor.suites.crafter.options import CrafterOptions
     from proctor.suites.goals.config import AblationCfg, BandsCfg, GoalsCfg, SelectionCfg
     from proctor.suites.gymnasium.options import GymnasiumOptions, SuccessCfg, VectorCfg
+    from proctor.suites.mjlab.options import MjlabOptions
     from proctor.suites.tracking.options import TerminateCfg, TrackingOptions
     from proctor.suites.tracking.randomise import NoiseCfg, PushCfg, RandomiseCfg
     from proctor.suites.tracking.robot.config import DescriptionCfg
+    from proctor.suites.vla_eval.options import ActionCfg, VlaEvalOptions
     from proctor_host.episode import Outcome
 
     configs = (models.EvalConfig, models.AgentCfg, models.TaskCfg, models.WorkersCfg, models.RecordCfg)
@@ -188,7 +190,9 @@ def keys_by_page() -> dict[str, set[str]]:
         "environments.md": _fields(*suite),
         "goals.md": _fields(GoalsCfg, SelectionCfg, AblationCfg, BandsCfg),
         "crafter.md": _fields(CrafterOptions),
+        "mjlab.md": _fields(MjlabOptions),
         "tracking.md": _fields(*tracking),
+        "vla-eval.md": _fields(VlaEvalOptions, ActionCfg),
         "engine.md": {outcome.value for outcome in Outcome},
         "runs.md": set(COMMON),
         "scoring.md": {name for name in METRICS.names() if not name.endswith("force_norm_mean")}

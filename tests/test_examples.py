@@ -108,6 +108,7 @@ def test_own_scoring_and_metric_are_used(tmp_path: Path) -> None:
 
 @pytest.fixture
 def spaces() -> SpaceInfo:
+    pytest.importorskip("imageio", reason="Gymnasium's robots import it")
 
     ids = {
         "cartpole": "CartPole-v1",
@@ -142,6 +143,7 @@ def test_rows_do_not_depend_on_their_neighbours(agent: str, task: str, spaces: S
 def make_agent(name: str, spaces: SpaceInfo) -> Any:
     if name == "controllers":
         return import_object("agents/controllers.py:Controllers", EXAMPLES)()
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
     checkpoint = str(EXAMPLES / "checkpoints" / "network.onnx")
     noise = 0.2 if name == "network-noisy" else 0.0
     return import_object("agents/network.py:TaskNetwork", EXAMPLES)(checkpoint, spaces, noise)

@@ -88,7 +88,18 @@ ONLY_CONTRACT = {
 LAZY_ONLY = {("config", "policies"), ("config", "suites"), ("config", "scoring")}
 """Names in a config are checked against the registries, which are imported when a config is."""
 
-SIMULATORS = ("crafter", "eve", "gymnasium", "libero", "metaworld", "mujoco", "robosuite", "sai_mujoco", "Sofa")
+SIMULATORS = (
+    "crafter",
+    "eve",
+    "gymnasium",
+    "libero",
+    "metaworld",
+    "mjlab",
+    "mujoco",
+    "robosuite",
+    "sai_mujoco",
+    "Sofa",
+)
 
 HEAVY = {
     "av", "crafter", "duckdb", "gymnasium", "imageio", "matplotlib", "mujoco", "numba", "onnx", "onnxruntime",

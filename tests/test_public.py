@@ -37,6 +37,8 @@ def test_the_table_has_every_public_module():
 
 @pytest.mark.parametrize("module", [*MODULES, *ROOMS])
 def test_the_table_equals_what_is_exported(module):
+    if module == "proctor.suites.metaworld":
+        pytest.importorskip("torch", reason="the extra `torch` is not installed")
     found = importlib.import_module(module)
     assert documented()[module] == set(found.__all__)
     for name in found.__all__:

@@ -43,7 +43,7 @@ def test_windows_end_with_the_last_frames_and_begin_with_the_first(script: Any) 
 
 
 def test_an_expert_collects_the_same_pictures_every_time(script: Any) -> None:
-    pytest.importorskip("crafter")
+    pytest.importorskip("crafter.engine", reason="the extra `crafter` is not installed")
     architecture = nets.Architecture()
     first, again = script.collect(1, architecture), script.collect(1, architecture)
     np.testing.assert_array_equal(first.windows, again.windows)

@@ -23,7 +23,7 @@ def command(code: str, *arguments: str) -> list[str]:
 def search_path() -> list[str]:
     """`sys.path` with the folders that nobody asked for at its end. Folders that `PYTHONPATH` names, or that a program
     has put on the path by itself, stay where they are. This package is found in any case."""
-    unasked = _unasked()
+    unasked = at_hand()
     places = {entry: _place(entry) for entry in sys.path}
     path = [entry or place for entry, place in places.items() if place not in unasked]
     if ROOT not in places.values():
@@ -31,8 +31,9 @@ def search_path() -> list[str]:
     return path + [folder for folder in unasked if folder in places.values()]
 
 
-def _unasked() -> list[str]:
-    """The working directory and the folder of the script, unless `PYTHONPATH` names them or this package is there."""
+def at_hand() -> list[str]:
+    """Folders in which a user's own modules may lie, to be searched last: the working directory and the folder of the
+    script, unless `PYTHONPATH` names them or this package is there."""
     named = {_place(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
     main = sys.modules.get("__main__")
     script = getattr(main, "__file__", None)

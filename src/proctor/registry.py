@@ -268,7 +268,7 @@ def _not_imported(module: str, problem: BaseException) -> ProctorError:
     """What broke while a module of the user's was imported, with the file and line where it did."""
     if isinstance(problem, ProctorError):
         return problem
-    if isinstance(problem, SystemExit | GeneratorExit):
+    if isinstance(problem, (SystemExit, GeneratorExit)):
         return InputError(
             f"{module} ends the program when it is imported ({problem!r}); put what it runs under "
             'if __name__ == "__main__":'

@@ -310,7 +310,7 @@ def test_check_of_bad_input(tell: Tell, write: Write) -> None:
 def test_an_interrupt_is_code_130(
     tell: Tell, write: Write, monkeypatch: pytest.MonkeyPatch, verb: str, where: str
 ) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(where, interrupt)

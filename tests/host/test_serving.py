@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -228,15 +229,11 @@ def test_nonsense_leaves_a_host_serving(examine: Callable[..., RunDir], serve: S
     host = serve(entry=WORLDS)
     for nonsense in HOSTILE:
         with _called(host) as sock:
-            sock.sendall(nonsense)
-            sock.shutdown(socket.SHUT_WR)
-            _to_the_end(sock)
+            _babble(sock, nonsense)
     for nonsense in (b"\0\0", HEADER.pack(serving.MOST_HELLO + 1), HEADER.pack(9) + b"\0\4\0\0\0[{}]", b"\5\0\0\0\1"):
         with _called(host) as sock:
             introduce(sock, TOKEN.encode(), "0")
-            sock.sendall(nonsense)
-            sock.shutdown(socket.SHUT_WR)
-            _to_the_end(sock)
+            _babble(sock, nonsense)
     assert examine(agents=[RANDOM], tasks=[world(host)], n_trials=2)
     assert "Traceback" not in host.log.read_text()
 
@@ -322,9 +319,11 @@ def _said(sock: socket.socket) -> Any:
     return json.loads(_frame(sock))
 
 
-def _to_the_end(sock: socket.socket) -> None:
-    try:
+def _babble(sock: socket.socket, nonsense: bytes) -> None:
+    """Say it, and listen until the host has hung up, which it may do at once."""
+    with contextlib.suppress(OSError):
+        sock.sendall(nonsense)
+        sock.shutdown(socket.SHUT_WR)
+    with contextlib.suppress(ConnectionError):
         while sock.recv(1 << 16):
             pass
-    except ConnectionError:
-        pass

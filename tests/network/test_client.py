@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
 from served import like_openpi, plain_server
 
 from proctor.network.client import Client, ClientCfg, ServerError, ServerLost
 from proctor.network.wire import encode
+
+pytest.importorskip("msgpack", reason="the extra `remote` is not installed")
+pytest.importorskip("websockets", reason="the extra `remote` is not installed")
 
 
 def echo(message: dict[str, Any]) -> dict[str, Any]:

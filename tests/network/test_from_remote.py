@@ -16,6 +16,9 @@ from proctor import ConfigError, InputError, Outcome, config_from_dict, run_eval
 from proctor.network.wire import decode, encode
 from proctor.registry import import_file
 
+pytest.importorskip("msgpack", reason="the extra `remote` is not installed")
+pytest.importorskip("websockets", reason="the extra `remote` is not installed")
+
 WEIGHTS = import_file(TOYS).WEIGHTS
 Examine = Callable[..., Any]
 PATIENCE = {"connect_s": 1.0, "timeout_s": 1.0, "reconnect_s": 1.0}

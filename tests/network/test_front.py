@@ -15,12 +15,16 @@ import pytest
 import yaml
 from examining import examination, policy, task
 from served import served
-from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
 
 from proctor import InputError, config_from_dict
 from proctor.network.offer import Offer, ServeCfg
 from proctor.network.wire import decode, encode
+
+pytest.importorskip("msgpack", reason="the extra `remote` is not installed")
+pytest.importorskip("websockets", reason="the extra `remote` is not installed")
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 OPENPI = pytest.mark.filterwarnings("ignore:.*must be used as a context manager:DeprecationWarning")
 """Newer versions of websockets warn of what openpi's client does."""

@@ -22,6 +22,9 @@ from worded import WORDED
 from proctor import EvalConfig, Outcome, Progress, config_from_dict
 from proctor.rollout.trying import temporary_engine
 
+pytest.importorskip("msgpack", reason="the extra `remote` is not installed")
+pytest.importorskip("websockets", reason="the extra `remote` is not installed")
+
 Examine = Callable[..., Any]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import tracemalloc
 
-import msgpack
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from proctor.network.wire import WireError, as_array, decode, encode
+
+msgpack = pytest.importorskip("msgpack", reason="the extra `remote` is not installed")
 
 DTYPES = st.one_of(
     arrays.boolean_dtypes(), arrays.integer_dtypes(), arrays.unsigned_integer_dtypes(),

@@ -75,7 +75,8 @@ def test_the_refusal_names_everything_at_once_and_says_what_may_be_done() -> Non
         "  name: 'evaluation' -> 'other'\n"
         "  n_trials: 10 -> 5\n"
         "  base_seed: 123 -> 1\n"
-        "n_trials may grow; num_parallel, workers, limits, loggers and report may change. For another scoring: "
+        "n_trials may grow; num_parallel, workers, limits, loggers, report and tasks.N.runtime may change. "
+        "For another scoring: "
         "proctor score RUN --set scoring.…; for anything else start a new run."
     )
 

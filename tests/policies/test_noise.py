@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,8 @@ from proctor import Batch, Trial
 from proctor.errors import MissingExtra
 from proctor.policies.noise import torch_normal, torch_uniform
 from proctor.policies.padding import LeftPad, left_pad
+
+torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 
 def batch(*seeds: int) -> Batch:

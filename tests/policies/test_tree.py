@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from proctor.policies.tree import split_rows, take_row, tree_map
 
@@ -41,5 +40,6 @@ def test_rows_do_not_follow_what_becomes_of_the_tree() -> None:
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_tensors_become_arrays() -> None:
+    torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
     (row,) = split_rows(torch.ones((2, 3)), 1)
     assert type(row) is np.ndarray

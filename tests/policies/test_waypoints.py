@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from proctor.policies.protocol import Idle
 from proctor.policies.rows import row_dependence, sample_batch, stage_batches
 from proctor.policies.waypoints import WaypointCfg, WaypointPlan, WaypointPolicy, legs_of
 from proctor.testing import PolicyConformance
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="the extra `torch` is not installed")
 
 
 class Walk:
@@ -203,6 +206,7 @@ def test_a_config_that_makes_no_sense_is_refused(keys: dict[str, Any], says: str
         WaypointCfg(**{"waypoints": 2, "waypoint_dim": 1, **keys})
 
 
+@needs_torch
 def test_an_expert_whose_rows_depend_on_each_other_is_found_though_its_planner_is_not_to_blame() -> None:
     class Averaging(Flowing):
         def act(self, batch: Any) -> Any:
@@ -215,6 +219,7 @@ def test_an_expert_whose_rows_depend_on_each_other_is_found_though_its_planner_i
     assert found == "stage act: a row's answer depends on the other rows' content (rows 0, 1, 2, 3 of 4)"
 
 
+@needs_torch
 def test_every_stage_is_reached_with_rows_that_came_there() -> None:
     trials = [Trial("a", "t", i, i) for i in range(4)]
     policy = Flowing()
@@ -232,6 +237,7 @@ class TestScripted(PolicyConformance):
         return Scripted()
 
 
+@needs_torch
 class TestFlowing(PolicyConformance):
     observation_space = Box(-1.0, 1.0, (6,), np.float32)
     action_space = Box(-1.0, 1.0, (2,), np.float32)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from proctor.record.environment import describe, git_state, versions
+from proctor.record.environment import changes, describe, git_state, versions
 
 
 def test_versions_of_what_decides_and_nothing_that_is_absent() -> None:
@@ -22,6 +22,16 @@ def test_the_description_is_plain_data() -> None:
     assert found["cpu_count"] >= 1
     assert found["numeric_threads"] == 2
     assert {"versions", "host", "platform", "cpu", "command", "git"} <= found.keys()
+
+
+def test_a_compiler_of_another_version_is_said_where_the_old_one_was_noted() -> None:
+    now = describe(2)
+    older = {"versions": {**now["versions"], "numba": "0.1"}}
+    assert changes(older, now) == [f"numba was 0.1 when this run began and is {now['versions']['numba']} now"]
+    del older["versions"]["numba"]
+    assert changes(older, now) == []
+    later = {**now, "versions": {**now["versions"], "torch": "99"}}
+    assert changes({"versions": {"numpy": np.__version__}}, later)[0].startswith("torch was None when")
 
 
 def test_the_state_of_a_repository(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ company."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ def run(examine: Callable[..., RunDir], policies: Path, kind: str, placement: st
     video = {"trials": "first", "first": 2, "every": 3}
     record = {"level": "video" if filmed else "series", "observations": True, **({"video": video} if filmed else {})}
     task = {"suite": SUITE, "name": "world", "wait_steps": 1, "options": {"kind": kind}}
+    if isinstance(keys.get("workers"), dict):
+        task["runtime"] = keys.pop("workers")
     return examine(agents=agents, tasks=[task], n_trials=N, record=record, **keys)
 
 
@@ -97,7 +100,13 @@ def expected(policies: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.mark.parametrize("filmed", [False, True], ids=["unfilmed", "filmed"])
 @pytest.mark.parametrize("placement", ["engine", "worker"])
 @pytest.mark.parametrize(
-    "workers", ["inline", pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+    "workers",
+    [
+        "inline",
+        pytest.param(1, marks=pytest.mark.slow),
+        pytest.param(2, marks=pytest.mark.slow),
+        pytest.param({"python": sys.executable}, marks=pytest.mark.slow, id="host"),
+    ],
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_records_are_equal_to_the_byte(

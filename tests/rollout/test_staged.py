@@ -20,6 +20,8 @@ from proctor.policies.stages import stages_of
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
 
+pytest.importorskip("torch", reason="the extra `torch` is not installed")
+
 N = 5
 SEEN, DONE = Box(-1.0, 1.0, (6,), np.float32), Box(-1.0, 1.0, (ACTION,), np.float32)
 

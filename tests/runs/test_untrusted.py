@@ -24,6 +24,7 @@ PLACES: dict[str, dict[str, Any]] = {
     "suite": {"tasks": [{"suite": "mine.py:Suite"}]},
     "imports": {"tasks": [{"suite": "gymnasium", "options": {"id": "X-v0", "imports": ["mine.py"]}}]},
     "id": {"tasks": [{"suite": "gymnasium", "options": {"id": "mine.py:X-v0"}}]},
+    "benchmark": {"tasks": [{"suite": "vla_eval", "options": {"benchmark": "mine.py:Reach"}}]},
     "task as text": {"tasks": ["mine.py:X-v0"]},
     "wrapper": {"tasks": [{"suite": "gymnasium", "options": {"id": "X-v0", "wrappers": ["mine.py:Wrapper"]}}]},
     "success": {"tasks": [{"suite": "gymnasium", "options": {"id": "X-v0", "success": {"function": "mine.py:won"}}}]},

@@ -1,139 +1,11 @@
-"""One world in all five kinds of environment: its steps are the same, so its records must be. Workers import this file
-by its path."""
+"""A suite with one world in all five kinds of environment. Workers import this file by its path."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from pathlib import Path
+from typing import ClassVar, Literal
 
-import gymnasium
-import numpy as np
-from gymnasium.spaces import Box, Dict
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
-
-from proctor.suites.gymnasium.options import GymnasiumOptions, VectorCfg
-from proctor.suites.gymnasium.vector import VectorEnvAdapter
-from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
-from proctor_host.sheet import Sheet
-
-SEEN = Dict({"age": Box(0, 255, (), np.uint8), "state": Box(-np.inf, np.inf, (4,), np.float32)})
-DONE = Box(-1.0, 1.0, (2,), np.float32)
-KINDS: dict[str, Any] = {"energy": ((), np.float32), "force": ((3,), np.float64), "count": ((), np.int64)}
-
-
-class World:
-    """Noisy dynamics; the seed decides start, noise and length. Signals: a float32 scalar, an array and a count. `odd`
-    says which field of its third step has an odd value, and which."""
-
-    odd: ClassVar[tuple[str, Any]] = ("", None)
-
-    def reset(self, seed: int) -> dict[str, np.ndarray]:
-        self.rng = np.random.default_rng(seed)
-        self.x = self.rng.normal(size=4).astype(np.float32)
-        self.left, self.age = int(self.rng.integers(6, 14)), 0
-        return self.seen()
-
-    def seen(self) -> dict[str, np.ndarray]:
-        return {"age": np.array(self.age, np.uint8), "state": self.x.copy()}
-
-    def step(self, action: np.ndarray) -> Step:
-        self.age += 1
-        push = np.resize(action, 4).astype(np.float32)
-        action[...] = 9.0  # what an environment does to its action is not recorded
-        self.x = np.tanh(self.x * np.float32(1.1) + push + self.rng.normal(size=4).astype(np.float32))
-        signals = {
-            "energy": np.float32((self.x**2).sum()),
-            "force": self.x[:3].astype(np.float64) * 3.0,
-            "count": np.int64(self.age),
-        }
-        step = Step(self.seen(), float(self.x.sum()), self.age >= self.left, False, bool(self.x[0] > 0), signals)
-        name, value = self.odd
-        if self.age != 3 or not name:
-            return step
-        if name == "state":
-            return step._replace(observation={**step.observation, "state": np.full(4, value, np.float32)})
-        return step._replace(**{name: value})
-
-    def frame(self) -> np.ndarray:
-        return np.full((16, 16, 3), self.age * 9 % 256, np.uint8)
-
-
-class One(Env):
-    observation_space, action_space, max_steps = SEEN, DONE, 12
-
-    def __init__(self) -> None:
-        self.world = World()
-
-    def reset(self, seed: int, index: int) -> Any:
-        return self.world.reset(seed)
-
-    def step(self, action: Any) -> Step:
-        return self.world.step(action)
-
-    def render(self) -> np.ndarray:
-        return self.world.frame()
-
-
-class Rows(SheetEnv, One):
-    sheet = Sheet({("age",): ((), np.uint8), ("state",): ((4,), np.float32)}, KINDS)
-    step = SheetEnv.step
-
-    def write(self, action: Any, row: np.ndarray) -> None:
-        observation, reward, terminated, truncated, success, signals = self.world.step(action)
-        row[:4] = reward, terminated, truncated, success
-        for path, cells in self.sheet.observation.items():
-            row[cells.at] = np.ravel(observation[path[0]])
-        for name, cells in self.sheet.signals.items():
-            row[cells.at] = np.ravel(signals[name])
-
-
-class Batch(BatchEnv):
-    observation_space, action_space, max_steps = SEEN, DONE, 12
-
-    def __init__(self, worlds: int):
-        self.num_worlds, self.worlds = worlds, [World() for _ in range(worlds)]
-
-    def reset(self, worlds: Sequence[int], seeds: Sequence[int], indices: Sequence[int]) -> list[Any]:
-        return [self.worlds[world].reset(seed) for world, seed in zip(worlds, seeds, strict=True)]
-
-    def step(self, actions: Mapping[int, Any]) -> dict[int, Step]:
-        return {world: self.worlds[world].step(action) for world, action in actions.items()}
-
-    def render(self, world: int) -> np.ndarray:
-        return self.worlds[world].frame()
-
-
-class InColumns(ColumnEnv, Batch):
-    step = ColumnEnv.step
-
-    def step_columns(self, worlds: np.ndarray | None, actions: np.ndarray) -> Columns:
-        order = range(self.num_worlds) if worlds is None else worlds.tolist()
-        steps = [self.worlds[world].step(action) for world, action in zip(order, actions, strict=True)]
-        seen = {name: np.array([step.observation[name] for step in steps]) for name in ("age", "state")}
-        signals = {name: np.array([step.signals[name] for step in steps]) for name in KINDS}
-        flags = (np.array([step[i] for step in steps]) for i in range(1, 5))
-        return Columns(seen, *flags, signals)
-
-
-class Classic(gymnasium.Env[Any, Any]):
-    """For a vector environment."""
-
-    observation_space, action_space = SEEN, DONE
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}  # type: ignore[misc]
-
-    def __init__(self) -> None:
-        self.world, self.render_mode = World(), "rgb_array"
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        return self.world.reset(seed or 0), {}
-
-    def step(self, action: Any) -> Any:
-        observation, reward, terminated, truncated, success, signals = self.world.step(action)
-        self.energy, self.force, self.count = signals["energy"], signals["force"], signals["count"]
-        return observation, reward, terminated, truncated, {"success": success}
-
-    def render(self) -> np.ndarray:  # type: ignore[override]
-        return self.world.frame()
+from proctor.suites.protocol import Suite, SuiteOptions
 
 
 class KindOptions(SuiteOptions):
@@ -147,21 +19,10 @@ class ManyWorlds(Suite):
 
     name: ClassVar[str] = "many"
     Options: ClassVar[type[SuiteOptions]] = KindOptions
+    environment: ClassVar[str] = f"{Path(__file__).with_name('same_worlds.py')}:make"
 
     def task_name(self, options: KindOptions) -> str:
         return "world"
 
     def is_batch(self, options: KindOptions) -> bool:
         return options.kind not in ("env", "rows")
-
-    def make(self, options: KindOptions, *, render: bool, worlds: int) -> Env | BatchEnv:
-        field, _, value = options.odd.partition("=")
-        World.odd = (field, eval(value, {"np": np, "nan": np.nan, "inf": np.inf}) if value else None)
-        if options.kind == "vector":
-            vector = SyncVectorEnv([Classic] * worlds, autoreset_mode=AutoresetMode.DISABLED)
-            signals = {name: f"env.{name}" for name in KINDS}  # infos lose their dtype in a vector environment
-            told = GymnasiumOptions(id="vector", signals=signals, vector=VectorCfg(mode="sync"))
-            return VectorEnvAdapter(vector, options=told, max_steps=12, owned=True)
-        if options.kind in ("env", "rows"):
-            return One() if options.kind == "env" else Rows()
-        return Batch(worlds) if options.kind == "batch" else InColumns(worlds)

@@ -95,7 +95,7 @@ class Bench:
     def energy(self) -> float:
         """Kinetic, elastic and contact energy and that of the grip, N mm, computed anew."""
         rod, n = self.rod, self.free
-        x, frames = self.state.x[: n + 1], Rotation.from_quat(self.state.q[: n + 1], scalar_first=True)
+        x, frames = self.state.x[: n + 1], Rotation.from_quat(np.roll(self.state.q[: n + 1], -1, axis=-1))
         moving = 0.5 * (rod.mass[:n, None] * self.state.v[:n, :3] ** 2).sum()
         shear = np.diff(x, axis=0) / rod.spacing - frames[:n].apply([0.0, 0.0, 1.0])
         stretched = 0.5 * (rod.axial[:n, None] * rod.spacing * shear**2).sum()

@@ -96,7 +96,7 @@ def test_worst_case_trials_never_make_a_winner(agents: list[AgentTrials], more: 
         task, own = next(iter(agent.tasks.items()))
         new = np.arange(1000, 1000 + more)
         won = np.full(more, agent.name != first)
-        low = min(float(t.score.min()) for a in agents for t in a.tasks.values() if t.n)
+        low = min((float(t.score.min()) for a in agents for t in a.tasks.values() if t.n), default=0.0)
         high = max(float(t.score.max()) for a in agents for t in a.tasks.values() if t.n)
         trials = TaskTrials(
             np.concatenate([own.index, new]), np.concatenate([own.success, won]),

@@ -32,7 +32,7 @@ def check_command(
     from proctor.runs.check import check
 
     cfg = load_config(config, sets or [])
-    found = check(cfg)
+    found = check(cfg, config)
     if as_json:
         typer.echo(json.dumps({"ok": found.ok, **vars(found)}))
         raise typer.Exit(0 if found.ok else 2)

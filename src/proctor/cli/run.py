@@ -33,6 +33,7 @@ def run_command(
 
     if (config is None) == (config_option is None):
         raise InputError("name one config file: proctor run CONFIG")
-    cfg = confirmed(load_config(config or config_option or "", sets or []))
+    file = config or config_option or ""
+    cfg = confirmed(load_config(file, sets or []))
     part = None if shard is None else Shard.parse(shard)
-    follow(lambda hooks: start(cfg, hooks, part), as_json=as_json, quiet=quiet)
+    follow(lambda hooks: start(cfg, hooks, part, config=file), as_json=as_json, quiet=quiet)

@@ -3,7 +3,8 @@
 Code is named by import strings (`policy`, `suite`, `module`, `scoring.mode`, wrappers, environments, ...), by Python
 files, by modules under `imports`, and by files beside `trust: true`, which are unpickled. What looks like an import
 string and leads to no module and no file names no code: it could not be imported either. Registered parts come with
-Proctor, or with packages that the user has installed, and are not listed.
+Proctor, or with packages that the user has installed, and are not listed. The interpreter of a task's runtime that is
+given by its path is code, too.
 """
 
 from __future__ import annotations
@@ -39,7 +40,17 @@ class Code:
 def code_of(config: EvalConfig) -> list[Code]:
     """All code that running this config would use."""
     data = config.model_dump(mode="json", include=set(NAMING))
-    return [code for key in NAMING for code in _found(data[key], (key,), data[key])]
+    named = [code for key in NAMING for code in _found(data[key], (key,), data[key])]
+    return [*named, *_interpreters(config)]
+
+
+def _interpreters(config: EvalConfig) -> Iterator[Code]:
+    """Interpreters of tasks, by their paths: what one runs is what lies around it, which no hash of its file tells."""
+    for place, task in enumerate(config.tasks):
+        given = None if task.runtime is None or task.runtime.packages is not None else task.runtime.python
+        if given is not None:
+            digest = hashlib.sha256(given.encode(errors="surrogatepass")).hexdigest()
+            yield Code(f"tasks.{place}.runtime.python", given, given, FilePath(given), digest)
 
 
 def code_in(data: Mapping[str, Any]) -> list[Code]:

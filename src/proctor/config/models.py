@@ -105,8 +105,8 @@ class TaskCfg(Frozen):
     success_rule: Literal["at_end", "ever"] = "at_end"
     stop_on_success: bool = False
     needs_reset: Literal["confirm"] | None = None
-    """`confirm`: each trial begins when a person has confirmed that everything is in its initial state, as with a real
-    robot. Such trials run one at a time, and none is tried again without asking."""
+    """`confirm`: each trial begins when a person has confirmed that everything is in its initial state, as it has to be
+    done in the real world. Such trials run one at a time, and none is tried again without asking."""
     success_by: Literal["environment", "operator"] = "environment"
     """Who says whether a trial was a success: `Step.success`, or a person who is asked at its end."""
     runtime: RuntimeCfg | None = None

@@ -64,7 +64,8 @@ def _expanded(entries: list[Any], context: Context) -> Iterator[tuple[int, Any, 
         try:
             suite = find_suite(suite_name)
             key = "options"
-            several = suite.expand(options)
+            here = replace(context, places=suite.Options.places)
+            several = suite.expand(resolve_options(options, ("tasks", i, "options"), here))
         except InputError as error:
             context.problems.add(("tasks", i, key), str(error))
             continue

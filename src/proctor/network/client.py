@@ -1,9 +1,12 @@
 """A client of a policy server: many requests at once over several connections.
 
-A connection carries one request at a time, as the protocol demands; `ask` spreads its requests over as many connections
+A connection carries one request at a time, as the protocols demand; `ask` spreads its requests over as many connections
 as it has requests, up to a limit, opened when first needed. What happens on the network happens on one thread of the
 client's own. A lost connection is opened again, with growing pauses, when the next request needs it: a request is never
 sent twice.
+
+Where the server knows episodes, a trial has one connection to itself, which its `Episode` holds. There are then as many
+connections as trials that run; the limit is on requests on their way.
 """
 
 from __future__ import annotations
@@ -11,13 +14,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from proctor.errors import InputError, MissingExtra, optional
-from proctor.network.fields import ANNOUNCED, VERSION
-from proctor.network.wire import WireError, decode
+from proctor.network.speech import Asked, Openpi, Refused, ServerError, ServerLost, Speech, is_proctor
+from proctor.network.wire import WireError
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 CLOSED = "the client was closed"
@@ -39,18 +43,6 @@ class ClientCfg:
     max_frame_bytes: int = 256 << 20
 
 
-class ServerError(Exception):
-    """The server's policy broke on a request; the text is what the server sent, usually a traceback."""
-
-
-class ServerLost(Exception):
-    """No answer came, and the policy is not to blame: the server is gone, silent, or speaks something else."""
-
-
-class Refused(ServerLost):
-    """The server is there and will not have us: asking again is of no use."""
-
-
 Reply = dict[Any, Any] | ServerError | ServerLost
 
 
@@ -58,9 +50,9 @@ class Client:
     """Connected when made: raises InputError where no server that speaks the protocol is found. May be used from
     several threads."""
 
-    def __init__(self, cfg: ClientCfg):
+    def __init__(self, cfg: ClientCfg, speech: Speech | None = None):
         self.cfg = cfg
-        self._pool = _Pool(cfg)
+        self._pool = _Pool(cfg, speech or Openpi())
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proctor-remote", daemon=True)
         self._thread.start()
@@ -84,9 +76,22 @@ class Client:
 
     def ask(self, frames: Sequence[bytes]) -> list[Reply]:
         """An answer for every request, in order. Returns when all are there or given up."""
+        return self.ask_each([(Asked((frame,)), None) for frame in frames])
+
+    def ask_each(self, requests: Sequence[tuple[Asked, Episode | None]]) -> list[Reply]:
+        """The same for requests of episodes, of which each is asked once at a time."""
         if self._loop.is_closed():
-            return [ServerLost(CLOSED)] * len(frames)
-        return self._await(self._pool.ask(frames))
+            return [ServerLost(CLOSED)] * len(requests)
+        return self._await(self._pool.ask(requests))
+
+    def episode(self) -> Episode:
+        """An episode that is yet to begin. It ends when nobody refers to it any more."""
+        return Episode(self)
+
+    def release(self, connection: _Connection) -> None:
+        """Have a connection serve another episode. Never waits; may be called on any thread."""
+        with suppress(RuntimeError):  # the loop is closed, and so is the connection
+            self._loop.call_soon_threadsafe(self._pool.release, connection)
 
     def close(self) -> None:
         """Give up what is under way, close the connections and end the thread."""
@@ -100,8 +105,18 @@ class Client:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-def is_proctor(metadata: dict[Any, Any]) -> bool:
-    return metadata.get(ANNOUNCED) == VERSION
+class Episode:
+    """A trial's hold on a connection, which nobody else gets meanwhile. It belongs to the trial's state, so whoever
+    lets go of the trial lets go of it."""
+
+    def __init__(self, client: Client):
+        self.client, self.asked = client, 0
+        """`asked`: how many requests have been made. A server cannot take one back."""
+        self.connection: _Connection | None = None
+
+    def __del__(self) -> None:
+        if self.connection is not None:
+            self.client.release(self.connection)
 
 
 class _Connection:
@@ -118,9 +133,12 @@ class _Connection:
 class _Pool:
     """The connections; everything here runs on the client's loop."""
 
-    def __init__(self, cfg: ClientCfg):
-        self.cfg, self.losses = cfg, 0
+    def __init__(self, cfg: ClientCfg, speech: Speech):
+        self.cfg, self.speech, self.losses = cfg, speech, 0
         self._idle: deque[_Connection] = deque()
+        self._held: set[_Connection] = set()
+        """Those of episodes."""
+        self._leaving: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(cfg.connections)
         self._metadata: dict[Any, Any] | None = None
 
@@ -130,11 +148,30 @@ class _Pool:
         assert self._metadata is not None
         return self._metadata
 
-    async def ask(self, frames: Sequence[bytes]) -> list[Reply]:
+    async def ask(self, requests: Sequence[tuple[Asked, Episode | None]]) -> list[Reply]:
         try:
-            return await asyncio.gather(*(self._reply(frame) for frame in frames))
+            return await asyncio.gather(*(self._reply(asked, episode) for asked, episode in requests))
         except asyncio.CancelledError:
-            return [ServerLost(CLOSED)] * len(frames)
+            return [ServerLost(CLOSED)] * len(requests)
+
+    def release(self, connection: _Connection) -> None:
+        task = asyncio.ensure_future(self._leave(connection))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def _leave(self, connection: _Connection) -> None:
+        """Say that an episode is over; the connection is then free for the next one."""
+        farewell = self.speech.farewell(0)
+        try:
+            async with asyncio.timeout(self.cfg.timeout_s):
+                if farewell is not None:
+                    await connection.socket.send(farewell)
+        except Exception:
+            self._held.discard(connection)
+            await connection.close()
+        else:
+            self._held.discard(connection)
+            self._idle.append(connection)
 
     async def close(self) -> None:
         asked = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -143,34 +180,52 @@ class _Pool:
         await asyncio.gather(*asked, return_exceptions=True)
         while self._idle:
             await self._idle.popleft().close()
+        while self._held:
+            await self._held.pop().close()
 
-    async def _reply(self, frame: bytes) -> Reply:
+    async def _reply(self, asked: Asked, episode: Episode | None) -> Reply:
         try:
             async with self._places:
-                return await self._request(frame)
+                return await (self._request(asked) if episode is None else self._request_of(episode, asked))
         except (ServerError, ServerLost) as problem:
             return problem
 
-    async def _request(self, frame: bytes) -> dict[Any, Any]:
+    async def _request(self, asked: Asked) -> dict[Any, Any]:
         connection = await self._take()
+        answer = await self._exchange(connection, asked)
+        self._idle.append(connection)
+        return answer
+
+    async def _request_of(self, episode: Episode, asked: Asked) -> dict[Any, Any]:
+        """The first of an episode takes a connection; the others have that or none."""
+        if episode.asked == 1:
+            episode.connection = await self._take()
+            self._held.add(episode.connection)
+        connection = episode.connection
+        if connection is None:
+            raise ServerLost(f"the connection of this trial to {self.cfg.url} is gone")
         try:
-            answer = await self._exchange(connection, frame)
+            return await self._exchange(connection, asked)
+        except BaseException:
+            episode.connection = None
+            self._held.discard(connection)
+            raise
+
+    async def _exchange(self, connection: _Connection, asked: Asked) -> dict[Any, Any]:
+        """The answer to a request. A connection on which something went wrong is closed: what comes late would be taken
+        for another's answer."""
+        try:
+            return await self._within_limit(connection, self.speech.answer(connection.socket, asked))
         except BaseException:
             await connection.close()
             raise
-        if isinstance(answer, str):
-            await connection.close()
-            raise ServerError(answer)
-        self._idle.append(connection)
-        return _message(answer, "an answer")
 
-    async def _exchange(self, connection: _Connection, frame: bytes) -> str | bytes:
+    async def _within_limit(self, connection: _Connection, work: Coroutine[Any, Any, Any]) -> dict[Any, Any]:
         from websockets.exceptions import ConnectionClosed
 
         try:
             async with asyncio.timeout(self.cfg.timeout_s):
-                await connection.socket.send(frame)
-                return await connection.socket.recv()
+                return await work
         except TimeoutError:
             raise ServerLost(f"{self.cfg.url} gave no answer within {self.cfg.timeout_s:g} s") from None
         except (ConnectionClosed, OSError) as problem:
@@ -204,25 +259,25 @@ class _Pool:
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     async def _open(self) -> _Connection:
-        """Connect and hear the greeting, which must be the one heard first where the server is Proctor's."""
+        """Connect and hear the greeting, which must be that of the policy that was found first."""
         cfg, generation = self.cfg, self.losses
         try:
             async with asyncio.timeout(cfg.connect_s):
                 socket = await _connect(cfg)
                 try:
-                    greeting = await socket.recv()
+                    greeting = await self.speech.greet(socket)
                 except BaseException:
                     await socket.close()
                     raise
         except TimeoutError:
-            raise ServerLost(f"it was silent for {cfg.connect_s:g} s; a policy server speaks first") from None
+            raise ServerLost(f"it was silent for {cfg.connect_s:g} s; {self.speech.silent}") from None
         except ServerLost:
             raise
         except Exception as problem:
             raise _translated(problem, cfg) from None
         connection = _Connection(socket, generation)
         try:
-            self._check_greeting(_message(greeting, "a greeting"))
+            self._check_greeting(greeting)
         except BaseException:
             await connection.close()
             raise
@@ -231,23 +286,11 @@ class _Pool:
     def _check_greeting(self, metadata: dict[Any, Any]) -> None:
         if self._metadata is None:
             self._metadata = metadata
-        elif is_proctor(self._metadata) and metadata != self._metadata:
+        elif not self.speech.same(self._metadata, metadata):
             raise Refused(
                 f"{self.cfg.url} now offers another policy than when this run began; serve the old one, or start a new "
                 "run"
             )
-
-
-def _message(frame: str | bytes, what: str) -> dict[Any, Any]:
-    if isinstance(frame, str):
-        raise ServerLost(f"found the text {frame[:80]!r}; expected {what} in msgpack")
-    try:
-        found = decode(frame)
-    except WireError as problem:
-        raise ServerLost(f"expected {what} in msgpack, {problem}") from None
-    if not isinstance(found, dict):
-        raise ServerLost(f"expected {what} as a map, found a {type(found).__name__}")
-    return found
 
 
 async def _connect(cfg: ClientCfg) -> Any:

@@ -1,22 +1,48 @@
-"""The wire format of openpi's policy server: msgpack with arrays.
+"""The wire formats of policy servers: msgpack with arrays, in two dialects.
 
-An array is a map with the *bytes* keys `__ndarray__`, `data` (C order), `dtype` and `shape`; a numpy scalar one with
-`__npgeneric__`, `data` and `dtype`, except float64, which is a Python float and travels as one. Object, void and
-complex dtypes are refused both ways. Decoded arrays are read-only views of the frame. Nothing is ever executed, and
-what is allocated is bounded by the frame: no length that a frame states is believed before its bytes are there.
+openpi's: an array is a map with the *bytes* keys `__ndarray__`, `data` (C order), `dtype` and `shape`; a numpy scalar
+one with `__npgeneric__`, `data` and `dtype`, except float64, which is a Python float and travels as one. Object, void
+and complex dtypes are refused both ways. vla-eval's: the same keys as *text*, no scalars but plain numbers, and only
+arrays of numbers and truth values; images in it that are compressed are left as the maps they are.
+
+Decoded arrays are read-only views of the frame. Nothing is ever executed, and what is allocated is bounded by the
+frame: no length that a frame states is believed before its bytes are there.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from proctor.errors import optional
 
-REFUSED_KINDS = "OVc"
+
+@dataclass(frozen=True)
+class Dialect:
+    """The keys of a map that is an array, and what may be in one. `scalar` None: numpy's travel as plain numbers."""
+
+    array: str | bytes
+    scalar: str | bytes | None
+    data: str | bytes
+    dtype: str | bytes
+    shape: str | bytes
+    refused: str
+    """Kinds of dtypes, as numpy writes them."""
+    why: str
+
+
+OPENPI = Dialect(
+    b"__ndarray__", b"__npgeneric__", b"data", b"dtype", b"shape", "OVc",
+    "object, void and complex arrays are not sent",
+)  # fmt: skip
+VLA_EVAL = Dialect(
+    "__ndarray__", None, "data", "dtype", "shape", "OVcSUmM", "only numbers and truth values are sent in arrays"
+)
+
 MOST_ENTRIES = 4096
 """Of one list or map; numbers travel in arrays."""
 MOST_VALUES = 1_000_000
@@ -37,21 +63,21 @@ def msgpack() -> Any:
     return optional("msgpack", "a remote policy", "remote")
 
 
-def encode(message: Any) -> bytes:
+def encode(message: Any, dialect: Dialect = OPENPI) -> bytes:
     """A frame. Raises WireError for what the format has no form for."""
     try:
-        return msgpack().packb(message, default=_pack)
+        return msgpack().packb(message, default=lambda value: _pack(value, dialect))
     except (TypeError, OverflowError) as problem:
         raise WireError(f"cannot be sent: {problem}") from None
 
 
-def decode(frame: bytes) -> Any:
+def decode(frame: bytes, dialect: Dialect = OPENPI) -> Any:
     """The message in a frame. Raises WireError where it is not one."""
     count = _Count()
     try:
         return msgpack().unpackb(
             frame,
-            object_hook=lambda found: _unpack(count.of(found)),
+            object_hook=lambda found: _unpack(count.of(found), dialect),
             list_hook=count.of,
             max_array_len=MOST_ENTRIES,
             max_map_len=MOST_ENTRIES,
@@ -95,32 +121,35 @@ class _Count:
         return found
 
 
-def _pack(value: Any) -> Any:
+def _pack(value: Any, dialect: Dialect) -> Any:
     if not isinstance(value, np.ndarray | np.generic):
         raise TypeError(f"found a {type(value).__name__}; expected numbers, text, bytes, lists, dicts or arrays")
-    _check_dtype(value.dtype)
+    _check_dtype(value.dtype, dialect)
+    said = {dialect.dtype: value.dtype.str}
     if isinstance(value, np.ndarray):
-        return {b"__ndarray__": True, b"data": value.tobytes(), b"dtype": value.dtype.str, b"shape": value.shape}
-    return {b"__npgeneric__": True, b"data": value.item(), b"dtype": value.dtype.str}
+        return {dialect.array: True, dialect.data: value.tobytes(), **said, dialect.shape: value.shape}
+    if dialect.scalar is None:
+        return value.item()
+    return {dialect.scalar: True, dialect.data: value.item(), **said}
 
 
-def _unpack(found: dict[Any, Any]) -> Any:
-    if b"__ndarray__" in found:
-        return _array(found)
-    if b"__npgeneric__" in found:
-        return _scalar(found)
+def _unpack(found: dict[Any, Any], dialect: Dialect) -> Any:
+    if dialect.array in found:
+        return _array(found, dialect)
+    if dialect.scalar is not None and dialect.scalar in found:
+        return _scalar(found, dialect)
     return found
 
 
-def _scalar(found: dict[Any, Any]) -> Any:
-    dtype, data = _dtype(found), found.get(b"data")
+def _scalar(found: dict[Any, Any], dialect: Dialect) -> Any:
+    dtype, data = _dtype(found, dialect), found.get(dialect.data)
     if not isinstance(data, _SCALARS.get(dtype.kind, ())):
         raise WireError(f"found a scalar of dtype {dtype} with {type(data).__name__} data")
     return dtype.type(data)
 
 
-def _array(found: dict[Any, Any]) -> np.ndarray:
-    dtype, data, shape = _dtype(found), found.get(b"data"), found.get(b"shape")
+def _array(found: dict[Any, Any], dialect: Dialect) -> np.ndarray:
+    dtype, data, shape = _dtype(found, dialect), found.get(dialect.data), found.get(dialect.shape)
     if not isinstance(data, bytes) or not isinstance(shape, list | tuple):
         raise WireError("found an array without data and shape")
     if not all(isinstance(n, int) and n >= 0 for n in shape):
@@ -130,17 +159,17 @@ def _array(found: dict[Any, Any]) -> np.ndarray:
     return np.ndarray(buffer=data, dtype=dtype, shape=tuple(shape))
 
 
-def _dtype(found: dict[Any, Any]) -> np.dtype[Any]:
-    name = found.get(b"dtype")
+def _dtype(found: dict[Any, Any], dialect: Dialect) -> np.dtype[Any]:
+    name = found.get(dialect.dtype)
     try:
         dtype = np.dtype(name if isinstance(name, str) and _DTYPE.match(name) else "not a dtype")
     except (TypeError, ValueError, SyntaxError):
         named = repr(name[:40]) if isinstance(name, str) else str(name)[:40]
         raise WireError(f"found an array of dtype {named}; expected one of numpy's") from None
-    _check_dtype(dtype)
+    _check_dtype(dtype, dialect)
     return dtype
 
 
-def _check_dtype(dtype: np.dtype[Any]) -> None:
-    if dtype.kind in REFUSED_KINDS:
-        raise WireError(f"found an array of dtype {dtype}; object, void and complex arrays are not sent")
+def _check_dtype(dtype: np.dtype[Any], dialect: Dialect) -> None:
+    if dtype.kind in dialect.refused:
+        raise WireError(f"found an array of dtype {dtype}; {dialect.why}")

@@ -10,12 +10,12 @@ from proctor.errors import InputError
 
 FREE = frozenset({"num_parallel", "workers", "limits", "output_root", "loggers", "report", "declare"})
 """Keys that change how trials run and what is said of them, never what they are."""
-_FREE = re.compile(r"agents\.\d+\.group|tasks\.\d+\.runtime\.(address|token_file)")
+_FREE = re.compile(r"agents\.\d+\.group|tasks\.\d+\.runtime(\..*)?")
 
 
 def is_free(path: str) -> bool:
-    """Whether a dotted key changes no trial: what is under the free keys, the group of an agent, and where a host is
-    served."""
+    """Whether a dotted key changes no trial: what is under the free keys, the group of an agent, and the runtime of a
+    task: what is in it may change trials, which its hash tells, and not where it lies or what it is called."""
     return path.split(".", 1)[0] in FREE or _FREE.fullmatch(path) is not None
 
 
@@ -31,8 +31,8 @@ def check_resumable(old: EvalConfig, new: EvalConfig) -> None:
         raise InputError(
             "a resumed run must leave its finished trials as they are; these changes would alter them:\n  "
             + "\n  ".join(refused)
-            + "\nn_trials may grow; num_parallel, workers, limits, loggers and report may change. For another scoring: "
-            "proctor score RUN --set scoring.…; for anything else start a new run." + declared
+            + "\nn_trials may grow; num_parallel, workers, limits, loggers, report and tasks.N.runtime may change. "
+            "For another scoring: proctor score RUN --set scoring.…; for anything else start a new run." + declared
         )
 
 

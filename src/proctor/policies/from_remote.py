@@ -1,48 +1,34 @@
-"""The `remote` loader: a policy that runs on a server and speaks openpi's protocol.
+"""The `remote` loader: a policy that runs on a server and speaks openpi's protocol, or vla-eval's.
 
-A plain server answers actions for observations and knows nothing of episodes. One that announces `proctor: 1` is told
-the trial, its seed, its step and the stage, keeps the trial's state and generator, and answers what a local policy
-would. What a server cannot be blamed for (a lost connection, silence) voids the attempt; it is no failure of the
-policy.
+A plain server of openpi's answers actions for observations and knows nothing of episodes. One that announces
+`proctor: 1` is told the trial, its seed, its step and the stage, keeps the trial's state and generator, and answers
+what a local policy would. A model server of vla-eval's keeps what belongs to an episode by its connection. What a
+server cannot be blamed for (a lost connection, silence) voids the attempt; it is no failure of the policy.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.network import fields
-from proctor.network.client import Client, ClientCfg, Reply, ServerError, ServerLost
-from proctor.network.wire import WireError, as_array, encode
+from proctor.network.client import Client, ClientCfg
+from proctor.network.speech import Openpi
+from proctor.network.vla_eval import VlaEval
 from proctor.policies.loader import Loader
 from proctor.policies.options import MOST_ROWS, PolicyOptions
-from proctor.policies.protocol import (
-    Batch,
-    Decision,
-    Execute,
-    Fail,
-    Goto,
-    SpaceInfo,
-    Stage,
-    StagedPolicy,
-    StageOutput,
-    State,
-    Unavailable,
-)
-from proctor.policies.stages import ACT
-from proctor.registry import did_you_mean
-from proctor.spaces import EntryPath, entries_of
-from proctor_host.trials import Trial
+from proctor.policies.protocol import SpaceInfo, StagedPolicy
+from proctor.policies.remote_policy import EpisodePolicy, RemotePolicy
+from proctor.policies.remote_wire import Wire, wire_of
+
+log = logging.getLogger("proctor")
 
 PIPELINE = ("normalize", "observation_order", "action_scale")
 
@@ -52,6 +38,7 @@ class RemoteOptions(PolicyOptions):
 
     pad_to: int | None = Field(default=None, ge=1, le=MOST_ROWS)
     """Nothing is padded here: each row is a request of its own."""
+    protocol: Literal["openpi", "vla_eval"] = "openpi"
     url: str | None = None
     host: str | None = None
     """None: 127.0.0.1."""
@@ -67,16 +54,24 @@ class RemoteOptions(PolicyOptions):
     max_frame_mb: int = Field(default=256, ge=1, le=2048)
     keys: dict[str, str] | None = Field(default=None, min_length=1)
     """Key that is sent -> entry of the observation (nested ones with dots; `observation` for the whole). None: every
-    entry as `observation/NAME`."""
+    entry, as `observation/NAME` with openpi's protocol, as vla-eval names it with its own, where a key `a/b` lies in
+    the map `a`."""
+    texts: tuple[str, ...] | None = None
+    """Entries of the observation that are text as bytes and are sent as text. None: `instruction` with vla-eval's
+    protocol, none with openpi's."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """Sent with every request as it is."""
     instruction_key: str | None = Field(default=None, min_length=1)
-    """Under which key the task's instruction is sent, such as `prompt`. None: not at all."""
+    """Under which key the task's instruction is sent, such as `prompt`. None: not at all with openpi's protocol, as
+    `task_description`, where there is one, with vla-eval's."""
     instructions: dict[str, str] = Field(default_factory=dict)
     """Task -> what it is told; left out: what the task says of itself."""
     action_key: str = Field(default=fields.ACTIONS, min_length=1)
     replan_steps: int | None = Field(default=None, ge=1, le=1_000_000)
     """Execute so many actions of a chunk, then ask again. None: all."""
+    task_info: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Task -> what a server of vla-eval's is told of it when an episode begins, beside its name, `episode_idx` and
+    `seed`."""
 
     @field_validator("url")
     @classmethod
@@ -91,13 +86,19 @@ class RemoteOptions(PolicyOptions):
             raise ValueError("found url beside host or port; give one of the two")
         return self
 
+    @model_validator(mode="after")
+    def _of_the_protocol(self) -> RemoteOptions:
+        if self.task_info and self.protocol != "vla_eval":
+            raise ValueError("task_info is for protocol: vla_eval; openpi's protocol has no message for an episode")
+        return self
+
     @property
     def address(self) -> str:
         return self.url or f"ws://{self.host or '127.0.0.1'}:{self.port or 8000}"
 
 
 class RemoteLoader(Loader):
-    """A policy on a server that speaks openpi's protocol."""
+    """A policy on a server that speaks openpi's protocol, or vla-eval's."""
 
     name: ClassVar[str] = "remote"
     Options: ClassVar[type[PolicyOptions]] = RemoteOptions
@@ -109,8 +110,10 @@ class RemoteLoader(Loader):
         self._refuse_what_is_the_servers(agent, options, where)
         self.require("websockets")
         self.require("msgpack")
-        wires = {task: _wire(task, spaces, options, f'{where}, task "{task}"') for task in spaces.observation}
-        client = Client(_client_cfg(options, where))
+        wires = {task: wire_of(task, spaces, options, f'{where}, task "{task}"') for task in spaces.observation}
+        if options.protocol == "vla_eval":
+            return self._of_vla_eval(options, wires, spaces, where)
+        client = Client(_client_cfg(options, where), Openpi())
         try:
             if client.is_proctor:
                 _check_offer(client.metadata, wires, spaces, f"{where}: the server at {options.address}")
@@ -118,6 +121,21 @@ class RemoteLoader(Loader):
         except BaseException:
             client.close()
             raise
+
+    def _of_vla_eval(
+        self, options: RemoteOptions, wires: dict[str, Wire], spaces: SpaceInfo, where: str
+    ) -> StagedPolicy:
+        from proctor import __version__
+
+        client = Client(_client_cfg(options, where), VlaEval(f"proctor {__version__}"))
+        wanted = client.metadata.get("observation_params")
+        if wanted:
+            log.warning(
+                "%s: the server asks for observations made with %s; a task of the suite vla_eval gives them with "
+                "kwargs: %s",
+                where, wanted, wanted,
+            )  # fmt: skip
+        return EpisodePolicy(client, options, wires, spaces)
 
     def _refuse_what_is_the_servers(self, agent: AgentCfg, options: RemoteOptions, where: str) -> None:
         if agent.checkpoint is not None:
@@ -142,56 +160,6 @@ def _client_cfg(options: RemoteOptions, where: str) -> ClientCfg:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Wire:
-    """How one task's observations are sent: key -> where it lies in the observation."""
-
-    paths: dict[str, EntryPath]
-    kinds: dict[str, list[Any]]
-    """Key -> dtype and shape."""
-    extra: dict[str, Any]
-    """What is sent beside them, the same for every step."""
-
-    def row(self, observation: Any, row: int) -> dict[str, Any]:
-        if isinstance(observation, list):
-            sent = {key: fields.entry(observation[row], path) for key, path in self.paths.items()}
-        else:
-            sent = {key: np.asarray(fields.entry(observation, path)[row]) for key, path in self.paths.items()}
-        return sent | self.extra
-
-
-def _wire(task: str, spaces: SpaceInfo, options: RemoteOptions, where: str) -> Wire:
-    known = _entries(spaces.observation[task], where)
-    wanted = options.keys or {fields.key_of(path): name for name, (path, _) in known.items()}
-    for key, name in wanted.items():
-        if name not in known:
-            raise InputError(
-                f'{where}: keys.{key} is "{name}", which the observation does not have'
-                + did_you_mean(name, known)
-                + f" (it has {', '.join(known)})"
-            )
-    chosen = {key: known[name] for key, name in wanted.items()}
-    kinds = {key: fields.kind_of(entry) for key, (_, entry) in chosen.items()}
-    extra = dict(options.extra)
-    if options.instruction_key is not None:
-        told = spaces.instruction(task, options.instructions)
-        if told is None:
-            example = f'options.instructions: {{"{task}": "..."}}'
-            raise InputError(f"{where} says no instruction to send; write one: {example}")
-        extra[options.instruction_key] = told
-    return Wire({key: path for key, (path, _) in chosen.items()}, kinds, extra)
-
-
-def _entries(space: Any, where: str) -> dict[str, tuple[EntryPath, Any]]:
-    """Path and space of every entry by its dotted name."""
-    known: dict[str, tuple[EntryPath, Any]] = {}
-    for path, entry in entries_of(space):
-        if not fields.sendable(entry):
-            raise InputError(f"{where}: an observation of {entry} cannot be sent; expected arrays or text")
-        known[".".join(map(str, path)) or fields.OBSERVATION] = (path, entry)
-    return known
-
-
 def _check_offer(metadata: dict[Any, Any], wires: dict[str, Wire], spaces: SpaceInfo, where: str) -> None:
     """Raises InputError where a Proctor server was made for other tasks than this run's."""
     offered = metadata.get("tasks", {})
@@ -213,85 +181,3 @@ def _check_offer(metadata: dict[Any, Any], wires: dict[str, Wire], spaces: Space
 
 def _kinds(kinds: dict[str, list[Any]]) -> str:
     return ", ".join(f"{key} {fields.shown(kind)}" for key, kind in kinds.items())
-
-
-class RemotePolicy(StagedPolicy):
-    """State of a trial: how often it has asked, its environment steps so far, and how often the server had been lost
-    when it began."""
-
-    def __init__(self, client: Client, options: RemoteOptions, wires: dict[str, Wire], spaces: SpaceInfo):
-        self.client, self._options, self._wires = client, options, wires
-        self._action_axes = {task: len(space.shape or ()) for task, space in spaces.action.items()}
-        self._session = uuid.uuid4().hex
-        names = client.metadata.get("stages", [ACT]) if client.is_proctor else [ACT]
-        self.stages = tuple(Stage(name) for name in names)
-
-    def reset(self, trials: Sequence[Trial]) -> State:
-        blank = np.zeros(len(trials), np.int64)
-        return {"asked": blank, "step": blank.copy(), "losses": np.full(len(trials), self.client.losses)}
-
-    def forward(self, stage: str, batch: Batch) -> StageOutput:
-        """Rows that repeat a trial (padding) share its answer."""
-        first = {trial: row for row, trial in reversed(list(enumerate(batch.trials)))}
-        decisions: dict[Trial, Decision] = {}
-        frames: dict[Trial, bytes] = {}
-        for trial, row in first.items():
-            if self._outlived(batch.state, row):
-                decisions[trial] = Unavailable(f"{self._options.address} was lost during this trial")
-                continue
-            try:
-                frames[trial] = encode(self._message(stage, batch, row))
-            except WireError as problem:
-                decisions[trial] = Fail(f"the observation {problem}")
-        for trial, reply in zip(frames, self.client.ask(list(frames.values())), strict=True):
-            decisions[trial] = self._decision(trial, reply)
-        rows = [decisions[trial] for trial in batch.trials]
-        steps = [len(d.actions) if isinstance(d, Execute) else 0 for d in rows]
-        state = {**batch.state, "asked": batch.state["asked"] + 1, "step": batch.state["step"] + steps}
-        return StageOutput(rows, state)
-
-    def close(self) -> None:
-        self.client.close()
-
-    def _outlived(self, state: State, row: int) -> bool:
-        """Whether a plain server, which cannot know the trial, was lost since the trial began."""
-        return not self.client.is_proctor and state["asked"][row] > 0 and state["losses"][row] != self.client.losses
-
-    def _message(self, stage: str, batch: Batch, row: int) -> dict[str, Any]:
-        trial = batch.trials[row]
-        message = self._wires[trial.task].row(batch.observation, row)
-        if not self.client.is_proctor:
-            return message
-        told = {"session": self._session, "agent": trial.agent, "task": trial.task, "index": trial.index}
-        message[fields.TRIAL] = {**told, "asked": int(batch.state["asked"][row])}
-        message[fields.SEED], message[fields.STEP] = trial.seed, int(batch.state["step"][row])
-        message[fields.STAGE] = stage
-        return message
-
-    def _decision(self, trial: Trial, reply: Reply) -> Decision:
-        if isinstance(reply, ServerLost):
-            return Unavailable(str(reply))
-        if isinstance(reply, ServerError):
-            lines = [line.strip() for line in str(reply).splitlines() if line.strip()]
-            return Fail(f"the policy server answered with an error: {lines[-1] if lines else 'no text'}\n{reply}")
-        if not self.client.is_proctor:
-            return self._execute(trial, reply, ACT)
-        if fields.RESTART in reply:
-            return Unavailable(str(reply[fields.RESTART]))
-        if fields.GOTO in reply:
-            return Goto(str(reply[fields.GOTO]))
-        if fields.ERROR in reply:
-            return Fail(str(reply[fields.ERROR]))
-        return self._execute(trial, reply, str(reply.get(fields.THEN, self.stages[0].name)))
-
-    def _execute(self, trial: Trial, reply: dict[Any, Any], then: str) -> Decision:
-        key = self._options.action_key
-        if key not in reply:
-            return Fail(f'the policy server\'s answer has no "{key}"; it has {", ".join(map(str, reply)) or "nothing"}')
-        try:
-            actions = as_array(reply[key])
-        except WireError as problem:
-            return Fail(f'the policy server\'s "{key}" is no array: {problem}')
-        if actions.ndim == self._action_axes[trial.task]:
-            actions = actions[None]
-        return Execute(actions[: self._options.replan_steps] if actions.ndim else actions[None], then)

@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from proctor.foreign import read_json
+from proctor.record.runtimes import are_runtimes
 
 PACKAGES = (
-    "proctor", "numpy", "scipy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "pydantic",
-    "duckdb", "sai-mujoco",
+    "proctor", "numpy", "scipy", "numba", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3",
+    "pydantic", "duckdb", "sai-mujoco",
 )  # fmt: skip
-DECISIVE = ("numpy", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "sai-mujoco")
+DECISIVE = ("numpy", "numba", "gymnasium", "mujoco", "torch", "onnxruntime", "stable-baselines3", "sai-mujoco")
 """A trial's bytes may change with these."""
+ALWAYS = ("numpy", "numba", "gymnasium", "mujoco")
+"""Always installed: a description without one of them is from before it was noted."""
 SAID = {"cpu": "the processor was", "numeric_threads": "the number of numeric threads was"}
 """And with these keys of a description."""
 
@@ -36,6 +39,7 @@ def _texts(value: Any) -> bool:
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "versions": lambda value: isinstance(value, dict) and _texts(value.values()),
     "git": lambda value: value is None or (isinstance(value, dict) and isinstance(value.get("commit"), str)),
+    "runtimes": are_runtimes,
     "warnings": lambda value: isinstance(value, list) and _texts(value),
     **dict.fromkeys(("host", "platform", "cpu", "command", "started_at"), lambda value: isinstance(value, str)),
     **dict.fromkeys(("cpu_count", "numeric_threads"), lambda value: type(value) is int and value > 0),
@@ -109,8 +113,9 @@ def describe(threads: int) -> dict[str, Any]:
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What a trial's bytes may depend on and is not as it was in the description `before`, in sentences without an end.
     What that description lacks is not compared."""
-    old = before.get("versions")
-    pairs = [(f"{name} was", old.get(name), now["versions"].get(name)) for name in DECISIVE] if old else []
+    old = before.get("versions") or {}
+    listed = [name for name in DECISIVE if old and (name in old or name not in ALWAYS)]
+    pairs = [(f"{name} was", old.get(name), now["versions"].get(name)) for name in listed]
     pairs += [(said, before[key], now[key]) for key, said in SAID.items() if key in before]
     return [f"{said} {was} when this run began and is {found} now" for said, was, found in pairs if was != found]
 

@@ -1,9 +1,9 @@
-"""Trials that a person looks after: somebody resets the robot, says whether it did well, and whether it tries again.
+"""Trials that a person looks after: somebody sets things up, says whether it went well, and whether it is tried again.
 
 A task is *attended* where its environment or its config says so. Of all attended tasks one trial runs at a time, in
-the one slot that has the robot. The engine asks the operator and goes on with other tasks until there is an answer; no
-limit runs meanwhile. Nothing is sent to the worker before its trial may begin, and a trial that broke is never begun
-again without asking.
+the one slot that has the environment. The engine asks the operator and goes on with other tasks until there is an
+answer; no limit runs meanwhile. Nothing is sent to the worker before its trial may begin, and a trial that broke is
+never begun again without asking.
 """
 
 from __future__ import annotations

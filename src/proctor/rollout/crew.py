@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from proctor import suites
-from proctor.config.models import EvalConfig
+from proctor.config.models import EvalConfig, TaskCfg
 from proctor.errors import RunError
 from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import Backend, Lost
@@ -188,12 +188,17 @@ class Crew:
         return [event for member in self.members for event in member.worker.drain()]
 
 
+def by_place(tasks: Iterable[TaskCfg]) -> dict[RuntimeCfg | None, list[str]]:
+    """The names of tasks by the runtime that they run in, this interpreter's under None."""
+    found: dict[RuntimeCfg | None, list[str]] = {}
+    for task in tasks:
+        found.setdefault(needed_for(task, suites.suite_for(task)), []).append(task.name)
+    return found
+
+
 def _backends(cfg: EvalConfig, worker: WorkerCfg) -> Iterator[Backend]:
     """One for the tasks that are to be run as the config says, one for each runtime that others name."""
-    places: dict[RuntimeCfg | None, list[str]] = {}
-    for task in cfg.tasks:
-        places.setdefault(needed_for(task, suites.suite_for(task)), []).append(task.name)
-    for runtime, names in places.items():
+    for runtime, names in by_place(cfg.tasks).items():
         theirs = replace(worker, tasks={name: worker.tasks[name] for name in names})
         if runtime is not None:
             yield HostBackend.of(runtime, theirs)

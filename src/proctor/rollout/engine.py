@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -89,6 +90,8 @@ class Engine:
         """Who is asked where trials need a person."""
         self.threads: int | None = None
         """Numeric threads; None: what this process is told (`proctor.threads`)."""
+        self.learned: Callable[[], None] | None = None
+        """Called once every task is known, before the first trial: `greetings` is complete then."""
         self.batching: dict[str, dict[str, LaneStats]] = {}
         self.pad_to: dict[str, dict[str, int | None]] = {}
         """Rows of a forward by agent and stage, of those agents whose answers may depend on it."""
@@ -140,6 +143,8 @@ class Engine:
             self._tasks = learning.tasks(self.cancel, self._observe)
             self._attending = Attending(self.cfg, self._tasks, self.operator)
             self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
+            if self.learned is not None:
+                self.learned()
             self._loading = Loading(self.cfg, self._tasks)
             worlds = {task.name: task.worlds for task in self._tasks.values() if task.worlds is not None}
             self._scheduler = Scheduler(self.plan, pending, worlds, learning.attended)
@@ -156,6 +161,11 @@ class Engine:
         self._stop(clean=True)
         self.progress.spared = self._stopper.spared()
         return self.progress
+
+    def greetings(self) -> dict[str, Mapping[str, Any]]:
+        """What workers have said of their interpreters, by task."""
+        heard = [member for member in self._hired if member.worker.greeting]
+        return {task: member.worker.greeting for member in heard for task in member.tasks}
 
     def stuck(self) -> str | None:
         """What the thread of `run` does not come back from, although the time for that is over, where nobody but the

@@ -24,6 +24,7 @@ from proctor.policies.rows import row_dependence, sample_batch
 from proctor.registry import SCORINGS
 from proctor.rollout.engine import Engine
 from proctor.rollout.trying import temporary_engine
+from proctor.runs import places
 from proctor.runs.bounded import Hung, Timed, bounded
 from proctor.runs.judging import judging_problems
 from proctor.runtimes import needed_for
@@ -53,14 +54,20 @@ class Check:
         return not self.problems
 
 
-def check(cfg: EvalConfig) -> Check:
-    """Everything that can be found out without the run itself."""
+def check(cfg: EvalConfig, config: str | None = None) -> Check:
+    """Everything that can be found out without the run itself. `config`: the file that it was read from, for
+    sentences."""
     with pinned():
-        return _check(cfg)
+        return _check(cfg, config)
 
 
-def _check(cfg: EvalConfig) -> Check:
+def _check(cfg: EvalConfig, config: str | None) -> Check:
     found = Check(problems=judging_problems(cfg))
+    try:
+        places.find(cfg, config)
+    except InputError as error:
+        found.problems.append(str(error))
+        return found
     judged = not found.problems
     if not judged:
         cfg = cfg.model_copy(update={"scoring": ScoringCfg()})
@@ -161,12 +168,11 @@ def _row_problems(agent: AgentCfg, policy: AnyPolicy, spaces: SpaceInfo, timed: 
 
 
 def _look_for_carry_over(task: TaskCfg, cfg: EvalConfig, found: Check) -> None:
-    """Does the environment give the same episode again after it has been used?"""
-    suite = suites.suite_for(task)
-    if suites.is_batch(task) or suites.isolated(task.suite, task.options) or not suite.reusable:
+    """Does the environment give the same episode again after it has been used? Not asked of one in a runtime."""
+    if needed_for(task, suites.suite_for(task)) is not None:
         return
-    if needed_for(task, suite) is not None:
-        return  # it is made elsewhere
+    if suites.is_batch(task) or suites.isolated(task.suite, task.options) or not suites.suite_for(task).reusable:
+        return
     timed = Timed(cfg.limits)
     try:
         same = bounded(lambda: _twice_alike(task, cfg.base_seed, timed), timed.stuck)

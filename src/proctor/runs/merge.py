@@ -25,6 +25,7 @@ from proctor.record.records import damage
 from proctor.record.rundir import RunDir
 from proctor.runs.conditions import added
 from proctor.runs.noting import join_protocols
+from proctor.runs.places import keep_locks
 from proctor.runs.report import write_report
 from proctor_host.result import TrialResult
 
@@ -55,6 +56,7 @@ def merge(paths: Sequence[str | Path], *, trust: bool = False) -> RunDir:
         ledger.set_meta("merged_from", [str(run.path) for run in runs])
     sessions = [session for run in runs for session in run.environment().sessions]
     merged.write_json("environment.json", {"sessions": sessions, "current": sessions[-1] if sessions else {}})
+    keep_locks(merged, (runtime for session in sessions for runtime in session.get("runtimes", ())))
     write_report(merged)
     return merged
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from proctor.plan.plan import Plan
 from proctor.record import environment
 from proctor.record.ledger import Ledger
 from proctor.record.rundir import RunDir
+from proctor.record.runtimes import Runtime
 from proctor.record.video import require_video
 from proctor.registry import did_you_mean
 from proctor.rollout.engine import Engine
+from proctor.runs import places
 from proctor.runs.conditions import cautions
 from proctor.runs.session import threads_of
 from proctor.threads import wanted
@@ -53,6 +56,7 @@ def replay(path: str | Path, name: str, video: Path | None = None, *, trust: boo
     run.require_trust(code_of(whole))
     recorded = find_trial(run, name)
     cfg = _only(whole, recorded, film=video is not None)
+    runtimes = places.find_again(run, cfg)
     with tempfile.TemporaryDirectory(prefix="proctor-replay-") as temporary:
         folder = Path(temporary)
         again = _run(cfg, recorded, folder, threads_of(run))
@@ -60,7 +64,7 @@ def replay(path: str | Path, name: str, video: Path | None = None, *, trust: boo
         if video is not None and again.video is not None:
             video.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / again.video, video)
-    return Replay(recorded, again, differing, None if again.video is None else video, _conditions(run, cfg))
+    return Replay(recorded, again, differing, None if again.video is None else video, _conditions(run, cfg, runtimes))
 
 
 def find_trial(run: RunDir, name: str) -> TrialResult:
@@ -89,12 +93,12 @@ def _only(cfg: EvalConfig, result: TrialResult, film: bool) -> EvalConfig:
     return cfg.model_copy(update={**only, "workers": WorkersCfg(kind="process", count=1)})
 
 
-def _conditions(run: RunDir, cfg: EvalConfig) -> tuple[str, ...]:
+def _conditions(run: RunDir, cfg: EvalConfig, runtimes: Sequence[Runtime]) -> tuple[str, ...]:
     """Where the trial is run again under other conditions than the run says it began with, and what the run found out
     about its agent's rows."""
     with run.ledger() as ledger:
         rows = {name: found for name, found in ledger.get_meta("rows", {}).items() if name == cfg.agents[0].name}
-    known = tuple(cautions(rows, ()))
+    known = (*places.changes(run, runtimes, [cfg.tasks[0].name]), *cautions(rows, ()))
     sessions = run.environment().sessions
     threads = threads_of(run)
     if threads is None:

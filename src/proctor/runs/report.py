@@ -14,7 +14,7 @@ from proctor.record.rundir import RunDir
 from proctor.report import Report, ReportContext, write_reports
 from proctor.report.text import count
 from proctor.rollout.stopper import Stopper
-from proctor.runs import conditions
+from proctor.runs import conditions, places
 from proctor.runs.changing import changed
 from proctor.runs.noting import protocols
 from proctor.verdict.raters import kept_ratings
@@ -53,6 +53,7 @@ def write_report(run: RunDir, overrides: Sequence[str] = (), out: Path | None = 
                 *_about_records(run, ledger),
                 *_cautions(env),
                 *conditions.cautions(rows, env.sessions),
+                *places.cautions(run.path, env.sessions, [task.name for task in cfg.tasks]),
             ),
             stops=stopper.stops(),
             spared=stopper.spared(),

@@ -21,6 +21,7 @@ from proctor.record.records import Found, damaged
 from proctor.record.rundir import RunDir
 from proctor.record.trust import remember
 from proctor.report.text import count
+from proctor.runs import places
 from proctor.runs.noting import note_protocol
 from proctor.runs.report import shard_of
 from proctor.runs.session import Hooks, RunEnd, log, work
@@ -52,6 +53,8 @@ def resume(
                 raise InputError(
                     f"{path} is shard {shard}; n_trials of a shard cannot change: merge the shards, then resume"
                 )
+            if cfg.trials_per_agent != old.trials_per_agent:
+                places.find_again(run, cfg)  # where they cannot be run, they are not planned
             _note_look(run, ledger, old, cfg)
             run.write_config(cfg)
             note_protocol(ledger, cfg)

@@ -28,6 +28,7 @@ from proctor.report import Report
 from proctor.rollout.attending import Operator
 from proctor.rollout.engine import Engine
 from proctor.rollout.progress import CancelToken, Observer, Progress
+from proctor.runs import places
 from proctor.runs.conditions import added
 from proctor.runs.following import RunLogs
 from proctor.runs.report import shard_of, write_report
@@ -73,10 +74,12 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     """Run the engine, note what the session took, and write the reports."""
     began = time.monotonic()
     threads = threads_of(run) or wanted()
-    sessions = _note_session(run, threads)
+    runtimes = places.find_for_session(run, cfg)
+    sessions = _note_session(run, threads, runtimes)
     with run.ledger() as ledger:
         engine = Engine(cfg, Plan(cfg, shard_of(ledger)), run.path, ledger)
         engine.threads = threads
+        engine.learned = lambda: _note_hosts(run, sessions, engine)
         engine.observer, engine.operator = hooks.progress, hooks.operator
         engine.cancel = hooks.cancel or engine.cancel
         log.info("session begins: %d planned, %d done", *ledger.counts())
@@ -101,24 +104,36 @@ def threads_of(run: RunDir) -> int | None:
     return sessions[0].get("numeric_threads") if sessions else None
 
 
-def _note_session(run: RunDir, threads: int) -> dict[str, Any]:
+def _note_session(run: RunDir, threads: int, runtimes: list[dict[str, Any]]) -> dict[str, Any]:
     """Describe this session in environment.json, and warn where something decisive differs from the first session. The
-    contents of that file: `sessions`, of which the last is also `current`."""
+    contents of that file: `sessions`, of which the last is also `current`. The folder gets the runtimes' locks."""
     before = run.environment()
     if before.problem is not None:
         log.warning(before.problem)
     session: dict[str, Any] = {
         "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **environment.describe(threads),
+        **({"runtimes": runtimes} if runtimes else {}),
     }
     for text in environment.changes(before.sessions[0], session) if before.sessions else ():
         session.setdefault("warnings", []).append(text)
         log.warning("%s; trials of the two sessions may differ", text)
     if threads != wanted():
         log.info("numeric threads: %d, as when this run began (%d are asked for now)", threads, wanted())
+    places.keep_locks(run, runtimes)
     known = {"sessions": [*before.sessions, session], "current": session}
     run.write_json("environment.json", known)
     return known
+
+
+def _note_hosts(run: RunDir, sessions: dict[str, Any], engine: Engine) -> None:
+    """Note what hosts that are served elsewhere say of themselves, and warn of runtimes that are not those that the run
+    began with."""
+    runtimes = sessions["current"].get("runtimes", [])
+    if places.greeted(runtimes, engine.greetings()):
+        run.write_json("environment.json", sessions)
+    for text in places.changes(run, runtimes, [task.name for task in engine.cfg.tasks]):
+        log.warning("%s; trials of the two sessions may differ", text)
 
 
 def _add_batching(ledger: Ledger, engine: Engine) -> None:

@@ -17,6 +17,7 @@ from proctor.record.trust import remember
 from proctor.record.video import require_video
 from proctor.rollout.attending import Operator
 from proctor.rollout.progress import CancelToken, Observer
+from proctor.runs import places
 from proctor.runs.judging import require_judging
 from proctor.runs.noting import note_protocol
 from proctor.runs.session import Hooks, RunEnd, work
@@ -35,8 +36,15 @@ def run_evaluation(
     return start(cfg, Hooks(progress, cancel, operator), None if shard is None else Shard.parse(shard)).run
 
 
-def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -> RunEnd:  # noqa: B008 - frozen
-    """As `run_evaluation`, saying more of how it ended. The code that the config names is trusted from now on."""
+def start(
+    cfg: EvalConfig,
+    hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    shard: Shard | None = None,
+    *,
+    config: str | None = None,
+) -> RunEnd:
+    """As `run_evaluation`, saying more of how it ended. The code that the config names is trusted from now on.
+    `config`: the file that it was read from, for sentences."""
     if cfg.record.level == "video":
         require_video()
     if shard is not None and shard.count > 1 and cfg.stop_when is not None:
@@ -45,6 +53,7 @@ def start(cfg: EvalConfig, hooks: Hooks = Hooks(), shard: Shard | None = None) -
             "--shard, or without stop_when"
         )
     require_judging(cfg)
+    places.find(cfg, config)
     prints = {agent.name: fingerprint(agent) for agent in cfg.agents}
     remember(code_of(cfg))
     run = RunDir.create(cfg, datetime.now())

@@ -39,6 +39,7 @@ _NAMES_CODE = (
     "function",
     "wrappers",
     "id",
+    "benchmark",
 )
 """Keys whose import strings are code, whether it can be found or not."""
 

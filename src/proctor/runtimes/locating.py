@@ -35,6 +35,8 @@ class Located:
     path: tuple[str, ...] = ()
     """Folders that it has on its path, by `environment()`."""
     variables: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    """Under which it is installed; None: it was given by its path."""
 
     def environment(self) -> dict[str, str]:
         """The environment variables to start it with: this process's own without those that are about this
@@ -65,6 +67,7 @@ def locate(cfg: RuntimeCfg, config: str | None = None) -> Located:
         {**identity, "hash": installed.hash},
         wanted.path,
         dict(wanted.variables),
+        name,
     )
 
 

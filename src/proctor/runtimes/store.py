@@ -38,6 +38,14 @@ BUILT = "python-"
 """The beginning of the name of a virtual environment."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(@[A-Za-z0-9][A-Za-z0-9.+!_-]*)?")
 
+LOCKED = re.compile(r"[A-Za-z0-9][\w.-]*==[\w.+!-]+")
+"""A line of a lock."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a runtime can have this name."""
+    return _NAME.fullmatch(text) is not None
+
 
 def folder() -> Path:
     """The folder of all runtimes, which need not exist."""
@@ -157,10 +165,17 @@ class Lock:
 
 def lock_text(installed: Installed) -> str:
     """`lock.txt`: a requirements file with a head."""
-    which = f"{installed.implementation} {installed.python}"
-    head = [f"# runtime {installed.name}", f"# {which}", f"# hash {installed.hash}"]
-    lines = [f"{name}=={installed.packages[name]}" for name in sorted(installed.packages)]
-    return "\n".join([*head, *lines, ""])
+    return locked(
+        installed.name, {key: getattr(installed, key) for key in ("python", "implementation", "packages", "hash")}
+    )
+
+
+def locked(name: str | None, identity: Mapping[str, Any]) -> str:
+    """The lock of a runtime with this identity (`Located.identity`), for a name or for none."""
+    head = [f"# runtime {name}"] if name is not None else []
+    head += [f"# {identity['implementation']} {identity['python']}", f"# hash {identity['hash']}"]
+    packages = identity["packages"]
+    return "\n".join([*head, *(f"{package}=={packages[package]}" for package in sorted(packages)), ""])
 
 
 def read_lock(path: Path) -> Lock:
@@ -174,8 +189,8 @@ def read_lock(path: Path) -> Lock:
     for line in lines:
         if line.startswith("#"):
             continue
-        name, equal, version = line.partition("==")
-        if not equal or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name) or not re.fullmatch(r"[\w.+!-]+", version):
+        name, _, version = line.partition("==")
+        if not LOCKED.fullmatch(line):
             raise InputError(f'the lock {path} says "{line[:80]}"; expected name==version, as in a runtime\'s lock.txt')
         found[re.sub(r"[-_.]+", "-", name).lower()] = version
     python = next((head[kind] for kind in ("cpython", "pypy", "graalvm") if kind in head), None)

@@ -12,11 +12,12 @@ from proctor.errors import InputError
 from proctor.plan.resume import differences
 from proctor.record.environment import DECISIVE
 from proctor.record.rundir import RunDir
+from proctor.record.runtimes import Runtime, by_task, called, few, same, versions_apart, worked
 from proctor.registry import SCORINGS
 from proctor.scoring import make_scoring
 
-FREE_OF_TASK = frozenset({"n_trials"})
-"""How many trials there are does not change any of them."""
+FREE_OF_TASK = frozenset({"n_trials", "runtime"})
+"""How many trials there are does not change any of them; a runtime is compared by what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Examined:
     run: RunDir
     cfg: EvalConfig
     versions: Mapping[str, str]
+    runtimes: Mapping[str, Runtime] | None = None
+    """The runtimes of tasks that had one, when trials last ran; None where that is not known."""
     looks: tuple[int, ...] = ()
     """Numbers of trials at which results were seen before more were run."""
 
@@ -52,11 +55,14 @@ def examine(paths: Sequence[str | Path], level: float, *, trust: bool = False) -
         raise InputError("a run folder is named twice; name each once")
     names = [run.path.resolve().name for run in runs]
     labels = names if len(set(names)) == len(names) else [str(run.path) for run in runs]
-    versions = [run.environment().current.get("versions", {}) for run in runs]
-    return [
-        Examined(label, run, run.config(), own, _looks(run))
-        for label, run, own in zip(labels, runs, versions, strict=True)
-    ]
+    return [_examined(label, run) for label, run in zip(labels, runs, strict=True)]
+
+
+def _examined(label: str, run: RunDir) -> Examined:
+    known = run.environment()
+    last = next(reversed(worked(known.sessions)), known.current)
+    versions, runtimes = known.current.get("versions", {}), by_task(last) if last else None
+    return Examined(label, run, run.config(), versions, runtimes, _looks(run))
 
 
 def _looks(run: RunDir) -> tuple[int, ...]:
@@ -89,6 +95,24 @@ def unlike_versions(first: Examined, second: Examined) -> list[str]:
     known = [name for name in DECISIVE if name in first.versions and name in second.versions]
     pairs = [(name, first.versions[name], second.versions[name]) for name in known]
     return [against(*pair) for pair in pairs if pair[1] != pair[2]]
+
+
+def unlike_runtimes(first: Examined, second: Examined) -> list[str]:
+    """Tasks of both runs whose environments ran in different software: hashes, and packages that are not equal."""
+    if first.runtimes is None or second.runtimes is None:
+        return []
+    found = []
+    for name in common_tasks([first, second]):
+        a, b = first.runtimes.get(name), second.runtimes.get(name)
+        if not same(a, b):
+            apart = few([against(what, x or "none", y or "none") for what, x, y in versions_apart(a, b)])
+            found.append(against(f"task {name}, runtime", _hashed(a), _hashed(b)) + (f" ({apart})" if apart else ""))
+    return found
+
+
+def _hashed(runtime: Runtime | None) -> str:
+    short = "" if runtime is None else runtime.get("hash", "")[:12]
+    return f"{called(runtime)}, hash {short}," if short else called(runtime)
 
 
 Differ = Callable[[Examined, Examined], Sequence[str]]

@@ -63,7 +63,7 @@ def test_a_torque_twists_the_shaft_as_theory_says() -> None:
     bench.settle()
     arm = bench.state.x[0] - bench.state.x[30]
     torque = np.cross(arm, bench.work.force[0])[2]
-    frames = Rotation.from_quat(bench.state.q[28:34], scalar_first=True)
+    frames = Rotation.from_quat(np.roll(bench.state.q[28:34], -1, axis=-1))
     rates = (frames[:-1].inv() * frames[1:]).as_rotvec()[:, 2] / bench.rod.spacing
     assert rates.mean() == pytest.approx(torque / 20.0, rel=0.05)
 

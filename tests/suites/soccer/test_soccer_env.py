@@ -20,6 +20,8 @@ from proctor.suites.soccer.options import SoccerOptions
 from proctor.suites.soccer.tasks import BROKEN, NAMES, OFFICIAL, TASKS, match_seed
 from proctor.testing import EnvConformance
 
+pytest.importorskip("sai_mujoco", reason="the extra `soccer` is not installed")
+
 STARTED = f"{official_soccer.__file__}:StartedSuite"
 Examine = Callable[..., RunDir]
 

@@ -23,6 +23,8 @@ from proctor.suites.soccer.evaluating import Evaluation
 from proctor.suites.soccer.options import EvaluationCfg, SoccerOptions
 from proctor.suites.soccer.tasks import TASKS
 
+pytest.importorskip("sai_mujoco", reason="the extra `soccer` is not installed")
+
 GOALIE = TASKS["goalie_penalty_kick"]
 COUNTING = """
 import os

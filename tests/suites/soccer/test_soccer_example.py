@@ -12,6 +12,8 @@ from proctor.registry import import_file
 from proctor.suites.soccer.scoring.terminal import TerminalScoring
 from proctor.suites.soccer.tasks import TASKS, match_seed
 
+pytest.importorskip("sai_mujoco", reason="the extra `soccer` is not installed")
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 STEPS = 20
 

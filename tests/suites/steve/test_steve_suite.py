@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import steve_double
-import torch
 from examining import by_key, digests, timeless
 
 from proctor import InputError, RunDir, config_from_dict, run_evaluation
@@ -111,6 +110,7 @@ def test_every_trial_has_a_simulation_of_its_own_which_is_closed(double, tmp_pat
 
 def test_a_checkpoint_of_steves_training_moves_over_as_it_is(double, tmp_path):
     """The actor's weights out of the checkpoint; observation order and action range in the agent's options."""
+    torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
     (tmp_path / "nets.py").write_text(
         "from torch import nn\ndef actor():\n    return nn.Sequential(nn.Linear(16, 2), nn.Tanh())\n"
     )

@@ -24,7 +24,7 @@ def privileged(frames: Frames) -> np.ndarray:
 
 
 def rotation(quat: np.ndarray) -> Rotation:
-    return Rotation.from_quat(quat, scalar_first=True)
+    return Rotation.from_quat(np.roll(quat, -1, axis=-1))
 
 
 def test_sizes_of_the_g1():
@@ -90,7 +90,7 @@ def test_neither_place_nor_heading_shows_in_the_privileged_state(angle):
     turn = Rotation.from_euler("z", angle)
     qpos, qvel = frames.qpos.copy(), frames.qvel.copy()
     qpos[:, :3] = turn.apply(qpos[:, :3]) + np.array([3.0, -2.0, 0.0])
-    qpos[:, 3:7] = (turn * rotation(qpos[:, 3:7])).as_quat(scalar_first=True)
+    qpos[:, 3:7] = np.roll((turn * rotation(qpos[:, 3:7])).as_quat(), 1, axis=-1)
     qvel[:, :3] = turn.apply(qvel[:, :3])
     np.testing.assert_allclose(privileged(Frames.of(robot, qpos, qvel)), privileged(frames), atol=1e-9)
 

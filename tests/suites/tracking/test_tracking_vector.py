@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 from tracking_worlds import ALL_GROUPS, EVERYTHING_RANDOM, batch_env, bytes_of, g1, options, short_motions, wiggle
 
 from proctor.errors import InputError
+from proctor.suites.autoreset import AutoresetMode
 from proctor.suites.gymnasium.vector import VectorEnvAdapter
 from proctor.suites.tracking.vector import TrackingVectorEnv
 

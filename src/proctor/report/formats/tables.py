@@ -151,7 +151,7 @@ def _pick(name: str, kind: str, values: list[str], names: list[str], how: str) -
     (`proctor.cells`)."""
     if name in names:
         i = names.index(name)
-        value = f"list_extract(getvariable('n{i}'), n{i})"
+        value = f"list_extract(CAST(getvariable('n{i}') AS {kind}[]), n{i})"
     elif name not in values:
         value = "NULL"
     else:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,8 @@ class Worker(abc.ABC):
     """Takes commands, gives events. `flush` sends what has been gathered; `events` never blocks."""
 
     slots: int
+    greeting: Mapping[str, Any] = MappingProxyType({})
+    """What the worker has said of its interpreter, if it lives in another process and has started."""
 
     @abc.abstractmethod
     def send(self, command: Command) -> None:

@@ -12,7 +12,7 @@ import os
 from typing import ClassVar
 
 import proctor_host
-from proctor.interpreters import ROOT
+from proctor.interpreters import ROOT, at_hand
 from proctor.rollout.backends.address import AddressBackend
 from proctor.rollout.backends.base import Backend, BackendOptions, Worker
 from proctor.rollout.backends.process import Interpreter, ProcessWorker
@@ -63,5 +63,6 @@ def interpreter_of(found: Located) -> Interpreter:
         environment=found.environment(),
         extras=None,
         root=ROOT,
+        paths=tuple(at_hand()),
         name=found.label,
     )

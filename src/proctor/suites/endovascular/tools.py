@@ -1,8 +1,4 @@
-"""Wires as data. Stiffness is given as bending stiffness EI and torsional stiffness GJ in N mm^2.
-
-The shipped numbers are of the size that bending tests of guidewires report for their class; they stand for a class, not
-for a product, and are not calibrated against one.
-"""
+"""Wires as data. Stiffness is given as bending stiffness EI and torsional stiffness GJ in N mm^2."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
 from proctor.suites.endovascular.rod import Rod
+from proctor.suites.endovascular.wires import DEFAULTS, WIRES
 
 DENSITY = 6.5e-12
 """Nitinol, N s^2/mm^4."""
@@ -22,17 +19,17 @@ class Tool(BaseModel):
     last `curve_length_mm` are bent to `curve_radius_mm` at rest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    length_mm: float = Field(default=450.0, ge=50, le=2000)
-    radius_mm: float = Field(default=0.445, ge=0.1, le=1.5)
+    length_mm: float = Field(default=DEFAULTS["length_mm"], ge=50, le=2000)
+    radius_mm: float = Field(default=DEFAULTS["radius_mm"], ge=0.1, le=1.5)
     shaft_bending: float = Field(gt=0)
     shaft_torsion: float = Field(gt=0)
     tip_bending: float = Field(gt=0)
     tip_torsion: float = Field(gt=0)
-    tip_length_mm: float = Field(default=30.0, ge=0)
-    taper_mm: float = Field(default=60.0, ge=0)
-    curve_radius_mm: float | None = Field(default=10.0, ge=3)
+    tip_length_mm: float = Field(default=DEFAULTS["tip_length_mm"], ge=0)
+    taper_mm: float = Field(default=DEFAULTS["taper_mm"], ge=0)
+    curve_radius_mm: float | None = Field(default=DEFAULTS["curve_radius_mm"], ge=3)
     """None: a straight tip."""
-    curve_length_mm: float = Field(default=12.0, ge=0)
+    curve_length_mm: float = Field(default=DEFAULTS["curve_length_mm"], ge=0)
 
     @model_validator(mode="after")
     def _fits(self) -> Tool:
@@ -41,20 +38,7 @@ class Tool(BaseModel):
         return self
 
 
-TOOLS: dict[str, Tool] = {
-    "angled_standard": Tool(shaft_bending=300, shaft_torsion=240, tip_bending=12, tip_torsion=10),
-    "angled_stiff": Tool(
-        shaft_bending=900, shaft_torsion=720, tip_bending=25, tip_torsion=20, tip_length_mm=20, taper_mm=40
-    ),
-    "j_soft": Tool(
-        shaft_bending=120, shaft_torsion=100, tip_bending=5, tip_torsion=4, curve_radius_mm=6, curve_length_mm=16
-    ),
-    "micro": Tool(
-        radius_mm=0.18, shaft_bending=25, shaft_torsion=20, tip_bending=1.0, tip_torsion=0.8, tip_length_mm=20,
-        curve_radius_mm=6, curve_length_mm=7,
-    ),
-    "straight": Tool(shaft_bending=300, shaft_torsion=240, tip_bending=12, tip_torsion=10, curve_radius_mm=None),
-}  # fmt: skip
+TOOLS = {name: Tool.model_validate(wire) for name, wire in WIRES.items()}
 """Tools by name."""
 
 

@@ -17,6 +17,7 @@ from gymnasium.envs import registration
 
 from proctor.errors import InputError
 from proctor.registry import did_you_mean, import_file, import_object
+from proctor.suites.autoreset import HAS_MODES, AutoresetMode
 
 if TYPE_CHECKING:
     from proctor.suites.gymnasium.options import GymnasiumOptions, WrapperCfg
@@ -89,8 +90,8 @@ def make_vector(options: GymnasiumOptions, *, render: bool, worlds: int) -> gymn
         if render:
             _require_rendering(spec)
         kwargs.update(max_episode_steps=-1, disable_env_checker=True)
-        disabled = gymnasium.vector.AutoresetMode.DISABLED
-        vector_kwargs = {"autoreset_mode": disabled, **options.vector.kwargs}
+        disabled = {"autoreset_mode": AutoresetMode.DISABLED} if HAS_MODES else {}
+        vector_kwargs = {**disabled, **options.vector.kwargs}
         wrappers = [functools.partial(apply_wrapper, wrapper) for wrapper in options.wrappers]
     return _saying_what_is_missing(
         options.id,

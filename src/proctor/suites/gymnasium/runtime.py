@@ -10,5 +10,6 @@ class GymnasiumRuntime(RuntimeRecipe):
 
     name = "gymnasium"
     packages = ("gymnasium[classic-control,mujoco]",)
+    python = ">=3.10"
     imports = ("gymnasium",)
     versioned = "gymnasium"

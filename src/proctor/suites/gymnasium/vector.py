@@ -10,7 +10,7 @@ the neutral action, and is reset where it has ended. How the vector environment 
   function) is refused.
 
 Gymnasium's own sync and async environments reset single worlds in every mode; others only where automatic
-resets are disabled, and else trials run in waves.
+resets are disabled, and else trials run in waves. Gymnasium 1.0 knows `NextStep` alone and resets no single world.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from proctor.errors import InputError
+from proctor.suites.autoreset import HAS_MODES, AutoresetMode
 from proctor.suites.gymnasium.env import as_frame, env_dt_s, initial_state
 from proctor.suites.gymnasium.signals import SignalReader, parse_path
 from proctor.suites.gymnasium.success import is_known, success_check
@@ -53,7 +54,8 @@ class VectorEnvAdapter(BatchEnv):
         self._joint = self._options.vector is not None and self._options.vector.seeding == "joint"
         self._mode = autoreset_mode or _autoreset_mode(vector)
         self._standard = isinstance(vector.unwrapped, (SyncVectorEnv, AsyncVectorEnv))
-        self.partial_reset = not self._joint and (self._standard or self._mode is AutoresetMode.DISABLED)
+        single = (self._standard and HAS_MODES) or self._mode is AutoresetMode.DISABLED
+        self.partial_reset = single and not self._joint
         self._envs = list(vector.unwrapped.envs) if isinstance(vector.unwrapped, SyncVectorEnv) else None
         self.num_worlds = vector.num_envs
         self.observation_space = vector.single_observation_space
@@ -203,8 +205,10 @@ class VectorEnvAdapter(BatchEnv):
 def _autoreset_mode(vector: VectorEnv[Any, Any, Any]) -> AutoresetMode:
     base = vector.unwrapped
     if isinstance(base, (SyncVectorEnv, AsyncVectorEnv)):
+        if not HAS_MODES:
+            return AutoresetMode("NextStep")
         return base.autoreset_mode  # their metadata is the class's, and shared with every other vector of it
-    mode = vector.metadata.get("autoreset_mode")
+    mode = vector.metadata.get("autoreset_mode", None if HAS_MODES else AutoresetMode.NEXT_STEP)
     if not isinstance(mode, AutoresetMode):
         raise InputError(
             f"{type(base).__name__} does not say how it resets ended worlds: "

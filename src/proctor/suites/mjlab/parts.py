@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-PARTS = {"proctor.runtimes": {"mjlab": "proctor.suites.mjlab.runtime:MjlabRuntime"}}
+PARTS = {
+    "proctor.suites": {"mjlab": "proctor.suites.mjlab.suite:MjlabSuite"},
+    "proctor.runtimes": {"mjlab": "proctor.suites.mjlab.runtime:MjlabRuntime"},
+}

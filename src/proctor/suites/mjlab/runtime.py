@@ -9,6 +9,6 @@ class MjlabRuntime(RuntimeRecipe):
     """mjlab's tasks on MuJoCo Warp."""
 
     name = "mjlab"
-    packages = ("mjlab==1.6.*", "torch==2.13.*")
+    packages = ("mjlab==1.6.0", "mujoco==3.11.0", "mujoco-warp==3.11.0", "warp-lang==1.19.0", "torch==2.13.*")
     python = ">=3.11,<3.14"
-    imports = ("mjlab", "mujoco", "torch")
+    imports = ("mjlab", "mujoco_warp", "torch")

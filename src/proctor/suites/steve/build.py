@@ -114,7 +114,7 @@ def _observation(eve: Any, intervention: Any, options: SteveOptions) -> Any:
     tracking = wrap.Memory(tracking, options.tracking_memory, wrap.MemoryResetMode.FILL)
     target = wrap.NormalizeTracking2DEpisode(eve.observation.Target2D(intervention), intervention)
     last_action = wrap.Normalize(eve.observation.LastAction(intervention))
-    return eve.observation.ObsDict(dict(zip(OBSERVED, (tracking, target, last_action), strict=True)))
+    return eve.observation.ObsDict(dict(zip(OBSERVED, (tracking, target, last_action))))
 
 
 def _reward(eve: Any, intervention: Any, pathfinder: Any) -> Any:

@@ -8,13 +8,12 @@ stEVE's device has one stiffness in the bent tip and one behind it, so a taper i
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
-
-from pydantic import ValidationError
 
 from proctor.errors import InputError
 from proctor.registry import import_object
-from proctor.suites.endovascular.tools import Tool, find_tool
+from proctor.suites.endovascular.wires import DEFAULTS, WIRES
 
 STANDARD_J = "standard_j"
 """stEVE's own guidewire, with the values of its class."""
@@ -24,8 +23,10 @@ NAME = "guidewire"
 
 def check_tool(tool: str | dict[str, Any]) -> None:
     """Raise InputError for a tool that is known to be none. Import strings are looked up when they are used."""
+    from proctor.suites.endovascular.tools import find_tool
+
     if isinstance(tool, dict):
-        _described(tool)
+        _check_described(tool)
     elif ":" not in tool and tool != STANDARD_J:
         try:
             find_tool(tool)
@@ -42,7 +43,8 @@ def make_device(eve: Any, tool: str | dict[str, Any], velocity_limit: tuple[floa
     elif tool == STANDARD_J:
         device = devices.JShaped(name=NAME)
     else:
-        device = _from_tool(devices, find_tool(tool) if isinstance(tool, str) else _described(tool))
+        wire = WIRES[tool] if isinstance(tool, str) else tool
+        device = _from_tool(devices, SimpleNamespace(**{**DEFAULTS, **wire}))
     device.velocity_limit = velocity_limit
     return device
 
@@ -57,16 +59,20 @@ def _imported(eve: Any, target: str) -> Any:
     return device
 
 
-def _described(tool: dict[str, Any]) -> Tool:
+def _check_described(tool: dict[str, Any]) -> None:
+    from pydantic import ValidationError
+
+    from proctor.suites.endovascular.tools import Tool
+
     try:
-        return Tool.model_validate(tool)
+        Tool.model_validate(tool)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise InputError(f"the tool's {where}: {first['msg'].lower()}" if where else first["msg"]) from None
 
 
-def _from_tool(devices: Any, tool: Tool) -> Any:
+def _from_tool(devices: Any, tool: SimpleNamespace) -> Any:
     inertia = math.pi / 4 * tool.radius_mm**4
     common: dict[str, Any] = {
         "name": NAME,

@@ -106,7 +106,7 @@ class SteveEnv(Env):
         branches, tool = self._intervention.vessel_tree.branches, self.options.tool
         points = [self._track(branch.coordinates) for branch in branches]
         target = np.asarray(self._intervention.target.coordinates3d, np.float64)
-        ends = {b.name: p[-1] for b, p in zip(branches, points, strict=True)}
+        ends = {b.name: p[-1] for b, p in zip(branches, points)}
         wanted = self.options.anatomy.target_branches
         return {
             "case": np.array(min(wanted, key=lambda name: float(np.linalg.norm(ends[name] - target)))),
@@ -137,7 +137,7 @@ def _observation_space(options: SteveOptions) -> spaces.Dict:
     spaces are not asked: turned by the C-arm, the corners of a box can change places, which Gymnasium refuses."""
     shapes = ((options.tracking_memory, options.tracking_points, 2), (2,), (1, 2))
     boxes = (spaces.Box(-np.inf, np.inf, shape, np.float32) for shape in shapes)
-    return spaces.Dict(list(zip(OBSERVED, boxes, strict=True)))
+    return spaces.Dict(list(zip(OBSERVED, boxes)))
 
 
 def _plain(observation: Any) -> dict[str, np.ndarray]:

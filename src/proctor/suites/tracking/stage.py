@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from proctor.suites.tracking.mujoco_versions import directional_light
+
 if TYPE_CHECKING:
     import mujoco
 
@@ -69,7 +71,7 @@ def _furnish(spec: Any, size: tuple[int, int]) -> None:
     floor.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "floor"
     plane = mujoco.mjtGeom.mjGEOM_PLANE
     spec.worldbody.add_geom(type=plane, size=(0, 0, 0.05), material="floor", group=SCENERY)
-    sun = {"type": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, "diffuse": (0.55, 0.55, 0.55), "specular": (0.15,) * 3}
+    sun = {**directional_light(), "diffuse": (0.55, 0.55, 0.55), "specular": (0.15,) * 3}
     spec.worldbody.add_light(name="sun", pos=(0, 0, 4), dir=(0, 0, -1), castshadow=True, **sun)
     look = spec.visual
     look.global_.offheight, look.global_.offwidth = size

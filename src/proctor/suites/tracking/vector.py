@@ -11,11 +11,11 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
+from proctor.suites.autoreset import AutoresetMode
 from proctor.suites.tracking.batch import action_space
 from proctor.suites.tracking.judging import Judge, Verdict
 from proctor.suites.tracking.motions import MotionLibrary

@@ -1,1 +1,1 @@
-"""Benchmarks that vla-eval wraps."""
+"""The benchmarks that vla-eval wraps, each through its one `Benchmark` class."""

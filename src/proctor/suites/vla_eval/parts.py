@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-PARTS = {"proctor.runtimes": {"vla_eval": "proctor.suites.vla_eval.runtime:VlaEvalRuntime"}}
+PARTS = {
+    "proctor.suites": {"vla_eval": "proctor.suites.vla_eval.suite:VlaEvalSuite"},
+    "proctor.runtimes": {"vla_eval": "proctor.suites.vla_eval.runtime:VlaEvalRuntime"},
+}

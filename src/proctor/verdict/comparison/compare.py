@@ -112,4 +112,6 @@ def _about_protocols(runs: Sequence[Examined], rules: Sequence[str], scoring: Se
         said.append("Scorings differ: scores are not compared, success only.")
     versions = protocol.differences_among(runs, protocol.unlike_versions)
     said += [f"Versions differ: {found}; a difference may be theirs." for found in versions]
+    runtimes = protocol.differences_among(runs, protocol.unlike_runtimes)
+    said += [f"Runtimes differ: {found}; a difference may be theirs." for found in runtimes]
     return [*said, *protocol.about_stopping(runs)]

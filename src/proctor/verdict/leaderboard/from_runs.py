@@ -32,7 +32,13 @@ def leaderboard(
     if not runs:
         raise InputError("no run folder; name one or more")
     if differing := protocol.differences_among(
-        runs, _unlike_names, protocol.unlike_tasks, _unlike_seeds, protocol.unlike_scoring, _unlike_packages
+        runs,
+        _unlike_names,
+        protocol.unlike_tasks,
+        _unlike_seeds,
+        protocol.unlike_scoring,
+        _unlike_packages,
+        protocol.unlike_runtimes,
     ):
         compare_instead = "; `proctor compare --across-protocols` compares them as they are"
         raise protocol.refused("these runs do not make one leaderboard", differing, compare_instead)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import torch
 
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
     """Let torch compute in one thread."""
+    torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

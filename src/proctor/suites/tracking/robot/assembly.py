@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.suites.tracking.mujoco_versions import delete, directional_light
 from proctor.suites.tracking.robot.config import DescriptionCfg, PerJoint, per_joint
 from proctor.suites.tracking.robot.description import PHYSICS_DT_S, Robot, RobotDescription
 
@@ -154,7 +155,7 @@ def _equip(spec: Any, description: RobotDescription) -> None:
 
     for group in (spec.keys, spec.sensors, spec.actuators):
         for element in list(group):
-            spec.delete(element)
+            delete(spec, element)
     spec.option.timestep = PHYSICS_DT_S
     for i, name in enumerate(description.joint_names):
         joint = spec.joint(name)
@@ -162,7 +163,9 @@ def _equip(spec: Any, description: RobotDescription) -> None:
         joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
         effort = description.effort_limit[i]
         actuator = spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
-        actuator.set_to_position(kp=description.stiffness[i], kv=description.damping[i])
+        actuator.gaintype, actuator.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
+        actuator.gainprm[0] = description.stiffness[i]
+        actuator.biasprm[1:3] = -description.stiffness[i], -description.damping[i]
         actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_FALSE
         actuator.forcelimited = int(np.isfinite(effort))
         if np.isfinite(effort):
@@ -187,4 +190,4 @@ def _add_floor(spec: Any) -> None:
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = checks.name
     spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.05], material=material.name)
     if not spec.lights:
-        spec.worldbody.add_light(pos=[0, 0, 4], dir=[0, 0.3, -1], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
+        spec.worldbody.add_light(pos=[0, 0, 4], dir=[0, 0.3, -1], **directional_light())

@@ -1,0 +1,34 @@
+"""The shipped wires, and what a wire is where its description says nothing: plain data, which any interpreter reads.
+
+The numbers are of the size that bending tests of guidewires report for their class; they stand for a class, not for a
+product, and are not calibrated against one. `tools.Tool` says what each means and which values it may have.
+"""
+
+from __future__ import annotations
+
+DEFAULTS = {
+    "length_mm": 450.0,
+    "radius_mm": 0.445,
+    "tip_length_mm": 30.0,
+    "taper_mm": 60.0,
+    "curve_radius_mm": 10.0,
+    "curve_length_mm": 12.0,
+}
+WIRES = {
+    "angled_standard": {"shaft_bending": 300, "shaft_torsion": 240, "tip_bending": 12, "tip_torsion": 10},
+    "angled_stiff": {
+        "shaft_bending": 900, "shaft_torsion": 720, "tip_bending": 25, "tip_torsion": 20, "tip_length_mm": 20,
+        "taper_mm": 40,
+    },
+    "j_soft": {
+        "shaft_bending": 120, "shaft_torsion": 100, "tip_bending": 5, "tip_torsion": 4, "curve_radius_mm": 6,
+        "curve_length_mm": 16,
+    },
+    "micro": {
+        "radius_mm": 0.18, "shaft_bending": 25, "shaft_torsion": 20, "tip_bending": 1.0, "tip_torsion": 0.8,
+        "tip_length_mm": 20, "curve_radius_mm": 6, "curve_length_mm": 7,
+    },
+    "straight": {
+        "shaft_bending": 300, "shaft_torsion": 240, "tip_bending": 12, "tip_torsion": 10, "curve_radius_mm": None,
+    },
+}  # fmt: skip

@@ -1,0 +1,79 @@
+"""What a policy sees of mjlab's observation groups: one array, or a flat dict of them.
+
+A group whose terms mjlab joins is one array; else it is a dict of its terms. Of several groups the arrays are named by
+group, and terms `GROUP/TERM`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor_host import spaces
+
+
+class Leaf(NamedTuple):
+    """One array of the observation; `term` is None for a group that is an array."""
+
+    group: str
+    term: str | None
+    shape: tuple[int, ...]
+
+
+class Observations:
+    """The chosen groups of an environment. Raises InputError for a group that the task does not have."""
+
+    def __init__(self, env: Any, groups: Sequence[str]):
+        known = env.single_observation_space.spaces
+        missing = [group for group in groups if group not in known]
+        if missing:
+            raise InputError(f'the task has no observation group "{missing[0]}"; it has {", ".join(known)}')
+        self._leaves: dict[str, Leaf] = {}
+        for group in groups:
+            terms: Mapping[str, Any] | None = getattr(known[group], "spaces", None)
+            if terms is None:
+                self._leaves[group] = Leaf(group, None, tuple(known[group].shape))
+                continue
+            for term, space in terms.items():
+                key = term if len(groups) == 1 else f"{group}/{term}"
+                self._leaves[key] = Leaf(group, term, tuple(space.shape))
+        first = next(iter(self._leaves.values()))
+        self._whole = first if len(groups) == 1 and first.term is None else None
+
+    @property
+    def space(self) -> Any:
+        """Of one world."""
+        if self._whole is not None:
+            return box(self._whole.shape)
+        return spaces.Dict({key: box(leaf.shape) for key, leaf in self._leaves.items()})
+
+    def read(self, observed: Mapping[str, Any]) -> Any:
+        """Out of what mjlab gave for all worlds."""
+        if self._whole is not None:
+            return _read(observed, self._whole)
+        return {key: _read(observed, leaf) for key, leaf in self._leaves.items()}
+
+
+def row(observation: Any, world: int) -> Any:
+    """One world's part of the observations of all."""
+    if isinstance(observation, dict):
+        return {name: values[world] for name, values in observation.items()}
+    return observation[world]
+
+
+def box(shape: Sequence[int]) -> Any:
+    """Numbers without bounds: mjlab declares none."""
+    return spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
+
+
+def _read(observed: Mapping[str, Any], leaf: Leaf) -> np.ndarray:
+    group = observed[leaf.group]
+    return array(group if leaf.term is None else group[leaf.term]).astype(np.float32, copy=False)
+
+
+def array(tensor: Any) -> np.ndarray:
+    """A copy of a tensor that stays as it is."""
+    return np.array(tensor.detach().cpu().numpy())
