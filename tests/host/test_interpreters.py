@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from proctor import InputError, RunDir
-from proctor.rollout.backends import host, process
+from proctor.rollout.backends import channel, host
 from proctor.runtimes.interpreters import find_interpreter
 from proctor_host.codec import PROTOCOL
 
@@ -90,7 +90,7 @@ def test_files_in_the_working_directory_hide_nothing_in_a_runtime(tmp_path: Path
 def test_another_protocol_is_refused_with_both_versions(
     examine: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "PROTOCOL", PROTOCOL + 1)
+    monkeypatch.setattr(channel, "PROTOCOL", PROTOCOL + 1)
     with pytest.raises(
         InputError, match=rf"refuses to work: proctor-host \S+ speaks protocol {PROTOCOL}, proctor \S+ "
     ):

@@ -20,7 +20,7 @@ from processes import alive, keepers, wait_for, workers
 from proctor import RunDir, RunError, config_from_dict
 from proctor.interpreters import command
 from proctor.registry import import_object
-from proctor.rollout.backends import process
+from proctor.rollout.backends import channel, process
 from proctor.rollout.progress import CancelToken, Progress
 from proctor.runs.check import check
 from proctor.runs.session import Hooks
@@ -105,16 +105,16 @@ def test_a_keeper_ends_as_its_worker_does(examine: Callable[..., RunDir], folder
 
 def test_a_worker_that_is_still_starting_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "command", lambda *_: command("import time; time.sleep(600)"))
-    monkeypatch.setattr(process, "CLOSE_SECONDS", 600.0)
-    monkeypatch.setattr(process, "HEAR_SECONDS", 600.0)
+    monkeypatch.setattr(channel, "CLOSE_SECONDS", 600.0)
+    monkeypatch.setattr(channel, "HEAR_SECONDS", 600.0)
     assert _cancelled(tmp_path, breeder("", "", tmp_path))
 
 
 def test_a_worker_that_does_not_come_back_from_a_call_is_not_waited_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "CLOSE_SECONDS", 600.0)
-    monkeypatch.setattr(process, "HEAR_SECONDS", 0.1)
+    monkeypatch.setattr(channel, "CLOSE_SECONDS", 600.0)
+    monkeypatch.setattr(channel, "HEAR_SECONDS", 0.1)
     assert _cancelled(tmp_path, breeder("hang", "made", tmp_path), after_s=1.0)
 
 

@@ -50,6 +50,10 @@ class TaskCfg:
     out_of_range: str = "clip"
     reusable: bool = True
     seeds_matter: bool = False
+    needs_reset: str | None = None
+    """`confirm`: an operator confirms each reset."""
+    success_by: str = "environment"
+    """Who says what success is: `environment`, `operator`."""
 
 
 @dataclass(frozen=True)

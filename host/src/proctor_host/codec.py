@@ -45,7 +45,7 @@ _MESSAGES: dict[str, Any] = {
         messages.Probe, messages.Know, messages.Start, messages.Load, messages.Unload, messages.Run, messages.Finish,
         messages.Rest, messages.Close, messages.Probed, messages.SeedIgnored, messages.ProbeFailed, messages.Refused,
         messages.Asked, messages.Asks, messages.Spent, messages.Left, messages.Done, messages.Fault, messages.Unclosed,
-        messages.Fatal, messages.Chunk,
+        messages.Fatal, messages.Chunk, messages.Judge, messages.Judged,
     )
 }  # fmt: skip
 _RESULT = tuple(field.name for field in fields(TrialResult))

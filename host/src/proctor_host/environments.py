@@ -67,6 +67,10 @@ class Env(abc.ABC):
     """Set by a worker before each reset: after so many steps it ends the trial as truncated. For an environment that
     must know its last step."""
 
+    attended: bool = False
+    """Whether a person must be there, as with a real robot: trials run one at a time, each begins when the operator has
+    confirmed that everything is in its initial state, and none is tried again without asking."""
+
     @abc.abstractmethod
     def reset(self, seed: int, index: int) -> Any:
         """Start a trial and return its first observation."""

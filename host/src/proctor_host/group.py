@@ -16,7 +16,7 @@ from proctor_host.blame import explain
 from proctor_host.episode import Outcome
 from proctor_host.errors import BREAKS
 from proctor_host.limits import STEPPING
-from proctor_host.messages import Chunk, Start
+from proctor_host.messages import Chunk, Judge, Start
 from proctor_host.nans import Nans, nan_in
 from proctor_host.tape import Record, RoundRecord, Tape
 from proctor_host.task import Task
@@ -354,8 +354,12 @@ class Group:
     def finish(self, slot: int, outcome: Outcome | None = None, error: str | None = None) -> None:
         """End a trial and have it recorded. `outcome`: where its policy ended it."""
         trial = self.running[slot]
+        if self.task.is_judged and outcome is None and trial.judged is None:
+            trial.stop()
+            self.host.emit(Judge(slot))
+            return
         try:
-            known = self.worlds.success_known(slot)
+            known = trial.judged is not None or self.worlds.success_known(slot)
             ended = trial.finish(Ending(outcome, error, known, self._latest(slot)), self.host.cfg.record)
         except BREAKS as problem:
             self.fault(slot, Outcome.ENV_ERROR, explain(problem))
@@ -363,6 +367,17 @@ class Group:
         seconds = self._seconds[slot]
         self.release(slot)
         self.host.ended(slot, ended, seconds)
+
+    def judge(self, slot: int, success: bool | None) -> None:
+        """A trial that has ended was a success, or was none; or (None) it is dropped without a trace."""
+        trial = self.running[slot]
+        if success is None:
+            trial.abandon()
+            self.release(slot)
+        else:
+            trial.judged = success
+            trial.record.keep({"judged_by": "operator"})
+            self.finish(slot)
 
     def fault(self, slot: int, outcome: Outcome, error: str) -> None:
         """An attempt broke: its environment is not used again."""

@@ -35,6 +35,7 @@ from proctor_host.messages import (
     Fatal,
     Fault,
     Finish,
+    Judged,
     Know,
     Load,
     Probe,
@@ -167,6 +168,12 @@ class Host:
             group.finish(slot, outcome, error)
         else:
             group.fault(slot, outcome, error)
+
+    def judge(self, slot: int, success: bool | None) -> None:
+        """The operator has said whether a slot's trial, which has ended, was a success; None: it is dropped."""
+        group = self._of_slot.get(slot)
+        if group is not None and slot in group.running:
+            group.judge(slot, success)
 
     # Work -------------------------------------------------------------------------------------------------------------
 
@@ -308,10 +315,11 @@ class Host:
         self.emit(Probed(task))
         worlds = self._groups[name].worlds
         kept = False
-        if isinstance(env, Env) and isinstance(worlds, OneByOne) and 0 not in self._of_slot:
+        alone = task.needs_reset  # a robot: another task may have the same one
+        if isinstance(env, Env) and isinstance(worlds, OneByOne) and 0 not in self._of_slot and not alone:
             worlds.adopt(0, env, cfg, renders)
             self._of_slot[0], kept = self._groups[name], True
-        untold = task.initial_states is None and not cfg.seeds_matter
+        untold = task.initial_states is None and not (cfg.seeds_matter or task.is_attended)
         if isinstance(env, Env) and untold and cfg.reusable:
             self._untried.append((task, env, kept))
         elif not kept:
@@ -349,6 +357,7 @@ _HANDLERS: dict[type, Callable[[Host, Any], None]] = {
     Run: lambda host, command: host.run(command.slots, command.chunks),
     Start: Host._start,
     Finish: lambda host, command: host.end(command.slot, command.outcome, command.error),
+    Judged: lambda host, command: host.judge(command.slot, command.success),
     Probe: lambda host, command: host._probes.append(command.task),
     Know: Host._know,
     Load: lambda host, command: host.policies.load(command.agent),

@@ -79,6 +79,13 @@ class Finish(NamedTuple):
     error: str
 
 
+class Judged(NamedTuple):
+    """Answer to Judge: whether the slot's trial was a success. None: nothing is kept of it, and the slot is free."""
+
+    slot: int
+    success: bool | None
+
+
 class Close(NamedTuple):
     """Close environments and stop."""
 
@@ -163,6 +170,12 @@ class Fault(NamedTuple):
     error: str
 
 
+class Judge(NamedTuple):
+    """The slot's trial has ended; the operator has to say whether it was a success. The slot waits."""
+
+    slot: int
+
+
 class Unclosed(NamedTuple):
     """After Close: an environment or policy did not return in time."""
 
@@ -179,5 +192,5 @@ class Rest(NamedTuple):
     """No trial will come for some time: let go of every environment."""
 
 
-Command = Union[Probe, Know, Load, Unload, Start, Run, Finish, Rest, Close]
-Event = Union[Asks, Probed, SeedIgnored, ProbeFailed, Refused, Asked, Done, Fault, Fatal, Unclosed]
+Command = Union[Probe, Know, Load, Unload, Start, Run, Finish, Judged, Rest, Close]
+Event = Union[Asks, Probed, SeedIgnored, ProbeFailed, Refused, Asked, Done, Fault, Fatal, Judge, Unclosed]

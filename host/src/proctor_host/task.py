@@ -38,6 +38,8 @@ class Task:
     """Whether steps that nobody looks at save work."""
     initial_states: int | None = None
     """How many there are, where that is known."""
+    attended: bool = False
+    """Whether its environment says that a person must be there."""
     layout: Layout | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -61,10 +63,14 @@ class Task:
             return cls(cfg, observation, action)
         common = (cfg, observation, action, env.dummy_action(), cfg.max_steps or own, own, dt_s)
         if isinstance(env, BatchEnv):
-            return cls(*common, worlds=int(env.num_worlds))
+            task = cls(*common, worlds=int(env.num_worlds))
+            if task.is_attended:
+                raise ValueError("an operator looks after one world; this environment has several")
+            return task
         assert isinstance(env, Env)
         sheet = isinstance(env, SheetEnv)
-        task = cls(*common, rows=sheet, skips=bool(env.skips_observations), initial_states=env.initial_states)
+        skips, attended = bool(env.skips_observations), bool(env.attended)
+        task = cls(*common, rows=sheet, skips=skips, initial_states=env.initial_states, attended=attended)
         if isinstance(env, SheetEnv) and task.layout is not None:
             _check_sheet(env, task.layout)
         return task
@@ -76,6 +82,21 @@ class Task:
     @property
     def action_shape(self) -> tuple[int, ...]:
         return self.action.shape or ()
+
+    @property
+    def needs_reset(self) -> bool:
+        """Whether an operator confirms each reset."""
+        return self.attended or self.cfg.needs_reset == "confirm"
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether an operator says what success is."""
+        return self.cfg.success_by == "operator"
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether its trials need an operator at all."""
+        return self.needs_reset or self.is_judged
 
     def plain(self) -> dict[str, Any]:
         """What another worker must know beside the config: what `from_plain` reads."""
@@ -95,7 +116,7 @@ class Task:
         return cls(tasks[data["name"]], seen, done, data["dummy"], **{name: data[name] for name in _PLAIN})
 
 
-_PLAIN = ("max_steps", "own_max_steps", "dt_s", "worlds", "rows", "skips", "initial_states")
+_PLAIN = ("max_steps", "own_max_steps", "dt_s", "worlds", "rows", "skips", "initial_states", "attended")
 
 
 def _check_sheet(env: SheetEnv, layout: Layout) -> None:

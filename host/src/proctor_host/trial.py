@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,10 @@ class Ending(NamedTuple):
 class RunningTrial:
     """A trial in a slot. How far it is (steps, warm-up, chunk) is kept by its group, for all of its slots at once."""
 
-    __slots__ = ("clipped_steps", "end", "first", "odd", "record", "request", "start", "started", "task", "video")
+    __slots__ = (
+        "clipped_steps", "end", "first", "judged", "odd", "record", "request", "start", "started", "stopped", "task",
+        "video",
+    )  # fmt: skip
 
     def __init__(self, start: Start, task: Task, labels: tuple[str, ...], video: Any):
         self.start, self.task, self.video = start, task, video
@@ -41,16 +45,27 @@ class RunningTrial:
         self.first = b""
         """The bytes of the first observation."""
         self.clipped_steps = 0
+        self.judged: bool | None = None
+        """What the operator says of it, where that is asked."""
         self.started = time.perf_counter()
+        self.stopped: float | None = None
 
     def film(self, frame: np.ndarray) -> None:
         if self.video is not None:
             self.video.add(frame)
 
+    def stop(self) -> None:
+        """The last step is made; how it went is yet to be said."""
+        self.stopped = time.perf_counter()
+
     def finish(self, ending: Ending, record: RecordCfg) -> EndedTrial:
         """The finished trial."""
         task = self.task
         episode = self.record.episode(ending.outcome or Outcome.DONE, self.end, task.max_steps, task.name)
+        if self.judged is not None:
+            flags = np.zeros_like(episode.arrays["success"])
+            flags[-1:] = self.judged
+            episode = replace(episode, arrays={**episode.arrays, "success": flags})
         reached = None
         if ending.outcome is None and ending.success_known:
             reached = episode.reached(task.cfg.success_rule)
@@ -64,7 +79,7 @@ class RunningTrial:
             episode=episode,
             success=success if ending.success_known else None,
             steps_to_success=reached,
-            wall_time_s=time.perf_counter() - self.started,
+            wall_time_s=(self.stopped or time.perf_counter()) - self.started,
             ends=self.first + ending.last,
             clipped_steps=self.clipped_steps,
             error=ending.error,

@@ -16,6 +16,7 @@ from proctor.cli.check import check_command
 from proctor.cli.compare import compare_command
 from proctor.cli.doctor import doctor_command
 from proctor.cli.goals import goals_app
+from proctor.cli.host import host_app
 from proctor.cli.import_ import import_command
 from proctor.cli.leaderboard import leaderboard_command
 from proctor.cli.list import list_command
@@ -78,6 +79,7 @@ app.command("list")(list_command)
 app.command("doctor")(doctor_command)
 app.add_typer(goals_app, name="goals")
 app.add_typer(runtimes_app, name="runtimes")
+app.add_typer(host_app, name="host")
 
 
 def _version(wanted: bool) -> None:

@@ -51,6 +51,7 @@ def follow(work: Callable[[Hooks], RunEnd], *, as_json: bool, quiet: bool) -> No
 
 def followed(work: Callable[[Hooks], T], *, as_json: bool, quiet: bool) -> tuple[T, Display]:
     """What `work` gives, with a progress display while it goes on, and that display."""
+    from proctor.cli.operator import terminal_operator
     from proctor.cli.progress import make_display
     from proctor.rollout.progress import CancelToken
     from proctor.runs.session import Hooks
@@ -58,7 +59,7 @@ def followed(work: Callable[[Hooks], T], *, as_json: bool, quiet: bool) -> tuple
     cancel = CancelToken()
     display = make_display(as_json, quiet)
     with stop_signals(cancel), display:
-        return work(Hooks(display.update, cancel)), display
+        return work(Hooks(display.update, cancel, terminal_operator())), display
 
 
 def exit_code(finished: RunEnd) -> int:

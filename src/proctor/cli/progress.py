@@ -133,7 +133,7 @@ def _numbers(p: Progress) -> dict[str, Any]:
     return {
         "phase": p.phase, "planned": p.planned, "done": p.done, "running": p.running, "unscored": p.unscored,
         "spared": p.spared, "retried": p.retried, "steps": p.steps, "seconds": round(p.seconds, 3),
-        "rows_per_forward": p.rows_per_forward, "seconds_left": p.seconds_left,
+        "rows_per_forward": p.rows_per_forward, "seconds_left": p.seconds_left, "waits_for": p.waits_for,
     }  # fmt: skip
 
 

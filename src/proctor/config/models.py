@@ -104,6 +104,11 @@ class TaskCfg(Frozen):
     sensor which has nothing to say."""
     success_rule: Literal["at_end", "ever"] = "at_end"
     stop_on_success: bool = False
+    needs_reset: Literal["confirm"] | None = None
+    """`confirm`: each trial begins when a person has confirmed that everything is in its initial state, as it has to be
+    done in the real world. Such trials run one at a time, and none is tried again without asking."""
+    success_by: Literal["environment", "operator"] = "environment"
+    """Who says whether a trial was a success: `Step.success`, or a person who is asked at its end."""
     runtime: RuntimeCfg | None = None
     """The Python that environments run in; None: this one where the suite's packages can be imported here, else the
     runtime of the suite's recipe."""

@@ -44,7 +44,7 @@ def default_scoring(tasks: Sequence[TaskCfg]) -> str:
         suite = suite_for(task)
         options = validate(suite.Options, task.options, (), Problems(""))
         if options is not None:
-            defined = suite.defines_success(options)
+            defined = task.success_by == "operator" or suite.defines_success(options)
             own.add(suite.scoring(options) or ("success" if defined else "return"))
             all_define_success = all_define_success and defined
     if len(own) == 1:

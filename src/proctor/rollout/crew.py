@@ -151,6 +151,8 @@ class Crew:
     def events(self) -> Iterator[tuple[Member, list[Event]]]:
         """What each worker had said by the end of the last `wait`; workers that said nothing are left out."""
         for member in self.members:
+            if member.fd is None:
+                self._register(member)  # one that is still being called for has nothing to wait on
             if member.fd is None or member.fd in self._readable:
                 events = member.worker.events()
                 if events:

@@ -32,6 +32,7 @@ from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
+from proctor.rollout.attending import BEGIN, REDO, SKIP, STOP, YES, Attending, Operator
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.latency import prefer_short_slices
@@ -58,6 +59,8 @@ from proctor_host.messages import (
     Fatal,
     Fault,
     Finish,
+    Judge,
+    Judged,
     Refused,
     Rest,
     Run,
@@ -83,6 +86,8 @@ class Engine:
         self.progress = Progress(agents={name: AgentProgress() for name in plan.agents})
         self.cancel = CancelToken()
         self.observer: Observer | None = None
+        self.operator: Operator | None = None
+        """Who is asked where trials need a person."""
         self.threads: int | None = None
         """Numeric threads; None: what this process is told (`proctor.threads`)."""
         self.learned: Callable[[], None] | None = None
@@ -100,6 +105,8 @@ class Engine:
         self._agents: dict[str, AgentRuntime] = {}
         self._live: dict[str, dict[Any, int]] = {}
         self._attempts: dict[str, int] = {}
+        self._faults: dict[str, tuple[Outcome, str]] = {}
+        """How the last attempt of a trial broke that is to be tried again."""
         self._suspects: set[str] = set()
         """Trials of which one has made its policy kill a worker: their policies are asked for them alone."""
         self._results: list[TrialResult] = []
@@ -132,13 +139,15 @@ class Engine:
         self._crew.watch(self._waker.fd)
         try:
             self.progress.phase = "making environments"
-            self._tasks = Learning(self._crew, self.cfg).tasks(self.cancel, self._observe)
+            learning = Learning(self._crew, self.cfg)
+            self._tasks = learning.tasks(self.cancel, self._observe)
+            self._attending = Attending(self.cfg, self._tasks, self.operator)
             self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
             if self.learned is not None:
                 self.learned()
             self._loading = Loading(self.cfg, self._tasks)
             worlds = {task.name: task.worlds for task in self._tasks.values() if task.worlds is not None}
-            self._scheduler = Scheduler(self.plan, pending, worlds)
+            self._scheduler = Scheduler(self.plan, pending, worlds, learning.attended)
             self.progress.phase = "trying policies"
             self._loading.try_loading(self._scheduler.later_agents(), partial(self._observe, force=True))
             with collecting_seldom():
@@ -286,11 +295,14 @@ class Engine:
             slot.assign(trial, task, agent)
             live = self._live[trial.agent]
             live[task.key] = live.get(task.key, 0) + 1
-            stem, films = self.plan.stem(trial), self._films(trial)
-            alone = trial.key in self._suspects
             slot.member.rested = False
-            slot.member.worker.send(Start(slot.number, trial, stem, films, slot.in_worker, alone))
             self.progress.running += 1
+            if not self._attending.must_ask(slot, trial):
+                self._begin(slot, trial)
+
+    def _begin(self, slot: Slot, trial: Trial) -> None:
+        stem, films, alone = self.plan.stem(trial), self._films(trial), trial.key in self._suspects
+        slot.member.worker.send(Start(slot.number, trial, stem, films, slot.in_worker, alone))
 
     def _has_room(self, member: Member) -> bool:
         """Where there are workers of several places: whether one more trial may run. A worker for which there is
@@ -311,6 +323,7 @@ class Engine:
         assert agent is not None
         if slot.state is SlotState.NEED:
             agent.drop(slot)
+        self._attending.drop(slot)
         self._live[trial.agent][self._tasks[trial.task].key] -= 1
         self._scheduler.ended(trial)
         slot.release()
@@ -348,6 +361,8 @@ class Engine:
                 slot = member.slots[number]
                 self._charge(self._free(slot), outcome, error)
                 self._refill(self._candidates(slot))
+            case Judge(number):
+                self._attending.judge(member.slots[number])
             case Fatal(error):
                 raise RunError(
                     f"{error}\nFinished trials are safe. Make room or mend the folder, then: "
@@ -361,7 +376,7 @@ class Engine:
 
     def _candidates(self, slot: Slot) -> list[Slot]:
         """Slots that may have something to do now that this one is free."""
-        if self._crew.places > 1:
+        if self._crew.places > 1 or self._scheduler.attended:
             return [slot, *(other for other in self._crew.slots() if other is not slot)]
         return slot.member.slots if slot.member.idle else [slot]
 
@@ -390,15 +405,22 @@ class Engine:
         log.warning("trial %s, attempt %d: %s: %s", trial.key, self._attempts[trial.key], outcome.value, error)
         if self._attempts[trial.key] <= self.cfg.limits.retries:
             self.progress.retried += 1
+            self._attending.broke(trial, f"{outcome.value}: {decisive_line(error)}")
             self._scheduler.retry(trial)
+            self._faults[trial.key] = outcome, error
         else:
-            limit = self._tasks[trial.task].max_steps
-            self._recorded(TrialResult(trial, outcome, False, 0, None, None, limit, error=error), fault=True)
+            self._give_up(trial, outcome, error)
+
+    def _give_up(self, trial: Trial, outcome: Outcome, error: str) -> None:
+        """Record a trial as unscored."""
+        limit = self._tasks[trial.task].max_steps
+        self._recorded(TrialResult(trial, outcome, False, 0, None, None, limit, error=error), fault=True)
 
     def _recorded(self, result: TrialResult, fault: bool = False) -> None:
         """A result to be committed. Attempts: those that broke, and (unless it is itself a fault) the one that did
         not."""
         broken = self._attempts.pop(result.trial.key, 0)
+        self._faults.pop(result.trial.key, None)
         self._results.append(replace(result, attempts=broken + (not fault)))
         self._count(result)
 
@@ -416,6 +438,36 @@ class Engine:
             if settled := self._stopper.read(results):
                 self._scheduler.close(settled)
                 self.progress.spared = self._stopper.spared()
+
+    # The operator ---------------------------------------------------------------------------------------------------
+
+    def _attend(self) -> None:
+        """Do what the operator has answered."""
+        answered = self._attending.answered()
+        if answered is None:
+            return
+        slot, answer = answered
+        trial = slot.trial
+        assert trial is not None
+        log.info("trial %s: the operator says: %s", trial.key, answer)
+        if answer == BEGIN:
+            self._begin(slot, trial)
+        elif answer == STOP:
+            self.cancel.cancel()
+        elif answer == SKIP:
+            self._leave(self._free(slot))
+            self._refill(self._candidates(slot))
+        else:
+            slot.member.worker.send(Judged(slot.number, None if answer == REDO else answer == YES))
+            if answer == REDO:
+                self._attending.broke(trial, "the operator wants it again")
+                self._scheduler.retry(self._free(slot))
+                self._refill(self._candidates(slot))
+
+    def _leave(self, trial: Trial) -> None:
+        """A trial is not run: it stays open for a later session, unless an attempt of it broke."""
+        if fault := self._faults.get(trial.key):
+            self._give_up(trial, *fault)
 
     # Forwards -------------------------------------------------------------------------------------------------------
 
@@ -506,6 +558,8 @@ class Engine:
 
     def _watch(self, now: float) -> None:
         self._watched = now
+        self._attend()
+        self.progress.waits_for = self._attending.waits_for
         self._commit()
         for member in self._crew.members:
             if lost := member.worker.lost():
@@ -532,6 +586,7 @@ class Engine:
             if charged:
                 self._charge(trial, outcome, lost.reason)
             else:
+                self._attending.broke(trial, lost.reason)
                 self._scheduler.retry(trial)
         self._crew.replace(member, lost)
         member.worker.send(know(self._tasks, member))

@@ -53,6 +53,8 @@ class Progress:
     done_before: int = 0
     spared: int = 0
     phase: str = "starting"
+    waits_for: str | None = None
+    """What the operator is asked, where the run waits for one."""
     agents: dict[str, AgentProgress] = field(default_factory=dict)
     with_success: set[str] = field(default_factory=set)
     """Tasks of which some trial said whether it was a success: there a trial that does not say it was none."""

@@ -11,7 +11,7 @@ a test reads them in turn.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from proctor.plan.plan import Plan
 from proctor.rollout.crew import Member
@@ -20,11 +20,18 @@ from proctor_host.trials import Trial
 
 
 class Scheduler:
-    """`pending` are the (agent, task, index) to run; `worlds` the tasks that are batch environments, with their
-    size."""
+    """`pending` are the (agent, task, index) to run; `worlds` the tasks that are batch environments, with their size;
+    `attended` those that a person looks after, with the worker that has the environment: of all of these together one
+    trial runs at a time, in that worker's first slot."""
 
-    def __init__(self, plan: Plan, pending: set[tuple[str, str, int]], worlds: dict[str, int]):
-        self._plan, self._pending, self._worlds = plan, pending, worlds
+    def __init__(
+        self,
+        plan: Plan,
+        pending: set[tuple[str, str, int]],
+        worlds: dict[str, int],
+        attended: Mapping[str, Member] | None = None,
+    ):
+        self._plan, self._pending, self._worlds, self.attended = plan, pending, worlds, attended or {}
         self._retries: dict[str, deque[Trial]] = {task: deque() for task in plan.tasks}
         self._groups = deque(g for g in plan.groups() if any(key[0] in set(g) for key in pending))
         self._source: dict[str, Iterator[Trial]] = {}
@@ -107,6 +114,10 @@ class Scheduler:
         behind = min((self._index[t] for t, left in self._left.items() if left), default=0)
         return self._in_step and self._index[task] >= behind + self._plan.block
 
+    def _may_attend(self, task: str, slot: Slot) -> bool:
+        free = not any(self._live[other] for other in self.attended)
+        return free and slot.number == 0 and slot.member is self.attended[task]
+
     def _choose(self, slot: Slot, member: Member) -> str | None:
         if member.exclusive is not None:
             if self._left[member.exclusive] and not self._ahead(member.exclusive):
@@ -116,6 +127,8 @@ class Scheduler:
             member.exclusive = None
         open_tasks = [t for t in member.tasks if self._left[t] and (t not in self._worlds or member.idle)]
         open_tasks = [t for t in open_tasks if not self._ahead(t)] if self._in_step else open_tasks
+        if self.attended:
+            open_tasks = [t for t in open_tasks if self.attended.get(t) is None or self._may_attend(t, slot)]
         if slot.last_task in open_tasks and slot.last_task not in self._worlds:
             return slot.last_task
         if not open_tasks:

@@ -48,7 +48,13 @@ class Learning:
         self._tasks: dict[str, Task] = {}
         self._failed: dict[str, str] = {}
         self._deaths: dict[str, list[str]] = {}
+        self.attended: dict[str, Member] = {}
+        """Who has the environment of a task that a person must look after: trials of it go nowhere else."""
         self._expected = crew.spread(self._cfgs)
+        one: dict[int, Member] = {}
+        for name, member in self._expected.items():
+            if self._cfgs[name].needs_reset is not None:
+                self._expected[name] = one.setdefault(id(member.tasks), member)
         for name, member in self._expected.items():
             member.worker.send(Probe(name))
 
@@ -78,7 +84,10 @@ class Learning:
         if isinstance(event, Probed):
             name = event.task.name
             self._tasks[name] = Task(event.task)
-            del self._expected[name]
+            owner = self._expected.pop(name)
+            if event.task.is_attended:
+                here = (member for member in self.attended.values() if member.tasks is owner.tasks)
+                self.attended[name] = next(here, owner)
         elif isinstance(event, SeedIgnored) and event.task in self._tasks:
             self._tasks[event.task] = self._tasks[event.task].beginning_alike()
         elif isinstance(event, ProbeFailed):

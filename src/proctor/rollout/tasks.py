@@ -59,6 +59,8 @@ def plain_task(cfg: TaskCfg, max_steps: int | None) -> PlainTask:
         out_of_range=cfg.out_of_range,
         reusable=suite.reusable,
         seeds_matter=suite.seeds_matter,
+        needs_reset=cfg.needs_reset,
+        success_by=cfg.success_by,
     )
 
 

@@ -25,6 +25,7 @@ from proctor.record.files import no_follow
 from proctor.record.ledger import Ledger
 from proctor.record.rundir import RunDir
 from proctor.report import Report
+from proctor.rollout.attending import Operator
 from proctor.rollout.engine import Engine
 from proctor.rollout.progress import CancelToken, Observer, Progress
 from proctor.runs import places
@@ -54,10 +55,11 @@ class RunEnd:
 
 @dataclass(frozen=True)
 class Hooks:
-    """How a caller follows and stops a run."""
+    """How a caller follows and stops a run; `operator` is asked where trials need a person."""
 
     progress: Observer | None = None
     cancel: CancelToken | None = None
+    operator: Operator | None = None
 
 
 def work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
@@ -78,7 +80,7 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
         engine = Engine(cfg, Plan(cfg, shard_of(ledger)), run.path, ledger)
         engine.threads = threads
         engine.learned = lambda: _note_hosts(run, sessions, engine)
-        engine.observer = hooks.progress
+        engine.observer, engine.operator = hooks.progress, hooks.operator
         engine.cancel = hooks.cancel or engine.cancel
         log.info("session begins: %d planned, %d done", *ledger.counts())
         try:

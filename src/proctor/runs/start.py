@@ -15,6 +15,7 @@ from proctor.record.disk import beginning
 from proctor.record.rundir import RunDir
 from proctor.record.trust import remember
 from proctor.record.video import require_video
+from proctor.rollout.attending import Operator
 from proctor.rollout.progress import CancelToken, Observer
 from proctor.runs import places
 from proctor.runs.judging import require_judging
@@ -23,10 +24,16 @@ from proctor.runs.session import Hooks, RunEnd, work
 
 
 def run_evaluation(
-    cfg: EvalConfig, *, progress: Observer | None = None, cancel: CancelToken | None = None, shard: str | None = None
+    cfg: EvalConfig,
+    *,
+    progress: Observer | None = None,
+    cancel: CancelToken | None = None,
+    shard: str | None = None,
+    operator: Operator | None = None,
 ) -> RunDir:
-    """Run an examination in a new folder and write its reports. May be called from any thread."""
-    return start(cfg, Hooks(progress, cancel), None if shard is None else Shard.parse(shard)).run
+    """Run an examination in a new folder and write its reports. May be called from any thread. `operator` is asked
+    where trials need a person."""
+    return start(cfg, Hooks(progress, cancel, operator), None if shard is None else Shard.parse(shard)).run
 
 
 def start(

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import proctor_host
 from proctor.interpreters import ROOT, at_hand
+from proctor.rollout.backends.address import AddressBackend
 from proctor.rollout.backends.base import Backend, BackendOptions, Worker
 from proctor.rollout.backends.process import Interpreter, ProcessWorker
 from proctor.runtimes import Located, RuntimeCfg, locate
@@ -40,6 +41,8 @@ class HostBackend(Backend):
     @classmethod
     def of(cls, runtime: RuntimeCfg, cfg: WorkerCfg) -> Backend:
         """For the tasks of `cfg`, which name this runtime. Raises InputError where it cannot be had."""
+        if runtime.address is not None:
+            return AddressBackend(cfg, runtime)
         return cls(cfg, interpreter_of(locate(runtime)))
 
     def hire(self, slots: int) -> Worker:

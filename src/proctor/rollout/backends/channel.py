@@ -1,0 +1,175 @@
+"""The engine's end of a worker that is spoken to through a channel: a process of this machine, or one elsewhere.
+
+What the two have in common is what they say, and how the engine judges from a worker's pulse whether it hangs, and
+whose code was running when it died."""
+
+from __future__ import annotations
+
+import abc
+import logging
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from proctor import __version__
+from proctor.errors import InputError
+from proctor.rollout.backends.base import Lost, Worker
+from proctor.rollout.finishing import finished
+from proctor_host.cfg import WorkerCfg
+from proctor_host.channel import Channel, Closed
+from proctor_host.codec import PROTOCOL
+from proctor_host.limits import ACTING, IDLE, LOADING, NOBODYS, limit_of
+from proctor_host.messages import Asks, Close, Command, Done, Event, Unclosed
+
+log = logging.getLogger("proctor")
+
+START_SECONDS = 120.0
+CLOSE_SECONDS = 30.0
+HEAR_SECONDS = 2.0
+"""A worker that is asked to close may go on with a call for so long: then it has not heard, and is ended."""
+_DURING = {ACTING: " in its policy", LOADING: " while it loaded a policy"}
+"""What a worker was at when it died, where that was no environment."""
+
+
+class ChannelWorker(Worker):
+    """`cfg` is the engine's, with the folder of the run. Whoever makes one sets `_channel`."""
+
+    called: str
+    """How errors speak of it."""
+    _channel: Channel
+
+    def __init__(self, cfg: WorkerCfg, slots: int):
+        self.slots, self._cfg = slots, cfg
+        self.greeting: Mapping[str, Any] = {}
+        """What the worker has said of its interpreter; empty while it starts."""
+        self._outbox: list[Any] = []
+        self._closed = False
+        self._started = time.monotonic()
+        self._closing_since: float | None = None
+
+    # What is said -----------------------------------------------------------------------------------------------------
+
+    def send(self, command: Command) -> None:
+        self._outbox.append(command)
+        if isinstance(command, Close):
+            self._closing_since = time.monotonic()
+
+    def flush(self) -> None:
+        if self._outbox and not self._closed:
+            outbox, self._outbox = self._outbox, []
+            self._tell(outbox)
+
+    def _tell(self, messages: list[Any]) -> None:
+        try:
+            self._channel.send(messages)
+        except Closed:
+            self._closed = True
+
+    def events(self) -> list[Event]:
+        found: list[Event] = []
+        while not self._closed:
+            try:
+                messages = self._channel.receive(block=False)
+            except Closed:
+                self._closed = True
+                break
+            for message in messages:
+                if type(message) is list:
+                    found.append(Asks(message))
+                elif type(message) is dict:
+                    self._told(message)
+                elif type(message) is Done:
+                    found.append(finished(message, self._cfg))
+                else:
+                    found.append(message)
+            if not messages or self._channel.drained:
+                break
+        return found
+
+    def _told(self, said: Mapping[str, Any]) -> None:
+        """The worker's greeting. Raises InputError where it cannot work for this engine."""
+        if "refused" in said:
+            self.kill()
+            first, *more = str(said["refused"]).splitlines() or [""]
+            log.error("%s: %s", self.called, "\n".join([first, *more]))
+            raise InputError(f"{self.called} refuses to work: {first}")
+        self.greeting = said
+
+    def fileno(self) -> int | None:
+        return None if self._closed else self._channel.fileno()
+
+    # How it fares -----------------------------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def _running(self) -> tuple[float, int, float]:
+        """The worker's pulse: what it is at, for which slot, and for how many seconds, as far as that is known."""
+
+    @abc.abstractmethod
+    def _gone(self) -> bool:
+        """Whether it has ended, or cannot be reached any more."""
+
+    @abc.abstractmethod
+    def _ending(self, during: str, slot: int | None, acting: bool) -> Lost:
+        """How it ended, now that it is gone. `during`: what it was at, in words; `slot`: for whom."""
+
+    def _printed(self) -> str:
+        """The last lines that workers have printed, where they can be read."""
+        return ""
+
+    def lost(self) -> Lost | None:
+        what, slot, seconds = self._running()
+        running = slot if what not in NOBODYS else None
+        if self._gone():
+            self.kill()
+            return self._ending(_DURING.get(what, ""), running, what == ACTING)
+        if what == IDLE:
+            if self.greeting or time.monotonic() - self._started < START_SECONDS:
+                return None
+            self.kill()
+            return Lost(f"{self.called} did not start within {START_SECONDS:g} s", None, True, said=self._printed())
+        who, limit = limit_of(what, self._cfg.limits)
+        if limit is None or seconds <= limit:
+            return None
+        self.kill()
+        reason = f"{who} within {limit:g} s; its worker was killed"
+        return Lost(reason, running, True, what == ACTING, self._printed())
+
+    def drain(self) -> list[Event]:
+        found: list[Event] = []
+        while not self._closed and self._will_close():
+            found += self.events()
+            if lost := self.lost():
+                found += [Unclosed(lost.reason)] if lost.hung else []
+                break
+            time.sleep(0.002)
+        self.kill()
+        return found
+
+    def _will_close(self) -> bool:
+        """Whether a worker that was asked to close is about to: one that is still starting, or does not come back from
+        a call, has not heard."""
+        if self._closing_since is None or not self.greeting:
+            return False
+        what, _, seconds = self._running()
+        waited = time.monotonic() - self._closing_since
+        deaf = what != IDLE and seconds > waited
+        return waited < (HEAR_SECONDS if deaf else CLOSE_SECONDS)
+
+
+def hello(cfg: WorkerCfg, slots: int, **further: Any) -> dict[str, Any]:
+    """The first message to a worker. `further`: what it is told of its interpreter."""
+    return {
+        "protocol": PROTOCOL, "engine": __version__, "slots": slots, "shared": True, "cfg": cfg.plain(),
+        "extras": None, "root": None, "paths": [], **further,
+    }  # fmt: skip
+
+
+def ending_of(code: int) -> str:
+    """How a process ended, in words."""
+    if code < 0:
+        try:
+            return f"died of {signal.Signals(-code).name}"
+        except ValueError:
+            return f"died of signal {-code}"
+    return f"ended with exit code {code}"
