@@ -47,7 +47,7 @@ def to_gymnasium(space: Any) -> Any:
     if isinstance(space, described.Tuple):
         return gymnasium.spaces.Tuple([to_gymnasium(part) for part in space.spaces])
     if isinstance(space, described.Text):
-        more = {} if space.charset is None else {"charset": space.charset}
+        more: Any = {} if space.charset is None else {"charset": space.charset}
         return gymnasium.spaces.Text(space.max_length, min_length=space.min_length, **more)
     assert isinstance(space, described.Other)
     return space.space

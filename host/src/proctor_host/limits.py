@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Protocol
 
-from proctor_host.cfg import LimitsCfg
 from proctor_host.copies import end_if_copied, forks
 from proctor_host.errors import BREAKS
 
@@ -24,6 +23,19 @@ LOAD_S, CLOSE_S = 120.0, 20.0
 """How long a worker may take to load a policy; how long an environment or a policy may take to close, if the limit of
 its other calls is not shorter."""
 ALL_SLOTS = -1
+
+
+class HasLimits(Protocol):
+    """Seconds that a call may take, None for any: a `LimitsCfg`, or what has the same fields."""
+
+    @property
+    def step_s(self) -> float | None: ...
+    @property
+    def reset_s(self) -> float | None: ...
+    @property
+    def trial_s(self) -> float | None: ...
+    @property
+    def act_s(self) -> float | None: ...
 
 
 class Watch:
@@ -68,7 +80,7 @@ class Watch:
         return what, int(slot), since
 
 
-def limit_of(what: float, limits: LimitsCfg) -> tuple[str, float | None]:
+def limit_of(what: float, limits: HasLimits) -> tuple[str, float | None]:
     """What a call of this kind has not done, once so many seconds have gone; None: there is no limit."""
 
     def closing(limit_s: float | None) -> float:
@@ -85,7 +97,7 @@ def limit_of(what: float, limits: LimitsCfg) -> tuple[str, float | None]:
     }[what]
 
 
-def overdue(watch: Watch, limits: LimitsCfg) -> str | None:
+def overdue(watch: Watch, limits: HasLimits) -> str | None:
     """Which call is not back yet although its time is over, for whoever looks on from elsewhere; None: none."""
     what, _, since = watch.read()
     if what == IDLE:
@@ -97,7 +109,7 @@ def overdue(watch: Watch, limits: LimitsCfg) -> str | None:
 class Limits:
     """The time limits of a run: of one call, and of all calls of a trial."""
 
-    def __init__(self, cfg: LimitsCfg):
+    def __init__(self, cfg: HasLimits):
         self.reset_s, self.step_s, self.trial_s, self.act_s = (
             math.inf if limit is None else limit for limit in (cfg.reset_s, cfg.step_s, cfg.trial_s, cfg.act_s)
         )

@@ -160,16 +160,16 @@ class Server:
     def _served(self, sock: socket.socket) -> str:
         """Give a caller its worker; how that ended."""
         frame = read_frame(sock, MOST_HELLO, time.monotonic() + PATIENCE_S)
-        wire = Codec(False, {})
+        codec = Codec(False, {})
         try:
-            (said,) = wire.unpack(memoryview(frame))
+            (said,) = codec.unpack(memoryview(frame))
             hello, threads = kept_of(said, self.entry)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Lapse(f"it says what nobody understands ({error})") from None
         child = Child(hello["slots"], threads)
         try:
-            child.tell(wire.pack([hello]))
-            return Relay(sock, child, wire).run()
+            child.tell(codec.pack([hello]))
+            return Relay(sock, child, codec).run()
         finally:
             child.end()
 
@@ -263,7 +263,7 @@ class Relay:
     """Hands frames on between an engine and its worker. No more than a piece of a frame is held at a time."""
 
     def __init__(self, engine: socket.socket, child: Child, codec: Codec):
-        self._engine, self._child, self._wire = engine, child, wire
+        self._engine, self._child, self._codec = engine, child, codec
         self._down, self._up = Flow(engine, child.sock, MOST_COMMAND), Flow(child.sock, engine)
         self._next = 0.0
 
@@ -316,7 +316,7 @@ class Relay:
         return f"its worker ended with {code}"
 
     def _framed(self, said: Mapping[str, Any]) -> bytes:
-        frame = self._wire.pack([said])
+        frame = self._codec.pack([said])
         return HEADER.pack(len(frame)) + frame
 
 

@@ -17,7 +17,7 @@ import numpy as np
 class Space:
     """Base of all. `shape` and `dtype` are None where a value is no array."""
 
-    shape: tuple[int, ...] | None = None
+    shape: Any = None
     dtype: Any = None
 
     def plain(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ class CrafterSuite(Suite):
     name: ClassVar[str] = "crafter"
     seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = CrafterOptions
-    environment: ClassVar[str] = "proctor.suites.crafter.env:make"
+    environment: ClassVar[str | None] = "proctor.suites.crafter.env:make"
     runtime: ClassVar[str | None] = "crafter"
 
     def task_name(self, options: CrafterOptions) -> str:

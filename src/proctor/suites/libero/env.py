@@ -186,7 +186,7 @@ def axis_angle(quaternion: np.ndarray) -> np.ndarray:
 
 def _observation_space(cameras: tuple[str, ...], side: int) -> spaces.Dict:
     frame = spaces.Box(0, 255, (side, side, 3), np.uint8)
-    entries: list[tuple[str, spaces.Space[Any]]] = [(f"image/{camera}", frame) for camera in cameras]
+    entries: list[tuple[str, spaces.Space]] = [(f"image/{camera}", frame) for camera in cameras]
     entries.append(("state", spaces.Box(-np.inf, np.inf, (8,), np.float32)))
     entries.append(("joints", spaces.Box(-np.inf, np.inf, (7,), np.float32)))
     entries.append(("instruction", spaces.Box(0, 255, (TEXT_BYTES,), np.uint8)))

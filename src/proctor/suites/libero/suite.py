@@ -25,7 +25,7 @@ class LiberoSuite(Suite):
 
     name: ClassVar[str] = "libero"
     Options: ClassVar[type[SuiteOptions]] = LiberoOptions
-    environment: ClassVar[str] = "proctor.suites.libero.env:make"
+    environment: ClassVar[str | None] = "proctor.suites.libero.env:make"
     runtime: ClassVar[str | None] = "libero"
 
     def task_name(self, options: LiberoOptions) -> str:

@@ -27,7 +27,7 @@ class MetaworldSuite(Suite):
     name: ClassVar[str] = "metaworld"
     seeds_matter: ClassVar[bool] = True
     Options: ClassVar[type[SuiteOptions]] = MetaworldOptions
-    environment: ClassVar[str] = "proctor.suites.metaworld.env:make"
+    environment: ClassVar[str | None] = "proctor.suites.metaworld.env:make"
     runtime: ClassVar[str | None] = "metaworld"
 
     def task_name(self, options: MetaworldOptions) -> str:

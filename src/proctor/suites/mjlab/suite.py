@@ -14,7 +14,7 @@ class MjlabSuite(Suite):
     name: ClassVar[str] = "mjlab"
     Options: ClassVar[type[SuiteOptions]] = MjlabOptions
     runtime: ClassVar[str | None] = "mjlab"
-    environment: ClassVar[str] = "proctor.suites.mjlab.environment:make"
+    environment: ClassVar[str | None] = "proctor.suites.mjlab.environment:make"
     install: ClassVar[str | None] = "proctor runtimes install mjlab"
 
     def task_name(self, options: MjlabOptions) -> str:

@@ -15,7 +15,7 @@ class SoccerSuite(Suite):
 
     name: ClassVar[str] = "soccer"
     Options: ClassVar[type[SuiteOptions]] = SoccerOptions
-    environment: ClassVar[str] = "proctor.suites.soccer.env:make"
+    environment: ClassVar[str | None] = "proctor.suites.soccer.env:make"
     runtime: ClassVar[str | None] = "soccer"
 
     def task_name(self, options: SoccerOptions) -> str:

@@ -15,7 +15,7 @@ class SteveSuite(ArchSuite):
 
     name: ClassVar[str] = "steve"
     Options: ClassVar[type[SuiteOptions]] = SteveOptions
-    environment: ClassVar[str] = "proctor.suites.steve.env:make"
+    environment: ClassVar[str | None] = "proctor.suites.steve.env:make"
     runtime: ClassVar[str | None] = "steve"
     reusable: ClassVar[bool] = False
     """SOFA's reset leaves traces (solver warm starts, the state of contact): each trial gets a scene of its own."""

@@ -26,7 +26,7 @@ class VlaEvalSuite(Suite):
     name: ClassVar[str] = "vla_eval"
     Options: ClassVar[type[SuiteOptions]] = VlaEvalOptions
     runtime: ClassVar[str | None] = "vla_eval"
-    environment: ClassVar[str] = "proctor.suites.vla_eval.environment:make"
+    environment: ClassVar[str | None] = "proctor.suites.vla_eval.environment:make"
     install: ClassVar[str | None] = INSTALL
 
     def task_name(self, options: VlaEvalOptions) -> str:
