@@ -494,6 +494,7 @@ class DoubleSuite(SteveSuite):
     """The suite on the double, for workers that are processes of their own: they find it by this file's path."""
 
     name: ClassVar[str] = "double"
+    runtime: ClassVar[str | None] = None
 
     def make(self, options: SteveOptions, *, render: bool, worlds: int) -> SteveEnv:
         return SteveEnv(eve_package(), options)

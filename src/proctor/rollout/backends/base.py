@@ -2,7 +2,7 @@
 
 A `Backend` is a registered part (group `proctor.backends`); a config names it as `workers: {kind: NAME, ...}`. It hires
 `Worker` objects, which are all that the engine sees: they take commands and give events, wherever they run. What is
-inside a worker (`proctor.rollout.worker`) is the same everywhere.
+inside a worker (`proctor_host`) is the same everywhere.
 """
 
 from __future__ import annotations
