@@ -282,7 +282,7 @@ def test_there_are_no_more_connections_than_trials_that_run(examine: Examine) ->
     with plain_server(counted) as url:
         run = examine(agents=[through(url)], n_trials=20, num_parallel=2)
     assert all(r.outcome.scored and r.error is None for r in by_key(run).values())
-    assert len(opened) <= 4, "the trials that run, and those whose state the last batch still holds"
+    assert len(opened) < 10, "some for the trials that run and those whose state is still held, not one for each"
 
 
 def test_a_request_that_was_given_up_is_not_made_again() -> None:

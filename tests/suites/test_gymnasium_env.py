@@ -247,7 +247,7 @@ def test_an_environment_without_frames_is_refused_when_frames_are_wanted(env, to
 
 
 def test_suites_by_name(task):
-    known = "crafter endovascular gymnasium libero metaworld mjlab soccer steve tracking vla_eval"
+    known = "crafter endovascular gymnasium libero metaworld mjlab served soccer steve tracking vla_eval"
     assert set(known.split()) == set(SUITES.names())
     assert suite_for(task()).name == "gymnasium"
     assert task().name == "Toy-Counter-v0"

@@ -24,7 +24,9 @@ def serve_command(
     ] = False,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help="How many workers callers may have at once.")] = 1,
 ) -> None:
-    """Serve an environment by TCP, from a container, a conda environment or another machine.
+    """Serve an environment by TCP.
+
+    It may live in a container, a conda environment or on another machine.
 
     A task uses it with `runtime: {address: "HOST:PORT", token_file: FILE}`. Where Proctor is not installed,
     `proctor-host serve` does the same with numpy alone. Stops at Ctrl-C.

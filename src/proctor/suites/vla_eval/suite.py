@@ -41,7 +41,7 @@ class VlaEvalSuite(Suite):
         chosen: Any = options.get("task")
         if isinstance(chosen, list) and chosen:
             return [{**options, "task": task} for task in chosen]
-        if chosen is not None and not isinstance(chosen, dict):
+        if chosen is not None and (not isinstance(chosen, dict) or not chosen):
             return [options]
         if importlib.util.find_spec("vla_eval") is None:
             if chosen is not None:
