@@ -42,7 +42,8 @@ class BatchWorlds(Worlds):
     def _start(self, resets: Sequence[Reset]) -> list[Mapping[str, Any]]:
         env = self._environment(resets[0].task, any(reset.films for reset in resets))
         slots = [reset.slot for reset in resets]
-        observations = env.reset(slots, [reset.seed for reset in resets], [reset.index for reset in resets])
+        seeds, indices = [reset.seed for reset in resets], [reset.index for reset in resets]
+        observations = self._watch.alone(env.reset(slots, seeds, indices))
         if len(observations) != len(slots):
             raise ValueError(f"reset gave {len(observations)} observations; expected {len(slots)}, one for each world")
         for slot, observation in zip(slots, observations):
@@ -52,7 +53,7 @@ class BatchWorlds(Worlds):
     def _environment(self, task: TaskCfg, films: bool) -> BatchEnv:
         if self._env is None:
             self._watch.now_at(MAKING)
-            env = self._make(task, films, self._slots)
+            env = self._watch.alone(self._make(task, films, self._slots))
             assert isinstance(env, BatchEnv)
             self._env = env
             self._watch.now_at(RESETTING)

@@ -45,7 +45,7 @@ class OneByOne(Worlds):
     def _start(self, reset: Reset) -> Mapping[str, Any]:
         env = self._env_for(reset)
         env.step_limit = self.task.max_steps + self.task.cfg.wait_steps
-        self.see(reset.slot, env.reset(reset.seed, reset.index))
+        self.see(reset.slot, self._watch.alone(env.reset(reset.seed, reset.index)))
         return env.constants()
 
     def _env_for(self, reset: Reset) -> Env:
@@ -56,7 +56,7 @@ class OneByOne(Worlds):
             if slot in self._envs:
                 with suppress(*BREAKS):
                     self._take(slot).close()
-            env = self._make(reset.task, reset.films, 1)
+            env = self._watch.alone(self._make(reset.task, reset.films, 1))
             assert isinstance(env, Env)
             self.adopt(slot, env, reset.task, reset.films)
             self._watch.now_at(RESETTING)
