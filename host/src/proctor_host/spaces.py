@@ -242,7 +242,7 @@ def neutral_action(space: Any) -> Any:
     raise NotImplementedError(f"no neutral action is known for {space}; override dummy_action")
 
 
-Sampler = Callable[[np.random.Generator], Any]
+Sampler = Callable[["np.random.Generator"], Any]
 
 
 def action_sampler(space: Any) -> Sampler:
