@@ -17,6 +17,7 @@ def collect_seldom() -> None:
     """From now on, in this process."""
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
+    gc.enable()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import os
 import resource
 import select
@@ -45,6 +46,7 @@ def main() -> None:
             os.close(fd)
         Keeper(worker, engine, output, woken).keep()
     woken.forget()
+    gc.disable()  # until everything is imported, which lives as long as the worker
     os.setpgrp()
     _ask_kernel(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for fd in (1, 2):
