@@ -18,9 +18,10 @@ from __future__ import annotations
 import array
 import json
 import pickle
+import re
 import struct
 from dataclasses import fields
-from typing import Any, Callable, List, Mapping, Tuple
+from typing import Any, Callable, Mapping
 
 import numpy as np
 
@@ -37,6 +38,7 @@ PLAIN, SLOTS = 0, 1
 _TEXT = struct.Struct("<BI")
 _PART = struct.Struct("<Q")
 _SLOTS = bytes([SLOTS])
+_DTYPE = re.compile(r"[<>|=][?biufcmMSUV]\d+(\[\w+\])?")
 _NATURAL = array.array("H").itemsize == 2
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 _MESSAGES: dict[str, Any] = {
@@ -150,6 +152,8 @@ class Codec:
             TypeError,
             AttributeError,
             RecursionError,
+            OverflowError,
+            MemoryError,
             pickle.PickleError,
         ) as error:
             raise ValueError(f"no message of Proctor's: {type(error).__name__}: {error}") from error
@@ -182,9 +186,9 @@ class Codec:
 
     def _read_array(self, said: Any, parts: list[memoryview]) -> Any:
         part, dtype, shape = said
+        if not (isinstance(dtype, str) and _DTYPE.fullmatch(dtype)):
+            raise ValueError("no message of Proctor's: an array of no plain type")
         kind = np.dtype(dtype)
-        if kind.hasobject:
-            raise ValueError("no message of Proctor's: an array of objects")
         return np.frombuffer(bytearray(parts[part]), kind).reshape(shape)
 
     def _read_number(self, said: Any, parts: list[memoryview]) -> Any:
@@ -217,4 +221,3 @@ _READERS: dict[str, Callable[[Codec, Any, list[memoryview]], Any]] = {
     "\0m": Codec._read_message,
 }
 _NAMED: dict[str, Callable[..., Any]] = {**_MESSAGES, "Outcome": Outcome, "Trial": Trial, "TrialResult": TrialResult}
-Said = Tuple[str, List[Any]]

@@ -146,5 +146,9 @@ def _import_file(place: str) -> Any:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         sys.path.append(os.path.dirname(path))
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]  # or it would be found half made the next time
+            raise
     return sys.modules[name]

@@ -18,6 +18,8 @@ import numpy as np
 from proctor_host.files import NEW, refuse_link
 
 SUFFIX = ".frames.tmp"
+MOST_BYTES = 1 << 28
+"""Of a frame."""
 _HEADER = struct.Struct("<IIQ")
 
 
@@ -70,6 +72,8 @@ def frames(file: IO[Any]) -> Iterator[np.ndarray]:
             raise ValueError("the file of frames ends early")
         height, width, size = _HEADER.unpack(header)
         most = height * width * 3
+        if most > MOST_BYTES:
+            raise ValueError(f"a frame of {height} x {width} pixels is larger than any that is filmed")
         unpacker = zlib.decompressobj()
         pixels = unpacker.decompress(file.read(min(size, most + 1024)), most + 1)
         if len(pixels) != most:

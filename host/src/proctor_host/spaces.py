@@ -9,6 +9,7 @@ user's own) is `Other`: it stays with its interpreter, and so do its observation
 from __future__ import annotations
 
 import collections
+import math
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -171,6 +172,8 @@ class Other(Space):
         return {"kind": "Other", "space": self.space}
 
 
+MOST_NUMBERS = 1 << 28
+"""Of an array that a description from elsewhere may speak of."""
 ARRAYS = (Box, Discrete, MultiDiscrete, MultiBinary)
 """Spaces whose values are arrays."""
 _KINDS = {kind.__name__: kind for kind in (*ARRAYS, Dict, Tuple, Text, Other)}
@@ -211,6 +214,9 @@ def from_plain(data: Mapping[str, Any]) -> Space:
     kind = _KINDS.get(fields.pop("kind", ""))
     if kind is None:
         raise ValueError(f"no space is described by {dict(data)!r}")
+    shape = fields.get("shape", fields.get("n", ())) if kind in (Box, MultiBinary) else ()
+    if math.prod(shape) > MOST_NUMBERS or (kind is Box and not np.shape(fields["low"]) == tuple(shape)):
+        raise ValueError(f"a space of shape {shape} is larger than its description, or than {MOST_NUMBERS:,} numbers")
     if kind is Dict:
         return Dict(collections.OrderedDict((key, from_plain(space)) for key, space in fields["spaces"]))
     if kind is Tuple:

@@ -17,10 +17,10 @@ from proctor.errors import RunError
 from proctor.foreign import read_npz
 from proctor.record.video import VideoWriter
 from proctor_host.cfg import WorkerCfg
-from proctor_host.episode import Episode
+from proctor_host.episode import Episode, Outcome
 from proctor_host.files import write_synced
 from proctor_host.frames import SUFFIX, frames
-from proctor_host.messages import Done, Left
+from proctor_host.messages import Done, Left, Start
 from proctor_host.result import TrialResult
 
 
@@ -38,9 +38,29 @@ def finished(done: Done, cfg: WorkerCfg) -> Done:
             result = replace(result, metrics=_measured(result, left, folder, tuple(cfg.metrics)))
         if result.video is not None and result.video.endswith(SUFFIX):
             result = replace(result, video=_encoded(result.video, left, folder))
-    except ValueError as error:
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         raise RunError(f"what a worker sent of trial {result.trial.key} cannot be used: {error}") from error
     return done._replace(result=result, left=Left())
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "outcome": (Outcome,), "success": (bool,), "steps_total": (int,), "steps_to_success": (int,),
+    "first_success": (int,), "episode_reward": (float,), "max_steps": (int,), "clipped_steps": (int,),
+    "wall_time_s": (float,), "sim_time_s": (float,), "metrics": (dict,), "error": (str,), "npz_size": (int,),
+    "npz_crc": (int,), "digest": (str,), "trace": (str,), "case": (str,),
+}  # fmt: skip
+
+
+def is_of(result: TrialResult, start: Start) -> bool:
+    """Whether a result that a worker sent is of the trial that it was told to begin, names no file but the trial's own,
+    and has values of the right kinds."""
+    files = {
+        "npz": (None, f"trials/{start.stem}.npz"),
+        "video": (None, f"videos/{start.stem}.mp4", f"videos/{start.stem}{SUFFIX}"),
+    }
+    own = result.trial == start.trial and all(getattr(result, name) in known for name, known in files.items())
+    values = {name: getattr(result, name) for name in _KINDS}
+    return own and all(value is None or type(value) in _KINDS[name] for name, value in values.items())
 
 
 def _within(folder: Path, kind: str, path: str) -> Path:

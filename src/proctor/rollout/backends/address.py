@@ -21,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from proctor import __version__, threads
 from proctor.config.models import RuntimeCfg
 from proctor.errors import InputError, ProctorError, RunError
@@ -31,8 +33,9 @@ from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import PROTOCOL, Codec
 from proctor_host.handshake import Lapse, Refusal, introduce, read_token, split_address
+from proctor_host.layout import Layout
 from proctor_host.limits import IDLE, limit_of
-from proctor_host.messages import Asks, Event
+from proctor_host.messages import Asks, Command, Event, Know
 
 FIRST_S, RECONNECT_S = 5.0, 10.0
 """How long a host is called that has not answered yet, and one that has."""
@@ -151,6 +154,7 @@ class AddressWorker(ChannelWorker):
         self.called = f"a worker of {place}"
         self._pulse: tuple[float, int, float] = (IDLE, 0, 0.0)
         self._ended: int | None = None
+        self._layouts: dict[str, Layout | None] = {}
         self._heard = time.monotonic()
         self._connected = False
         self._calling: _Calling | None = None
@@ -196,9 +200,30 @@ class AddressWorker(ChannelWorker):
         return []
 
     def _makes_sense(self, event: Event) -> bool:
-        """Whether an event is about slots that there are."""
+        """Whether an event is about slots that there are, and shows observations that are as their space says: what a
+        policy makes of others would be the policy's fault."""
         slots = event.slots if isinstance(event, Asks) else [getattr(event, "slot", 0)]
-        return all(type(slot) is int and 0 <= slot < self.slots for slot in slots)
+        if not all(type(slot) is int and 0 <= slot < self.slots for slot in slots):
+            return False
+        if not isinstance(event, Asks):
+            return True
+        shown = event.shown if isinstance(event.shown, list) else []
+        return len(shown) == len(slots) and all(map(self._as_described, slots, shown))
+
+    def _as_described(self, slot: int, shown: Any) -> bool:
+        start = self._starts.get(slot)
+        layout = None if start is None else self._layouts.get(start.trial.task)
+        if layout is None:
+            return start is not None
+        kinds = [(leaf.dtype, leaf.shape) for leaf in layout.leaves]
+        return isinstance(shown, list) and kinds == [
+            (one.dtype, one.shape) for one in shown if isinstance(one, np.ndarray)
+        ]
+
+    def send(self, command: Command) -> None:
+        super().send(command)
+        if isinstance(command, Know):
+            self._layouts = {task.name: task.layout for task in command.tasks}
 
     def fileno(self) -> int | None:
         return super().fileno() if self._connected else None

@@ -15,12 +15,12 @@ from typing import Any
 from proctor import __version__
 from proctor.errors import InputError
 from proctor.rollout.backends.base import Lost, Worker
-from proctor.rollout.finishing import finished
+from proctor.rollout.finishing import finished, is_of
 from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import PROTOCOL
 from proctor_host.limits import ACTING, IDLE, LOADING, NOBODYS, limit_of
-from proctor_host.messages import Asks, Close, Command, Done, Event, Unclosed
+from proctor_host.messages import Asks, Close, Command, Done, Event, Start, Unclosed
 
 log = logging.getLogger("proctor")
 
@@ -44,6 +44,8 @@ class ChannelWorker(Worker):
         self.greeting: Mapping[str, Any] = {}
         """What the worker has said of its interpreter; empty while it starts."""
         self._outbox: list[Any] = []
+        self._starts: dict[int, Start] = {}
+        """By slot: the trial that it was last told to begin."""
         self._closed = False
         self._started = time.monotonic()
         self._closing_since: float | None = None
@@ -52,7 +54,9 @@ class ChannelWorker(Worker):
 
     def send(self, command: Command) -> None:
         self._outbox.append(command)
-        if isinstance(command, Close):
+        if isinstance(command, Start):
+            self._starts[command.slot] = command
+        elif isinstance(command, Close):
             self._closing_since = time.monotonic()
 
     def flush(self) -> None:
@@ -80,12 +84,22 @@ class ChannelWorker(Worker):
                 elif type(message) is dict:
                     self._told(message)
                 elif type(message) is Done:
+                    if not self._believes(message):
+                        self._closed = True
+                        return found
                     found.append(finished(message, self._cfg))
                 else:
                     found.append(message)
             if not messages or self._channel.drained:
                 break
         return found
+
+    def _believes(self, done: Done) -> bool:
+        """Whether a result is of the trial that runs in its slot, with its own files, and of the right kinds. A worker
+        of another interpreter leaves metrics to the engine."""
+        start = self._starts.get(done.slot)
+        fits = start is not None and is_of(done.result, start)
+        return fits and (self.has_policies or not (done.left.measured or done.result.metrics))
 
     def _told(self, said: Mapping[str, Any]) -> None:
         """The worker's greeting. Raises InputError where it cannot work for this engine."""
