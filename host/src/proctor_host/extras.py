@@ -127,8 +127,8 @@ def import_object(name: str) -> Any:
         found: Any = _import_file(place) if place.endswith(".py") else importlib.import_module(place)
     except ModuleNotFoundError as error:
         raise InputError(
-            f'"{name}" cannot be imported by {sys.executable}: there is no module "{error.name}" there; if a package has '
-            f"it: {sys.executable} -m pip install {str(error.name).partition('.')[0]}"
+            f'"{name}" cannot be imported by {sys.executable}: there is no module "{error.name}" there; if a package '
+            f"has it: {sys.executable} -m pip install {str(error.name).partition('.')[0]}"
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):
