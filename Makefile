@@ -1,11 +1,13 @@
 # make demo    run the example examinations: a humanoid, a guidewire, soccer, classic tasks
-# make test    run the tests in two processes (ARGS="-k name" for some of them, JOBS=8 for more processes)
+# make test    run the tests in three processes (ARGS="-k name" for some of them, JOBS=8 for more processes)
 # make quick   run the tests that are not marked slow, likewise
 # make lint    ruff and pyright
 # make bench   print the benchmark table
 # make campaign  break runs in every way and see that nothing is lost (ARGS="--faults 10000" for the long one)
 # make oldest, make newest  fast tests with the lowest and the newest versions of the dependencies, in .venv-oldest and .venv-newest
-# make bare    install without extras in a fresh environment, and run a Gymnasium task with a Python policy
+# make dist    build the wheels and source distributions of proctor and proctor-host into dist
+# make bare    install those wheels without extras in a fresh environment: doctor, demo, and an examination of one's own
+# make site    build the documentation as a website into site
 # make clean   remove caches and build leftovers; results and the environment stay
 #
 # Each verb first sets up .venv if pyproject.toml or constraints.txt changed. PYTHON=python3.12 chooses the interpreter.
@@ -13,10 +15,10 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-JOBS ?= 2
+JOBS ?= 3
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test quick lint bench campaign oldest newest bare clean setup
+.PHONY: demo test quick lint bench campaign oldest newest bare dist site clean setup
 .DEFAULT_GOAL := test
 
 demo: $(READY)
@@ -53,15 +55,23 @@ newest:
 	@scripts/system-packages.sh
 	scripts/version-sets.sh $@ $(ARGS)
 
-bare:
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --quiet --no-isolation --outdir dist host
+	$(BIN)/python -m build --quiet --no-isolation --outdir dist .
+
+bare: dist
 	scripts/version-sets.sh $@
+
+site: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt scripts/setup-venv.sh
 	@scripts/setup-venv.sh $(VENV)
 	@touch $@
 
 clean:
-	rm -rf build dist .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf build dist site .pytest_cache .ruff_cache .hypothesis src/*.egg-info
 	find src tests examples benchmarks campaign -name __pycache__ -type d -prune -exec rm -rf {} +

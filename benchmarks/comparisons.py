@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks import sides, transport, turns
 from benchmarks.comparing import comparing
+from benchmarks.first_example import first_example
 from benchmarks.goals import goals
 from benchmarks.hosts import hosts
 from benchmarks.intervals import statistics
@@ -199,6 +200,7 @@ COMPARISONS: dict[str, Callable[[int], Iterable[Row]]] = {
     "cameras": cameras,
     "workers": workers,
     "hosts": hosts,
+    "first_example": first_example,
     "start": start,
     "memory": memory,
     "emd": transport.emd,

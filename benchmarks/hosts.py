@@ -1,4 +1,5 @@
-"""Environments in another interpreter, beside the same ones in worker processes of this one."""
+"""Environments in another interpreter, beside the same ones in worker processes of this one; and policies there, beside
+the same ones in the engine."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks import turns
 from benchmarks.table import Row
@@ -14,6 +17,7 @@ from benchmarks.table import Row
 TURNS = 40
 CASES = {"busy0.5": "0.5 ms a step", "busy2": "2 ms a step", "cameras": "two 256x256 images"}
 START_MS = 150.0
+ROWS, FORWARDS = 16, 300
 
 
 def hosts(repeats: int) -> Iterator[Row]:
@@ -30,6 +34,56 @@ def hosts(repeats: int) -> Iterator[Row]:
     ours, theirs = 1000 * median(started), 1000 * median(floor)
     met = ours < START_MS
     yield Row("start of a host", ours, theirs, "python importing numpy", "ms", "under 150 ms", met, ours / theirs)
+    yield from policies(repeats)
+
+
+def policies(repeats: int) -> Iterator[Row]:
+    """What a forward of 16 rows costs more where the policy lives in a runtime; the policy itself costs nothing."""
+    import numpy as np
+    from gymnasium import spaces
+
+    image = spaces.Box(0, 255, (256, 256, 3), np.uint8)
+    cases = {
+        "8 numbers": (spaces.Box(-1.0, 1.0, (8,)), np.zeros((ROWS, 8), np.float32)),
+        "two 256x256 images": (
+            spaces.Dict({"front": image, "wrist": image}),
+            {name: np.full((ROWS, 256, 256, 3), 7, np.uint8) for name in ("front", "wrist")},
+        ),
+    }
+    for said, (space, observation) in cases.items():
+        host, here = (forward_ms(space, observation, python, repeats) for python in (sys.executable, None))
+        goal = "under 1 ms"
+        yield Row(
+            f"a forward of {ROWS} rows, {said}, policy host", host, here, "in the engine", "ms", goal, host < 1.0,
+            host / here,
+        )  # fmt: skip
+
+
+def forward_ms(space: Any, observation: Any, python: str | None, repeats: int) -> float:
+    """Milliseconds of `act`, the median of many."""
+    import numpy as np
+    from gymnasium.spaces import Discrete
+
+    from proctor.config.models import AgentCfg, RuntimeCfg
+    from proctor.policies.protocol import Batch, Policy, SpaceInfo
+    from proctor.rollout.hosted import load_anywhere
+    from proctor_host.trials import Trial
+
+    runtime = None if python is None else RuntimeCfg(python=python)
+    target = f"{Path(__file__).with_name('idle_policy.py')}:IdlePolicy"
+    policy = load_anywhere(
+        AgentCfg(name="idle", policy=target, runtime=runtime), SpaceInfo({"task": space}, {"task": Discrete(2)})
+    )
+    assert isinstance(policy, Policy)
+    trials = [Trial("idle", "task", index, index) for index in range(ROWS)]
+    batch = Batch(observation, None, [np.random.default_rng(0)] * ROWS, trials)
+    seconds = []
+    for _ in range(FORWARDS * repeats):
+        began = time.perf_counter()
+        policy.act(batch)
+        seconds.append(time.perf_counter() - began)
+    policy.close()
+    return 1000 * median(seconds)
 
 
 def start_s() -> float:

@@ -28,15 +28,18 @@ if TYPE_CHECKING:
 
 MOTION = "procedural:turn"
 GOAL = 0.9
-ACTS: list[float] = []
-"""When the agent of the engine's side was asked."""
 
 
 class TimedHold(Hold):
-    """`hold`, and when it was asked."""
+    """`hold`, which notes in a file when it was asked."""
+
+    def __init__(self, spaces: Any, times: str):
+        super().__init__(spaces)
+        self._times = times
 
     def act(self, batch: Any) -> np.ndarray:
-        ACTS.append(time.perf_counter())
+        with open(self._times, "ab") as file:
+            file.write(np.float64(time.perf_counter()).tobytes())
         return super().act(batch)
 
 
@@ -130,24 +133,22 @@ def batch(size: Size) -> float:
 
 def engine(size: Size) -> float:
     """World steps per second of a run, from the first forward to the last."""
-    from benchmarks import tracking_rollout
     from proctor import config_from_dict, run_evaluation
 
-    asked = tracking_rollout.ACTS  # the loader imports this module by name, also where it is run as a script
     task = {"motions": MOTION, "max_episode_length_s": size.seconds, "threads": size.threads}
-    config = {
+    config: dict[str, Any] = {
         "name": "benchmark",
-        "agents": [
-            {"name": "hold", "policy": "benchmarks.tracking_rollout:TimedHold", "options": {"pad_to": size.worlds}}
-        ],
+        "agents": [{"name": "hold", "policy": "benchmarks.tracking_rollout:TimedHold"}],
         "tasks": [{"suite": "tracking", "n_trials": size.worlds, "options": task}],
         "num_parallel": size.worlds,
         "workers": "inline",
         "scoring": "success",
     }
     with run_folder() as folder:
-        asked.clear()
+        times = os.path.join(folder, "asked")
+        config["agents"][0]["options"] = {"pad_to": size.worlds, "kwargs": {"times": times}}
         run = run_evaluation(config_from_dict({**config, "output_root": folder}))
+        asked = np.fromfile(times)
         done = sum(result.steps_total or 0 for result in run.results())
     if done != size.worlds * size.steps:
         raise RuntimeError(f"the run made {done} steps; expected {size.worlds * size.steps}")

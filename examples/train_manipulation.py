@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from manipulation_demos import Demos, read_demos
 
 from proctor import InputError
-from proctor.suites.metaworld import Demos, NetCfg, read_demos
+from proctor.suites.metaworld import NetCfg
 
 TASKS = (
     "reach-v3",
@@ -137,8 +138,9 @@ def gathered(shows: list[tuple[int, Show]], instructions: list[str]) -> Demos:
 
 def train(demos: Demos, arguments: argparse.Namespace) -> None:
     import torch
+    from manipulation_learning import LearningCfg, fit
 
-    from proctor.suites.metaworld import LearningCfg, fit, save_nets
+    from proctor.suites.metaworld import save_nets
 
     cfg = LearningCfg(steps=arguments.steps, batch=arguments.batch, seed=arguments.seed)
     about: dict[str, Any] = {

@@ -2,7 +2,7 @@
 # Proctor with other versions of its dependencies, without extras, each set in a virtual environment of its own:
 #   scripts/version-sets.sh oldest    the lowest versions that pyproject.toml allows (constraints-oldest.txt)
 #   scripts/version-sets.sh newest    the newest ones (constraints-newest.txt), on the newest Python that is found
-#   scripts/version-sets.sh bare      `pip install .` alone in a fresh environment; a Gymnasium task, a Python policy
+#   scripts/version-sets.sh bare      the wheels in dist (`make dist`) alone in a fresh environment, far from these sources
 # The first two run the fast tests of what meets these packages; arguments after the name are given to pytest instead.
 # PYTHON=/path/to/python chooses the interpreter.
 set -euo pipefail
@@ -73,9 +73,8 @@ bare() {
     local folder
     folder="$(mktemp -d)"
     # shellcheck disable=SC2064
-    trap "rm -rf '$folder' build" EXIT
-    rm -rf build  # what setuptools finds there from an earlier build would be installed, too
-    install "$folder/venv" constraints-newest.txt "$1" "${sources[@]}"
+    trap "rm -rf '$folder'" EXIT
+    install "$folder/venv" constraints-newest.txt "$1" dist/proctor_host-*.whl dist/proctor-*.whl
     cat >"$folder/pilot.py" <<'PYTHON'
 import numpy as np
 
@@ -101,16 +100,28 @@ output_root: results
 YAML
     (
         cd "$folder"
+        venv/bin/proctor doctor
+        venv/bin/proctor demo
+        venv/bin/proctor examples copy examples
         venv/bin/proctor run bare.yml
         venv/bin/python - <<'PYTHON'
 import json
 from pathlib import Path
 
-(path,) = Path("results").glob("**/report.json")
+(path,) = Path("results").glob("*_bare/report.json")
 first = json.loads(path.read_text())["agents"][0]
 assert first["agent"] == "pilot", first["agent"]
 PYTHON
     )
+    quickstart "$folder"
+}
+
+# The first example of the manual, with the extras that it names.
+quickstart() {
+    local folder="$1" wheel
+    wheel="$(echo dist/proctor-*.whl)"
+    "$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints-newest.txt "$wheel[onnx,video]"
+    (cd "$folder" && venv/bin/proctor run examples/quickstart.yml)
 }
 
 name="${1:-}"

@@ -13,7 +13,7 @@ from hypothesis import settings
 from installed import plug  # noqa: F401 - a fixture
 from telling import Said, Tell
 
-from proctor import RunDir, config_from_dict, run_evaluation
+from proctor import Run, config_from_dict, run_evaluation
 from proctor.cli import main
 
 settings.register_profile("proctor", deadline=None)
@@ -40,10 +40,10 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture
-def examine(tmp_path: Path) -> Callable[..., RunDir]:
+def examine(tmp_path: Path) -> Callable[..., Run]:
     """Run an examination of toys with these keys."""
 
-    def run(**keys: Any) -> RunDir:
+    def run(**keys: Any) -> Run:
         return run_evaluation(config_from_dict(examination(tmp_path, **keys)))
 
     return run

@@ -264,3 +264,15 @@ def test_commands_take_turns_with_all_their_processes(turns: Any, monkeypatch: p
 def test_a_command_that_ends_is_no_measurement(turns: Any) -> None:
     with pytest.raises(RuntimeError, match="no such benchmark"):
         turns.rates({"one": [sys.executable, "-c", "raise SystemExit('no such benchmark')"]}, 1)
+
+
+def test_the_first_example_is_measured_beside_a_loop(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    from benchmarks import first_example
+
+    monkeypatch.setattr(first_example, "POLICIES", {"an ONNX file": first_example.POLICIES["an ONNX file"]})
+    rows = list(first_example.first_example(1, trials=2))
+    assert [row.name for row in rows] == [
+        f"first example, an ONNX file, 2 trials, {kind}" for kind in ("processor", "clock")
+    ]
+    assert all(row.proctor > 0 and row.other > 0 and row.ratio == row.proctor / row.other for row in rows)

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from proctor import RunDir, config_from_dict, run_evaluation
+from proctor import Run, config_from_dict, run_evaluation
 from proctor.cells import FORMULAS, read, written
 from proctor.report.draw.svg import beside
 from proctor.report.formats.files import write_csv
-from proctor.runs.outcome_rows import read_rows
+from proctor.runs.outcomes.csv_file import read_csv
+from proctor.runs.outcomes.rows import read_rows
 
 HOSTILE = [
     "=cmd|' /C calc'!A0", "@SUM(A1)", "-1+2", "+1", "'=x", "[x](javascript:alert(1))", "<script>alert(2)</script>",
@@ -39,7 +40,7 @@ def test_numbers_stay_numbers(tmp_path_factory, value):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run in which everything that has a name has a hostile one."""
     agents = [{"name": name, "policy": "random", "group": "=g"} for name in HOSTILE]
     options = {"id": "CartPole-v1"}
@@ -69,8 +70,9 @@ def test_the_names_in_a_table_are_read_back_as_they_were_given(run, tmp_path):
         found = list(csv.DictReader(file, delimiter=";"))
     assert {read(row["agent"]) for row in found} == set(HOSTILE)
     assert {read(row["task"]) for row in found} == {task.name for task in run.config().tasks}
-    write_csv(tmp_path / "a.csv", ["agent", "success"], [[name, 1] for name in HOSTILE])
-    assert [row.result.trial.agent for row in read_rows(tmp_path / "a.csv", "task")] == HOSTILE
+    path = tmp_path / "a.csv"
+    write_csv(path, ["agent", "success"], [[name, 1] for name in HOSTILE])
+    assert [row.result.trial.agent for row in read_rows(path, read_csv(path).raws, "task")] == HOSTILE
 
 
 def test_the_table_of_trials_has_the_names_as_they_are(run):
@@ -103,10 +105,10 @@ def test_a_table_that_is_none_is_bad_input(tmp_path: Path):
     path = tmp_path / "a.csv"
     path.write_text("agent,success\n" + "a" * 200_000 + ",1\n")
     with pytest.raises(InputError, match=r"a.csv, row 2: no row of a table: field larger than field limit"):
-        read_rows(path, "task")
+        read_csv(path)
     path.write_text("agent,success,seed\na,1,1e300\n")
     with pytest.raises(InputError, match=r"column seed: found .*, expected at most 9,000,000,000,000,000"):
-        read_rows(path, "task")
+        read_rows(path, read_csv(path).raws, "task")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from proctor import RunDir, load_config, run_evaluation
+from proctor import Run, load_config, run_evaluation
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.registry import import_object
 from proctor_host.trials import Trial
@@ -20,11 +20,11 @@ from proctor_host.trials import Trial
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-def run_config(name: str, folder: Path, *overrides: str) -> RunDir:
+def run_config(name: str, folder: Path, *overrides: str) -> Run:
     return run_evaluation(load_config(EXAMPLES / name, [f"output_root={folder}", *overrides]))
 
 
-def success_rates(run: RunDir) -> dict[str, float]:
+def success_rates(run: Run) -> dict[str, float]:
     return {agent["agent"]: agent["success_rate"] for agent in run.report()["agents"]}
 
 
@@ -66,6 +66,13 @@ def python(*arguments: str, cwd: Path) -> str:
 def test_python_api_example_prints_what_it_found(tmp_path: Path) -> None:
     printed = python(str(EXAMPLES / "01_python_api.py"), cwd=tmp_path)
     assert "network  return 500.0, success 100%" in printed
+
+
+def test_evaluate_takes_what_is_in_hand(tmp_path: Path) -> None:
+    printed = python(str(EXAMPLES / "06_evaluate.py"), cwd=tmp_path)
+    assert "1   network    20   100 % [84 % to 100 %]" in printed
+    assert "lean, trial 3: 406 steps, return 406" in printed
+    assert printed.rstrip().endswith("100 rows, read again: True")
 
 
 def test_training_loop_practises_what_it_does_badly(tmp_path: Path) -> None:
@@ -128,7 +135,7 @@ def batch(task: str, observation: np.ndarray, seeds: list[int]) -> Batch:
 
 
 @pytest.mark.parametrize("task", list(WIDTHS))
-@pytest.mark.parametrize("agent", ["controllers", "network", "network-noisy"])
+@pytest.mark.parametrize("agent", ["controllers", "clumsy", "network", "network-noisy"])
 def test_rows_do_not_depend_on_their_neighbours(agent: str, task: str, spaces: SpaceInfo) -> None:
     policy = make_agent(agent, spaces)
     observation = np.random.default_rng(0).uniform(-1, 1, (16, WIDTHS[task])).astype(np.float32)
@@ -141,8 +148,8 @@ def test_rows_do_not_depend_on_their_neighbours(agent: str, task: str, spaces: S
 
 
 def make_agent(name: str, spaces: SpaceInfo) -> Any:
-    if name == "controllers":
-        return import_object("agents/controllers.py:Controllers", EXAMPLES)()
+    if name in ("controllers", "clumsy"):
+        return import_object(f"agents/controllers.py:{name.capitalize()}", EXAMPLES)()
     pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
     checkpoint = str(EXAMPLES / "checkpoints" / "network.onnx")
     noise = 0.2 if name == "network-noisy" else 0.0

@@ -17,8 +17,9 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
 GROUND = {
-    "cells", "errors", "exports", "foreign", "generators", "images", "interpreters", "kernels", "registry", "rendering",
-    "spaces", "texts", "threads", "unpickle", "values",
+    "caches", "cells", "errors", "exports", "foreign", "generators", "identity", "images", "interpreters", "kernels",
+    "memory", "references",
+    "registry", "rendering", "spaces", "texts", "threads", "unpickle", "values",
 }  # fmt: skip
 """Modules that everybody may import; they import nothing but each other."""
 
@@ -396,7 +397,7 @@ def tried(package, wanted):
 
 def test_every_module_can_be_imported_without_the_extras():
     absent = {"torch", "onnx", "onnxruntime", "stable_baselines3", "safetensors", "av", "imageio", "pygame"}
-    networks = tuple(f"proctor.suites.metaworld.waypoint_flow.{name}" for name in ("nets", "graphs", "learning"))
+    networks = tuple(f"proctor.suites.metaworld.waypoint_flow.{name}" for name in ("nets", "graphs"))
     code = f"absent, networks = {absent}, {networks}\n{WITHOUT}\n"
     code += "tried('proctor', lambda name: not name.endswith('__main__') and name not in networks)"
     assert run_python(code) == ""

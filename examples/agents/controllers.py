@@ -6,6 +6,7 @@ answered on its own, so nothing can leak from one trial into another.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -65,3 +66,15 @@ class Controllers(Policy):
     def act(self, batch: Batch) -> np.ndarray:
         rows = zip(batch.trials, batch.observation, strict=True)
         return np.stack([CONTROLLERS[trial.task](observation) for trial, observation in rows])
+
+
+class Clumsy(Controllers):
+    """The same, but in a share of the steps it takes the world for its mirror image."""
+
+    def __init__(self, share: float = 0.3):
+        self.share = share
+
+    def act(self, batch: Batch) -> np.ndarray:
+        mirrored = batch.uniform((1,)) < self.share
+        seen = np.where(mirrored, -batch.observation, batch.observation)
+        return super().act(dataclasses.replace(batch, observation=seen))

@@ -1,9 +1,9 @@
 """Proctor examines embodied agents.
 
-    from proctor import load_config, run_evaluation
+    import proctor
 
-    run = run_evaluation(load_config("examination.yml"))
-    print(run.path, run.report()["agents"][0]["agent"])
+    run = proctor.evaluate(policy, "CartPole-v1", n=100)
+    print(run)
 
 Here, and in `proctor.suites`, `.policies`, `.metrics`, `.scoring` and `.testing`, is everything that a user implements
 or calls; docs/api.md lists it. Names are imported when first used, so `import proctor` costs nothing.
@@ -42,19 +42,25 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from proctor.record.columns import Trials
-    from proctor.record.rundir import RunDir
     from proctor.registry import import_object
+    from proctor.report.draw.alone import Drawing
     from proctor.report.formats.base import Format
     from proctor.report.model import Finding, Report
     from proctor.report.section import CaseLayout, Column, Grid, Section
     from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Worker
     from proctor.rollout.progress import CancelToken, Progress
     from proctor.rollout.worker.extras import EngineExtras
+    from proctor.runs.comparing import RunComparison
+    from proctor.runs.evaluate import evaluate
+    from proctor.runs.frames import ArrowTable
     from proctor.runs.loggers.base import DictLogger, Logger, LoggerOptions, Loggers
     from proctor.runs.loggers.csv_file import CsvLogger
     from proctor.runs.loggers.mlflow_run import MlflowLogger
     from proctor.runs.loggers.tensorboard_file import TensorboardLogger
+    from proctor.runs.loggers.trackio_run import TrackioLogger
     from proctor.runs.loggers.wandb_run import WandbLogger
+    from proctor.runs.plots import Plots
+    from proctor.runs.run import Run
     from proctor.runs.start import run_evaluation
     from proctor.runtimes.recipes import RuntimeRecipe, RuntimeSpecification
     from proctor.scoring.protocol import Remark, Score, Scoring
@@ -97,18 +103,19 @@ if TYPE_CHECKING:
 __getattr__ = lazily(__name__, __file__)
 
 __all__ = [
-    "Actions", "AgentCfg", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken", "CaseLayout",
-    "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum", "CurriculumCfg",
-    "DictLogger", "Discordance", "EngineExtras", "Env", "Episode", "EvalConfig", "EvaluationCallback", "Execute",
-    "Fail", "Finding", "Format", "Goto", "Grid", "GroupMetric", "Host", "HumanoidVerseMotions", "Idle", "InputError",
-    "LeftPad", "LentEnvironment", "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily",
-    "MissingExtra", "MlflowLogger", "Outcome", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError",
-    "Progress", "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "RunDir", "RunError", "RuntimeRecipe",
-    "RuntimeSpecification", "Score", "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage",
-    "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation",
-    "TrackingEvaluationCfg", "Trial", "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch", "Worker",
-    "WorkerCfg", "__version__", "always_valid", "always_valid_rates", "centre_sequence", "conditional_power",
-    "config_from_dict", "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means",
+    "Actions", "AgentCfg", "ArrowTable", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken",
+    "CaseLayout", "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum",
+    "CurriculumCfg", "DictLogger", "Discordance", "Drawing", "EngineExtras", "Env", "Episode", "EvalConfig",
+    "EvaluationCallback", "Execute", "Fail", "Finding", "Format", "Goto", "Grid", "GroupMetric", "Host",
+    "HumanoidVerseMotions", "Idle", "InputError", "LeftPad", "LentEnvironment", "Loader", "Logger", "LoggerOptions",
+    "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra", "MlflowLogger", "Outcome", "Plots", "Policy",
+    "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress", "Remark", "Report", "RewardEvaluation",
+    "RewardEvaluationCfg", "Run", "RunComparison", "RunError", "RuntimeRecipe", "RuntimeSpecification", "Score",
+    "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy",
+    "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg",
+    "TrackioLogger", "Trial", "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg",
+    "__version__", "always_valid", "always_valid_rates", "centre_sequence", "conditional_power", "config_from_dict",
+    "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means", "evaluate",
     "expected_discordance", "import_object", "load_config", "mean_sequence", "posterior", "probability_better",
     "run_evaluation", "simultaneous_intervals", "trials_paired", "trials_sequential", "trials_unpaired",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ PARTS = {
         "random": "proctor.policies.baselines:RandomLoader",
         "zero": "proctor.policies.baselines:ZeroLoader",
         "latent": "proctor.policies.from_latent:LatentLoader",
+        "memory": "proctor.policies.from_memory:MemoryLoader",
         "remote": "proctor.policies.from_remote:RemoteLoader",
     },
     "proctor.backends": {
@@ -28,6 +29,7 @@ PARTS = {
     "proctor.loggers": {
         "csv": "proctor.runs.loggers.csv_file:CsvLogger",
         "tensorboard": "proctor.runs.loggers.tensorboard_file:TensorboardLogger",
+        "trackio": "proctor.runs.loggers.trackio_run:TrackioLogger",
         "wandb": "proctor.runs.loggers.wandb_run:WandbLogger",
         "mlflow": "proctor.runs.loggers.mlflow_run:MlflowLogger",
     },

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from proctor.errors import BREAKS, InputError, ProctorError
+from proctor.interpreters import is_neighbour, search_last
 
 if TYPE_CHECKING:
     from proctor.config.forms import ConfigForm
@@ -131,7 +132,7 @@ def _contested(parts: list[Part]) -> str:
     return f'the {kind} "{name}" comes from {both}, so both are refused; uninstall one of them'
 
 
-@functools.cache
+@functools.lru_cache(maxsize=None)  # noqa: UP033 - a policy may live in an older Python
 def _builtin_parts() -> Mapping[str, Mapping[str, str]]:
     """Of the core and of every folder in `suites/` that has a `parts.py`: group -> name -> import string."""
     rooms = sorted((Path(__file__).parent / "suites").glob("*/parts.py"))
@@ -147,7 +148,7 @@ def _builtin_parts() -> Mapping[str, Mapping[str, str]]:
     return found
 
 
-@functools.cache
+@functools.lru_cache(maxsize=None)  # noqa: UP033 - a policy may live in an older Python
 def _entries(group: str) -> list[tuple[importlib.metadata.EntryPoint, str]]:
     """Entry points of other distributions, each with who brings it."""
     found = []
@@ -224,6 +225,9 @@ def import_object(target: str, base: Path | None = None) -> Any:
 
 
 def _import_module(name: str, base: Path | None) -> Any:
+    beside = None if base is None else (base / Path(*name.split("."))).with_suffix(".py")
+    if beside is not None and os.path.isfile(beside) and _means_neighbour(name, base):
+        return import_file(beside)
     try:
         return importlib.import_module(name)
     except BREAKS as problem:
@@ -232,9 +236,22 @@ def _import_module(name: str, base: Path | None) -> Any:
             if name.partition(".")[0] == OWN and isinstance(problem, Exception):
                 raise
             raise _not_imported(name, problem) from problem
-    if base is not None and os.path.isfile((base / Path(*name.split("."))).with_suffix(".py")):
-        return import_file(Path(*name.split(".")).with_suffix(".py"), base)
+    if beside is not None and os.path.isfile(beside):
+        return import_file(beside)
     raise InputError(f'no module "{name}" on the Python path' + (f" or under {base}" if base else ""))
+
+
+def _means_neighbour(name: str, base: Path | None) -> bool:
+    """Whether a module of this name would be found beside another config than that in `base`."""
+    try:
+        spec = importlib.util.find_spec(name.partition(".")[0])
+    except (ImportError, ValueError):
+        return False
+    packages = list(spec.submodule_search_locations or []) if spec is not None else []
+    place = packages[0] if packages else None if spec is None else spec.origin
+    if place is None or not is_neighbour(place):
+        return False
+    return base is None or os.path.dirname(os.path.realpath(place)) != os.path.realpath(base)
 
 
 def import_file(name: str | Path, base: Path | None = None) -> Any:
@@ -247,19 +264,38 @@ def import_file(name: str | Path, base: Path | None = None) -> Any:
     module_name = f"proctor_user_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     if module_name in sys.modules:
         return sys.modules[module_name]
+    search_last([str(path.parent)])
+    try:
+        module = importlib.import_module(path.stem) if _found_by_name(path) else _executed(module_name, path)
+    except BREAKS as problem:
+        raise _not_imported(str(path), problem) from problem
+    sys.modules[module_name] = module
+    return module
+
+
+def _found_by_name(path: Path) -> bool:
+    """Whether `import NAME` leads to this file. Then it is imported so: others may import it by name, too (an entry
+    point of Gymnasium, a pickle), and a file must run once."""
+    if not path.stem.isidentifier():
+        return False
+    try:
+        spec = importlib.util.find_spec(path.stem)
+    except (ImportError, ValueError):
+        return False
+    return spec is not None and spec.origin is not None and os.path.realpath(spec.origin) == str(path)
+
+
+def _executed(module_name: str, path: Path) -> Any:
+    """The module of a file under a name of its own."""
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except BaseException as problem:
+    except BaseException:
         del sys.modules[module_name]
-        if isinstance(problem, BREAKS):
-            raise _not_imported(str(path), problem) from problem
         raise
     return module
 

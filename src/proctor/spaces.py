@@ -13,6 +13,19 @@ import numpy as np
 from proctor_host import spaces as described
 
 EntryPath = tuple[str | int, ...]
+OBSERVATION, INFO = "observation", "info"
+"""Entries of the observation of a task that hands its `info` to policies, beside what the environment observes."""
+
+
+def is_handed(space: Any) -> bool:
+    """Whether an observation space has the environment's `info` beside its observation."""
+    from gymnasium import spaces
+
+    return (
+        isinstance(space, spaces.Dict)
+        and set(space.spaces) == {OBSERVATION, INFO}
+        and isinstance(space.spaces[INFO], spaces.Dict)
+    )
 
 
 def entries_of(space: Any, path: EntryPath = ()) -> Iterator[tuple[EntryPath, Any]]:

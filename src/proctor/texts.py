@@ -1,6 +1,5 @@
-"""Text as an array of bytes: how an instruction travels beside images, through shared memory and into a batch.
-
-UTF-8, zeros after the last byte. A row of a batch is one text.
+"""Words for numbers of things, and text as an array of bytes: how an instruction travels beside images, through shared
+memory and into a batch. UTF-8, zeros after the last byte; a row of a batch is one text.
 """
 
 from __future__ import annotations
@@ -8,6 +7,11 @@ from __future__ import annotations
 import numpy as np
 
 from proctor.errors import InputError
+
+
+def count(n: int, word: str) -> str:
+    """`1 trial`, `2 trials`, `12,000 trials`."""
+    return f"{n:,} {word}" + ("" if n == 1 else "s")
 
 
 def text_to_bytes(text: str, length: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from telling import Tell
 
-from proctor import RunDir
+from proctor import Run
 from proctor.cli import main
 
 PARTS = """
@@ -126,10 +126,10 @@ def test_exiting_with_0_is_never_success(tmp_path: Path, tell: Tell, where: str)
     assert "Traceback" not in said.err
     if code == 0:
         (folder,) = (tmp_path / "out").iterdir()
-        assert len(list(RunDir.open(folder).results())) == 3
+        assert len(list(Run.open(folder).results())) == 3
     elif "_error" in says:
         (folder,) = (tmp_path / "out").iterdir()
-        assert {str(result.outcome) for result in RunDir.open(folder).results()} == {says}
+        assert {str(result.outcome) for result in Run.open(folder).results()} == {says}
     else:
         assert says in said.err
 
@@ -156,7 +156,7 @@ def test_what_is_no_exception_by_name_is_not_success_either(
 def test_what_a_policy_raises_on_a_thread_of_its_own_is_its_error(tmp_path: Path, tell: Tell, ending: str) -> None:
     tell("run", exam(tmp_path, "act", ending, n_trials=1), "-q")
     (folder,) = (tmp_path / "out").iterdir()
-    (result,) = RunDir.open(folder).results()
+    (result,) = Run.open(folder).results()
     assert result.outcome == "policy_error"
     assert result.error is not None
     assert result.error.startswith(ending.partition("(")[0])

@@ -14,7 +14,7 @@ from paying import kick_task
 from telling import Balanced, Tell
 from term_runs import TARGET, TASKS, contest
 
-from proctor import RunDir
+from proctor import Run
 from proctor.scoring import make_scoring
 
 FILES = ("leaderboard.json", "leaderboard.csv", "leaderboard.md", "leaderboard.html")
@@ -112,7 +112,7 @@ def test_runs_that_differ_and_folders_that_are_none_are_code_2(tmp_path: Path, t
 # Other weights --------------------------------------------------------------------------------------------------------
 
 
-def totals(run: RunDir) -> dict[str, float | None]:
+def totals(run: Run) -> dict[str, float | None]:
     scoring = make_scoring(run.config().scoring)
     return {result.trial.key: scoring.score(result).total for result in run.results()}
 
@@ -122,15 +122,15 @@ def test_other_weights_equal_a_run_with_these_weights(tmp_path: Path, tell: Tell
     own = {"goal_scored": 5.0, "offside": -1.0}
     by_task = {task: own if task != TARGET else {"offside": -1.0} for task in TASKS}
     other = contest(tmp_path, "other", options={"preset": "sai", "task_weights": by_task})
-    before = totals(RunDir.open(path))
+    before = totals(Run.open(path))
     assert tell("score", path, "--weights", "goal_scored=5", "--weights", "offside=-1").code == 0
-    assert totals(RunDir.open(path)) == totals(RunDir.open(other)) != before
+    assert totals(Run.open(path)) == totals(Run.open(other)) != before
     words = json.loads((path / "report.json").read_text())["findings"]
     (said,) = [f for f in words if f["text"].startswith("These are not the official weights")]
     assert said["level"] == "caution"
     assert "KickToTarget: offside" not in said["text"], "its official weight is -1"
     assert tell("score", path, "--set", "scoring.options={preset: sai}").code == 0
-    assert totals(RunDir.open(path)) == before
+    assert totals(Run.open(path)) == before
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_from_a_config_to_a_leaderboard_and_other_weights(tmp_path: Path, tell: 
     config.write_text(yaml.safe_dump(examination(tmp_path / "out", **keys)))
     assert tell("check", config).code == 0
     assert tell("run", config, "--quiet").code == 0
-    (path,) = (tmp_path / "out").iterdir()
+    path = next((tmp_path / "out").glob("*/ledger.sqlite")).parent
     found = {a["agent"]: a for a in json.loads(tell("leaderboard", path, "--json").out)["agents"]}
     assert [(task["n"], task["n_repeats"]) for task in found["zero"]["tasks"]] == [(6, 0), (1, 5)]
     assert [(task["n"], task["n_repeats"]) for task in found["random"]["tasks"]] == [(6, 0), (6, 0)]
@@ -184,9 +184,9 @@ def test_from_a_config_to_a_leaderboard_and_other_weights(tmp_path: Path, tell: 
     assert page.count('<figure class="terms">') == 2
     assert "Recorded terms without a weight count nothing: kick: far; still: far." in page
     Balanced().check(page)
-    official: Any = totals(RunDir.open(path))
+    official: Any = totals(Run.open(path))
     assert tell("score", path, "--weights", "far=10").code == 0
-    run = RunDir.open(path)
+    run = Run.open(path)
     for result, (key, total) in zip(run.results(), totals(run).items(), strict=True):
         assert total == pytest.approx(official[key] + 10 * run.episode(result).arrays["term/far"][-1])
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from examining import digests, examination, task
 
-from proctor import InputError, RunDir
+from proctor import InputError, Run
 from proctor.record.ledger import Ledger
 
 
@@ -71,7 +71,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_can(tmp_path: Path, workers: A
     resumed = proctor("resume", folder, "--json", "-q")
     assert resumed.returncode == 0, resumed.stderr
     assert json.loads(resumed.stdout)["done"] == 12
-    assert len(digests(RunDir.open(folder))) == 12
+    assert len(digests(Run.open(folder))) == 12
 
 
 def test_the_module_is_the_command(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from examining import digests, examination, odd, odd_task, policy, task
 from telling import Said, Tell
 
 import proctor
-from proctor import CancelToken, RunDir, config_from_dict
+from proctor import CancelToken, Run, config_from_dict
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
 
@@ -32,9 +32,9 @@ def write(tmp_path: Path) -> Write:
     return make
 
 
-def the_run(tmp_path: Path) -> RunDir:
+def the_run(tmp_path: Path) -> Run:
     (folder,) = (tmp_path / "out").iterdir()
-    return RunDir.open(folder)
+    return Run.open(folder)
 
 
 # run -------------------------------------------------------------------------------------------------------
@@ -136,26 +136,26 @@ def test_a_shard_that_is_none(tell: Tell, write: Write) -> None:
 
 
 @pytest.fixture
-def run(tell: Tell, write: Write, tmp_path: Path) -> RunDir:
+def run(tell: Tell, write: Write, tmp_path: Path) -> Run:
     assert tell("run", write(), "-q").code == 0
     return the_run(tmp_path)
 
 
-def test_resume_extends(tell: Tell, run: RunDir) -> None:
+def test_resume_extends(tell: Tell, run: Run) -> None:
     said = tell("resume", run.path, "--set", "n_trials=7")
     assert said.code == 0
     assert "7 of 7 trials done" in said.out
     assert tell("resume", run.path).code == 0
 
 
-def test_resume_names_what_it_refuses(tell: Tell, run: RunDir) -> None:
+def test_resume_names_what_it_refuses(tell: Tell, run: Run) -> None:
     said = tell("resume", run.path, "--set", "base_seed=7")
     assert said.code == 2
     assert said.err.startswith("error: a resumed run must leave its finished trials as they are; these changes")
     assert "\n  base_seed: 123 -> 7\n" in said.err
 
 
-def test_a_folder_in_use_is_code_1(tell: Tell, run: RunDir) -> None:
+def test_a_folder_in_use_is_code_1(tell: Tell, run: Run) -> None:
     with run.locked():
         said = tell("resume", run.path)
     assert said.code == 1
@@ -179,7 +179,7 @@ def test_resume_can_run_again_what_was_unscored(tell: Tell, write: Write, tmp_pa
     assert tell("resume", run.path, "--retry-unscored").code == 0
 
 
-def test_score_shows_the_new_table(tell: Tell, run: RunDir) -> None:
+def test_score_shows_the_new_table(tell: Tell, run: Run) -> None:
     said = tell("score", run.path, "--set", "scoring=return")
     assert said.code == 0
     assert "linear" in said.out
@@ -198,7 +198,7 @@ def test_score_and_report_keep_the_cautions_of_the_run(tell: Tell, write: Write,
         assert [line for line in said if line.startswith("caution: ")] == cautions
 
 
-def test_score_says_that_a_new_scoring_stays(tell: Tell, run: RunDir) -> None:
+def test_score_says_that_a_new_scoring_stays(tell: Tell, run: Run) -> None:
     stays = "The run's config has this scoring from now on: a later proctor resume uses it, too."
     assert stays not in tell("score", run.path).out
     assert tell("score", run.path, "--set", "scoring=return").out.splitlines()[-1] == stays
@@ -206,7 +206,7 @@ def test_score_says_that_a_new_scoring_stays(tell: Tell, run: RunDir) -> None:
     json.loads(tell("score", run.path, "--set", "scoring=success", "--json").out)
 
 
-def test_report_writes_lost_files_again(tell: Tell, run: RunDir) -> None:
+def test_report_writes_lost_files_again(tell: Tell, run: Run) -> None:
     before = (run.path / "summary.csv").read_bytes()
     for name in ("summary.csv", "report.json", "report.html"):
         (run.path / name).unlink()
@@ -220,10 +220,10 @@ def test_report_writes_lost_files_again(tell: Tell, run: RunDir) -> None:
 # replay, merge ---------------------------------------------------------------------------------------------
 
 
-def test_replay_says_equal_or_what_is_not(tell: Tell, run: RunDir, write: Write, tmp_path: Path) -> None:
+def test_replay_says_equal_or_what_is_not(tell: Tell, run: Run, write: Write, tmp_path: Path) -> None:
     outcome = next(run.results()).outcome
     assert tell("replay", run.path, "linear/toy/0000") == Said(
-        0, f"linear/toy/0000: recorded {outcome}, again {outcome}: equal to the byte\n", ""
+        0, f"linear/toy/0000 (seed 123): recorded {outcome}, again {outcome}: equal to the byte\n", ""
     )
     keys = {"agents": [odd("Steady")], "tasks": [odd_task("Dice")], "n_trials": 1}
     tell("run", write("dice.yml", **keys), "-q", "--set", f"output_root={tmp_path / 'dice'}")
@@ -240,13 +240,13 @@ def test_shards_are_merged_and_what_is_missing_is_said(tell: Tell, write: Write,
     folders = sorted((tmp_path / "out").iterdir())
     said = tell("merge", *folders[:2])
     assert said.code == 0
-    first, second = said.out.splitlines()
+    first, second = said.out.splitlines()[-2:]
     assert first.endswith("(4 of 5 trials)")
     merged = first.removeprefix("merged: ").removesuffix(" (4 of 5 trials)")
     assert second == f"to run the rest: proctor resume {merged}"
     assert tell("resume", merged, "-q").code == 0
     assert "(5 of 5 trials)" in tell("merge", *folders).out
-    assert len(digests(RunDir.open(merged))) == 5
+    assert len(digests(Run.open(merged))) == 5
     assert tell("merge", folders[0]).err == "error: name at least two run folders to merge\n"
 
 
@@ -255,7 +255,8 @@ def test_a_fault_that_comes_again_is_no_proof(tell: Tell, write: Write, tmp_path
     tell("run", write(tasks=[broken], n_trials=1, limits={"retries": 0}))
     said = tell("replay", the_run(tmp_path).path, "linear/toy/0000")
     assert said.out == (
-        "linear/toy/0000: recorded env_error, again env_error: the same fault; there are no bytes to compare\n"
+        "linear/toy/0000 (seed 123): recorded env_error, again env_error: the same fault; "
+        "there are no bytes to compare\n"
     )
 
 
@@ -279,7 +280,7 @@ def test_check_of_a_sound_config_says_how_long(tell: Tell, write: Write, tmp_pat
     assert "1 agent x 1 task x 5 trials = 5 trials\n" in said.out
     assert "at most about " in said.out
     assert "(150 steps)" in said.out
-    assert not (tmp_path / "out").exists()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["checks"], "nothing but its log is left behind"
 
 
 def test_check_lists_every_problem_and_ends_with_2(tell: Tell, write: Write) -> None:

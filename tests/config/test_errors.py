@@ -52,19 +52,19 @@ limits: []
         f'  bad.yml:3: agents[0].policy: unknown policy loader "randm"; expected one of {LOADERS}, or an import string '
         'such as my_policies.py:MyPolicy; did you mean "random"?',
         "  bad.yml:4: agents[0].devise: unknown key; expected one of checkpoint, device, group, name, options, policy, "
-        'task_options; did you mean "device"?',
+        'runtime, task_options; did you mean "device"?',
         '  bad.yml:5: agents[1].name: two agents are named "a" (agents[0] and agents[1]); give each its own name',
         '  bad.yml:7: agents[1].pad_to: unknown key; "pad_to" is an option; write it under "options"',
         "  bad.yml:8: agents[1].options.pad_too: unknown key; expected one of action_scale, frame_stack, "
-        "frame_stack_axis, frame_stack_join, frame_stack_start, max_batch, max_wait_s, normalize, "
-        'observation_order, pad_to, placement, stages, trust; did you mean "pad_to"?',
+        "frame_stack_axis, frame_stack_join, frame_stack_start, image_layout, info, integers, max_batch, max_wait_s, "
+        'normalize, observation_order, pad_to, placement, preprocessor, stages, trust; did you mean "pad_to"?',
         "  bad.yml:8: agents[1].options.max_batch: found 0; expected at least 1",
         '  bad.yml:8: agents[1].options.action_scale.scale: found "x"; expected a number or a list',
         f'  bad.yml:10: tasks[0].suite: unknown suite "gymnasiun"; expected one of {SUITE_NAMES}, or an import string '
         'such as my_suite.py:MySuite; did you mean "gymnasium"?',
         '  bad.yml:12: tasks[1].id: unknown key; "id" is an option of the gymnasium suite; write it under "options"',
         "  bad.yml:13: tasks[1].options.succes: unknown key; expected one of action_dt_s, id, imports, "
-        "initial_states, kwargs, reset_options, reuse, signals, success, vector, wrappers; "
+        "info, initial_states, kwargs, reset_options, reuse, signals, success, vector, wrappers; "
         'did you mean "success"?',
         "  bad.yml:13: tasks[1].options.id: missing; expected a value for this key",
         "  bad.yml:13: tasks[1].options.success: found info, terminated; expected exactly one of info, "
@@ -122,7 +122,8 @@ def test_a_problem_is_data_too(tmp_path):
          ["name: found a object; expected a plain value (text, number, true/false, list, mapping)"]),
         ({3: 1}, ["3: found a key that is no text (int); quote it",
                   "3: unknown key; expected one of agents, base_seed, declare, limits, loggers, max_episode_steps, "
-                  "n_trials, name, num_parallel, output_root, record, report, scoring, stop_when, tasks, workers"]),
+                  "n_trials, name, num_parallel, output_root, python_path, record, report, scoring, "
+                  "seeds, stop_when, tasks, workers"]),
         ({"scoring": {"metrics": ["motion"]}},
          ['scoring.metrics[0]: found "motion"; expected an import string such as my_metrics.py:MyMetric '
           "(the built-in metrics are always computed)"]),

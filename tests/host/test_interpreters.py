@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from proctor import InputError, RunDir
+from proctor import InputError, Run
 from proctor.rollout.backends import channel, host
 from proctor.runtimes.interpreters import find_interpreter
 from proctor_host.codec import PROTOCOL
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'many_worlds.py'}:ManyWorlds"
+POLICIES = Path(__file__).parents[1] / "support" / "hosted_policies.py"
 VERSIONS = {"3.8": "numpy==1.17.*", "3.9": "numpy==1.19.*", "3.10": "numpy==1.26.*", "3.13": "numpy>=2.1"}
 """Python -> numpy: both ends of what the host promises, and some between."""
 
@@ -28,7 +29,7 @@ def worlds(kind: str, runtime: Any, **options: Any) -> dict[str, Any]:
 AGENTS = [{"name": "random", "policy": "random"}]
 
 
-def records(run: RunDir) -> dict[str, Any]:
+def records(run: Run) -> dict[str, Any]:
     assert all(result.outcome.scored and not result.outcome.broken_by_policy for result in run.results())
     return {r.trial.key: (r.digest, r.trace, r.outcome, r.metrics, r.npz_crc) for r in run.results()}
 
@@ -58,14 +59,28 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_records_do_not_tell_in_which_python_an_environment_lived(
-    examine: Callable[..., RunDir], other: Callable[[str], str], version: str
+    examine: Callable[..., Run], other: Callable[[str], str], version: str
 ) -> None:
     keys: Any = {"agents": AGENTS, "n_trials": 3, "num_parallel": 3, "workers": 2, "record": {"observations": True}}
-    runtime = {"python": other(version)}
-    for kind in ("env", "rows", "batch", "columns"):
-        here = examine(tasks=[worlds(kind, None)], **keys)
-        there = examine(tasks=[worlds(kind, runtime)], **keys)
-        assert records(there) == records(here)
+    here, there = (
+        examine(tasks=[{**worlds(kind, runtime), "name": kind} for kind in ("env", "rows", "batch", "columns")], **keys)
+        for runtime in (None, {"python": other(version)})
+    )
+    assert records(there) == records(here)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_records_do_not_tell_in_which_python_a_policy_lived(
+    examine: Callable[..., Run], other: Callable[[str], str], version: str
+) -> None:
+    def agents(runtime: Any) -> list[dict[str, Any]]:
+        names = ("Drawing", "Planned", "plain", "drawn", "Remembering", "READY")
+        return [{"name": name.lower(), "policy": f"{POLICIES}:{name}", "runtime": runtime} for name in names]
+
+    task = {"suite": "gymnasium", "name": "cart", "options": {"id": "CartPole-v1"}, "max_episode_steps": 30}
+    here = examine(agents=agents(None), tasks=[task], n_trials=3)
+    there = examine(agents=agents({"python": other(version)}), tasks=[task], n_trials=3)
+    assert records(there) == records(here)
 
 
 def test_nothing_of_proctor_is_run_in_a_runtime_but_what_the_environment_needs(tmp_path: Path) -> None:
@@ -88,7 +103,7 @@ def test_files_in_the_working_directory_hide_nothing_in_a_runtime(tmp_path: Path
 
 
 def test_another_protocol_is_refused_with_both_versions(
-    examine: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+    examine: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(channel, "PROTOCOL", PROTOCOL + 1)
     with pytest.raises(
@@ -98,7 +113,7 @@ def test_another_protocol_is_refused_with_both_versions(
 
 
 def test_an_environment_that_is_not_there_is_named_with_the_interpreter(
-    examine: Callable[..., RunDir], tmp_path: Path
+    examine: Callable[..., Run], tmp_path: Path
 ) -> None:
     venv.create(tmp_path / "empty", with_pip=False, system_site_packages=False)
     bare = tmp_path / "empty" / "bin" / "python"
@@ -106,7 +121,7 @@ def test_an_environment_that_is_not_there_is_named_with_the_interpreter(
         examine(tasks=[worlds("env", {"python": str(bare)})], n_trials=1)
 
 
-def test_a_suite_that_does_not_say_how_it_is_made_elsewhere_says_so(examine: Callable[..., RunDir]) -> None:
+def test_a_suite_that_does_not_say_how_it_is_made_elsewhere_says_so(examine: Callable[..., Run]) -> None:
     suite = f"{Path(__file__).parents[1] / 'support' / 'row_worlds.py'}:RowSuite"
     task = {"suite": suite, "runtime": {"python": sys.executable}}
     with pytest.raises(InputError, match="does not say how its environments are made in another interpreter"):
@@ -114,7 +129,7 @@ def test_a_suite_that_does_not_say_how_it_is_made_elsewhere_says_so(examine: Cal
 
 
 @pytest.mark.parametrize("level", ["summary", "series"])
-def test_metrics_are_computed_by_the_engine_whatever_is_kept(examine: Callable[..., RunDir], level: str) -> None:
+def test_metrics_are_computed_by_the_engine_whatever_is_kept(examine: Callable[..., Run], level: str) -> None:
     keys: Any = {"agents": AGENTS, "n_trials": 2, "record": {"level": level}}
     here = examine(tasks=[worlds("env", None)], **keys)
     there = examine(tasks=[worlds("env", {"python": sys.executable})], **keys)
@@ -123,7 +138,7 @@ def test_metrics_are_computed_by_the_engine_whatever_is_kept(examine: Callable[.
 
 
 @pytest.mark.parametrize("trouble", ["reward='x'", "terminated='False'", "state=nan"])
-def test_faults_are_named_as_at_home(examine: Callable[..., RunDir], trouble: str) -> None:
+def test_faults_are_named_as_at_home(examine: Callable[..., Run], trouble: str) -> None:
     keys: Any = {"agents": AGENTS, "n_trials": 1, "limits": {"retries": 0}}
     here, there = (
         [(r.outcome, (r.error or "").splitlines()[0]) for r in run.results()]

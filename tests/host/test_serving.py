@@ -15,7 +15,7 @@ from examining import by_key, digests, examination, policy, task
 from hosts import TOKEN, WORLDS, Host, Serve, world
 from processes import alive, wait_for, workers
 
-from proctor import InputError, RunDir, RunError, config_from_dict
+from proctor import InputError, Run, RunError, config_from_dict
 from proctor.rollout.backends import address
 from proctor.rollout.backends.address import AddressWorker, Connection, Place
 from proctor.rollout.progress import Progress
@@ -34,7 +34,7 @@ RANDOM = {"name": "random", "policy": "random"}
 BAD = 123 + 2
 
 
-def test_a_served_environment_gives_the_same_bytes(examine: Callable[..., RunDir], serve: Serve) -> None:
+def test_a_served_environment_gives_the_same_bytes(examine: Callable[..., Run], serve: Serve) -> None:
     agents = [policy("Noisy"), policy("Linear")]
     here = examine(agents=agents, tasks=[task("Pictures"), task("Toy")], workers=1)
     host = serve("--workers", "2")
@@ -51,7 +51,7 @@ def test_a_check_makes_nothing_here_that_is_served_elsewhere(serve: Serve, tmp_p
     assert found.ok, found.problems
 
 
-def test_films_come_with_their_trials(examine: Callable[..., RunDir], serve: Serve) -> None:
+def test_films_come_with_their_trials(examine: Callable[..., Run], serve: Serve) -> None:
     pytest.importorskip("av")
     run = examine(agents=[RANDOM], tasks=[world(serve(entry=WORLDS))], n_trials=2, record="video")
     films = [result.video for result in run.results() if result.video is not None]
@@ -67,7 +67,7 @@ def test_films_come_with_their_trials(examine: Callable[..., RunDir], serve: Ser
     [("die", "worker_lost: a worker of the host at"), ("hang", "timeout: the environment did not return from step")],
 )
 def test_an_environment_that_dies_or_hangs_costs_its_trial_an_attempt(
-    examine: Callable[..., RunDir], serve: Serve, tmp_path: Path, trouble: str, fault: str
+    examine: Callable[..., Run], serve: Serve, tmp_path: Path, trouble: str, fault: str
 ) -> None:
     host = serve(entry=WORLDS)
     mark = tmp_path / "mark"
@@ -77,10 +77,10 @@ def test_an_environment_that_dies_or_hangs_costs_its_trial_an_attempt(
     results = {result.trial.seed: result for result in run.results()}
     assert {seed: result.attempts for seed, result in results.items()} == {s: 1 + (s == BAD) for s in results}
     assert all(result.outcome.scored for result in results.values())
-    assert f"{BAD - 123:04d}, attempt 1: {fault}" in (run.path / "run.log").read_text()
+    assert f"{BAD - 123:04d} (seed {BAD}), attempt 1: {fault}" in (run.path / "run.log").read_text()
 
 
-def test_an_entry_that_cannot_be_made_is_said(examine: Callable[..., RunDir], serve: Serve) -> None:
+def test_an_entry_that_cannot_be_made_is_said(examine: Callable[..., Run], serve: Serve) -> None:
     with pytest.raises(InputError, match='there is no module "nowhere"'):
         examine(agents=[RANDOM], tasks=[world(serve(entry="nowhere:make"))])
 
@@ -125,7 +125,7 @@ def test_a_host_that_stays_away_ends_the_run_which_can_be_resumed(
     with pytest.raises(RunError, match=rf"127\.0\.0\.1:{host.port} cannot be had.*\n.*proctor resume"):
         start(config_from_dict(keys), hooks=Hooks(kill))
     (run,) = [path.parent for path in tmp_path.rglob("ledger.sqlite")]
-    done = {result.trial.key for result in RunDir(run).results()}
+    done = {result.trial.key for result in Run(run).results()}
     assert len(done) >= 4
     moved = serve(entry=WORLDS)
     end = resume(run, [f"tasks.world.runtime.address=127.0.0.1:{moved.port}"])
@@ -133,7 +133,7 @@ def test_a_host_that_stays_away_ends_the_run_which_can_be_resumed(
     assert end.progress.done_before == len(done)
 
 
-def test_a_host_that_is_not_there_is_named(examine: Callable[..., RunDir], monkeypatch: Any, serve: Serve) -> None:
+def test_a_host_that_is_not_there_is_named(examine: Callable[..., Run], monkeypatch: Any, serve: Serve) -> None:
     monkeypatch.setattr(address, "FIRST_S", 0.2)
     host = serve(entry=WORLDS)
     host.stop()
@@ -163,7 +163,7 @@ def test_a_host_that_talks_nonsense_is_left(nonsense: Any) -> None:
 # Who may call -----------------------------------------------------------------------------------------------------
 
 
-def test_another_token_is_refused(examine: Callable[..., RunDir], serve: Serve, tmp_path: Path) -> None:
+def test_another_token_is_refused(examine: Callable[..., Run], serve: Serve, tmp_path: Path) -> None:
     host = serve(entry=WORLDS)
     (tmp_path / "other").write_text(TOKEN[::-1])
     runtime = {**host.runtime, "token_file": str(tmp_path / "other")}
@@ -171,7 +171,7 @@ def test_another_token_is_refused(examine: Callable[..., RunDir], serve: Serve, 
         examine(agents=[RANDOM], tasks=[{**world(host), "runtime": runtime}])
 
 
-def test_a_token_is_wanted(examine: Callable[..., RunDir], serve: Serve) -> None:
+def test_a_token_is_wanted(examine: Callable[..., Run], serve: Serve) -> None:
     host = serve(entry=WORLDS)
     with pytest.raises(InputError, match="wants a token"):
         examine(agents=[RANDOM], tasks=[{**world(host), "runtime": {"address": host.runtime["address"]}}])
@@ -225,7 +225,7 @@ HOSTILE = [
 ]
 
 
-def test_nonsense_leaves_a_host_serving(examine: Callable[..., RunDir], serve: Serve) -> None:
+def test_nonsense_leaves_a_host_serving(examine: Callable[..., Run], serve: Serve) -> None:
     host = serve(entry=WORLDS)
     for nonsense in HOSTILE:
         with _called(host) as sock:

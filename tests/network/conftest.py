@@ -13,7 +13,7 @@ from proctor_host.result import TrialResult
 
 
 class Tried:
-    """What a run without a folder came to; to be read as a RunDir is."""
+    """What a run without a folder came to; to be read as a Run is."""
 
     def __init__(self, results: list[TrialResult]):
         self._results = results

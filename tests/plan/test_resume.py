@@ -57,12 +57,13 @@ def test_what_would_alter_a_trial_is_named(keys: dict[str, Any], named: str) -> 
     assert f"\n  {named}\n" in str(error.value)
 
 
-def test_a_task_of_its_own_number_may_grow_but_not_shrink_or_change_sides() -> None:
+def test_a_task_of_its_own_number_may_grow_but_not_shrink() -> None:
     def with_trials(n: int | None) -> EvalConfig:
         return changed(tasks=(CFG.tasks[0].model_copy(update={"n_trials": n}),))
 
     check_resumable(with_trials(20), with_trials(40))
-    for before, after in ((20, 19), (None, 50), (20, None)):
+    check_resumable(with_trials(None), with_trials(CFG.n_trials + 1))
+    for before, after in ((20, 19), (None, CFG.n_trials - 1), (20, None)):
         with pytest.raises(InputError, match=f"tasks.0.n_trials: {before} -> {after}"):
             check_resumable(with_trials(before), with_trials(after))
 
@@ -75,10 +76,32 @@ def test_the_refusal_names_everything_at_once_and_says_what_may_be_done() -> Non
         "  name: 'evaluation' -> 'other'\n"
         "  n_trials: 10 -> 5\n"
         "  base_seed: 123 -> 1\n"
-        "n_trials may grow; num_parallel, workers, limits, loggers, report and tasks.N.runtime may change. "
+        "n_trials may grow, and seeds by further ones at the end of their list; num_parallel, workers, limits, "
+        "loggers, report and runtimes may change. "
         "For another scoring: "
         "proctor score RUN --set scoring.…; for anything else start a new run."
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        ((5, 3, 9), (5, 4, 3), "seeds.1: 3 -> 4"),
+        ((5, 3), (3, 5, 9), "seeds: [5, 3] -> [3, 5, 9]"),
+        ((5, 3), (5,), "seeds: [5, 3] -> [5]"),
+        (None, (7, 3), "seeds: None -> [7, 3]"),
+    ],
+)
+def test_seeds_are_added_at_the_end_and_one_that_is_another_is_named(
+    before: tuple[int, ...] | None, after: tuple[int, ...], named: str
+) -> None:
+    old, new = (changed(seeds=seeds, n_trials=len(seeds or "0123456789")) for seeds in (before, after))
+    check_resumable(new, changed(seeds=(*after, 77), n_trials=len(after) + 1))
+    with pytest.raises(InputError) as error:
+        check_resumable(old, new)
+    lines = str(error.value).splitlines()[1:-1]
+    assert f"  {named}" in lines
+    assert sum("seeds" in line for line in lines) == 1
 
 
 def test_an_agent_cannot_be_added_or_taken_away() -> None:

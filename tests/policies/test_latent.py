@@ -312,7 +312,7 @@ def test_a_models_own_action_scale_is_honoured(tmp_path):
         ({"joint_names": "hip,elbow"}, "of another robot: it lacks knee and has elbow"),
         ({"default_joint_pos": "0.1,0.4"}, "made for default_joint_pos 0.4 of knee; the robot has -0.2"),
         ({"joint_stiffness": "100,80"}, "made for joint_stiffness 80 of knee; the robot has 50"),
-        ({"action_scale": "0.5"}, "action_scale has 1 numbers; the robot has 2 joints"),
+        ({"action_scale": "0.5,0.5,0.5"}, "action_scale has 3 numbers; the robot has 2 joints"),
         ({"action_scale": "a,b"}, 'its metadata action_scale is "a,b"; expected numbers with commas'),
         ({"anchor_body_name": "pelvis"}, "made for the anchor pelvis, the robot's is torso_link"),
     ],

@@ -122,7 +122,7 @@ def test_python_loader_hands_over_what_the_signature_names(base, info):
     ("agent", "message"),
     [
         ({"policy": "mine.py:wrong"}, "gave a int; expected a Policy or StagedPolicy"),
-        ({"policy": "mine.py:number"}, "is a int; expected a Policy class or a factory"),
+        ({"policy": "mine.py:number"}, "is a int; expected a Policy class, a factory, or a function of an observation"),
         ({"policy": "mine.py:Constan"}, 'has no "Constan"; did you mean "Constant"'),
         (
             {"policy": "mine.py:plain", "options": {"kwargs": {"valu": 1}}},

@@ -14,9 +14,9 @@ from gymnasium import spaces
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies import load_policy
-from proctor.policies.from_sb3 import pick
 from proctor.policies.protocol import SpaceInfo
 from proctor.policies.rows import sample_batch
+from proctor.policies.sb3_sampling import pick
 from proctor.testing import PolicyConformance
 from proctor_host.trials import Trial
 
@@ -262,22 +262,54 @@ def test_nothing_serialized_is_ever_unpickled(zoo, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"policy_class": {"__module__": "mine"}}, "its policy class is from mine, not one of SB3's own"),
         (
             {"policy_kwargs": {"features_extractor_class": "<class 'mine.Net'>"}},
             r"policy_kwargs\[\"features_extractor_class\"\] is <class 'mine.Net'>",
         ),
         ({"policy_kwargs": {"activation_fn": "<class 'mine.Act'>"}}, "mine.Act"),
         ({"policy_kwargs": {"net_arch": "<function f>"}}, r"policy_kwargs\[\"net_arch\"\] is <function f>"),
-        ({"policy_kwargs": {"unknown": 3}}, "does not accept the fields found"),
-        ({"observation_space": None}, "does not say what its observation_space is"),
     ],
 )
-def test_what_cannot_be_rebuilt_says_so_and_names_trust(zoo, tmp_path, change, message):
+def test_what_only_a_pickle_tells_names_trust(zoo, tmp_path, change, message):
     rewrite(zoo("ppo_box")[1] / "m.zip", tmp_path / "m.zip", lambda data: data.update(change))
     with pytest.raises(InputError, match=message) as error:
         load(tmp_path, BOX, SKEWED)
     assert "set options.trust: true" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"policy_class": {"__module__": "mine"}},
+            r"its policy class is from mine; the sb3 loader runs those of Stable-Baselines3 and sb3-contrib\. Export "
+            r"the policy to ONNX, or load it in Python \(policy: file.py:function\)",
+        ),
+        ({"policy_class": None}, "its policy class is from an unknown module"),
+        ({"policy_kwargs": {"unknown": 3}}, "does not accept the fields found .* Save the model again"),
+        ({"observation_space": None}, "does not say what its observation_space is"),
+    ],
+)
+def test_what_unpickling_would_not_help_says_something_else(zoo, tmp_path, change, message):
+    rewrite(zoo("ppo_box")[1] / "m.zip", tmp_path / "m.zip", lambda data: data.update(change))
+    with pytest.raises(InputError, match=message) as error:
+        load(tmp_path, BOX, SKEWED)
+    assert "trust" not in str(error.value)
+
+
+def test_a_damaged_file_is_called_damaged(zoo, tmp_path):
+    whole = (zoo("ppo_box")[1] / "m.zip").read_bytes()
+    (tmp_path / "m.zip").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="is no SB3 model") as error:
+        load(tmp_path, BOX, SKEWED)
+    assert "trust" not in str(error.value)
+    for damage in (lambda weights: weights[: len(weights) // 2], lambda weights: b"", lambda weights: b"\x00" * 100):
+        with zipfile.ZipFile(zoo("ppo_box")[1] / "m.zip") as old, zipfile.ZipFile(tmp_path / "m.zip", "w") as new:
+            for name in old.namelist():
+                new.writestr(name, damage(old.read(name)) if name == "policy.pth" else old.read(name))
+        with pytest.raises(InputError, match=r"is damaged|is not read as weights") as error:
+            load(tmp_path, BOX, SKEWED)
+        assert "trust" not in str(error.value)
 
 
 def test_another_architecture_is_named(zoo, tmp_path):

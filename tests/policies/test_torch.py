@@ -202,7 +202,7 @@ def test_torchscript_is_not_loaded_without_trust(base, options):
     with pytest.raises(InputError, match=r"is TorchScript, a program that runs .* set options.trust: true"):
         load(base, **options)
     assert not (base / "ran").exists()
-    load(base, trust=True, **options)
+    load(base, trust=True, **{key: value for key, value in options.items() if key != "module"})
     assert (base / "ran").read_bytes() == b"!!!!", "the attack is no attack"
 
 
@@ -367,3 +367,78 @@ def test_a_module_that_mixes_rows_is_found_out(base):
     policy = load(base, module="nets.py:Mixing")
     batch = sample_batch(policy, OBSERVATION, [Trial("a", "task", i, i) for i in range(16)])
     assert "depends on" in (row_dependence(policy, batch) or "")
+
+
+# Options that must not be overlooked ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"module": "nets.py:Net"}, {"kwargs": {"hidden": 3}}, {"state_dict_key": "model"}, {"strict": False}],
+)
+def test_what_torchscript_or_a_pickled_module_would_ignore_is_refused(base, options):
+    save_script(module(base, "Net"), base / "m.pt")
+    (key,) = options
+    with pytest.raises(InputError, match=f"is TorchScript, .* so options.{key} would be ignored; leave it out"):
+        load(base, trust=True, **options)
+    if key == "module":
+        return
+    torch.save(module(base, "Net"), base / "m.pt")
+    with pytest.raises(InputError, match=f"is read as a pickled module, so options.{key} would be ignored"):
+        load(base, trust=True, **options)
+
+
+OUTPUTS = """
+import torch
+from torch import nn
+
+class Several(nn.Module):
+    def __init__(self, kind="tuple"):
+        super().__init__()
+        self.body, self.kind = nn.Linear(4, 3), kind
+
+    def forward(self, x):
+        actions, value = torch.tanh(self.body(x)), x.sum(1)
+        several = {"tuple": (value, actions), "dict": {"value": value, "action": actions}, "list": [actions, value]}
+        return several[self.kind]
+"""
+
+
+@pytest.mark.parametrize(("kind", "output"), [("tuple", 1), ("dict", "action"), ("list", 0)])
+def test_one_output_of_several_is_picked(base, make_batch, kind, output):
+    (base / "several.py").write_text(OUTPUTS)
+    net = module(base, "Net").body[0].__class__(4, 3)
+    torch.save({"body.weight": net.weight, "body.bias": net.bias}, base / "m.pt")
+    given = {"module": "several.py:Several", "kwargs": {"kind": kind}}
+    batch = make_batch(np.random.default_rng(0).uniform(-1, 1, (4, 4)).astype(np.float32))
+    expected = torch.tanh(net(torch.from_numpy(batch.observation))).detach().numpy()
+    assert np.array_equal(load(base, output=output, **given).act(batch).actions, expected)
+    with pytest.raises(TypeError, match=r"say where the actions are: options.output"):
+        load(base, **given).act(batch)
+    with pytest.raises(
+        TypeError, match=r"options.output is 7, but the module returned a (tuple of 2|list of 2|dict with)"
+    ):
+        load(base, output=7, **given).act(batch)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
+def test_the_module_is_cast_to_the_declared_dtype(base, make_batch, dtype):
+    net = module(base, "Net")
+    torch.save(net.state_dict(), base / "m.pt")
+    observation = np.random.default_rng(0).uniform(-1, 1, (4, 4)).astype(np.float32)
+    kind = getattr(torch, dtype)
+    expected = net.to(kind).eval()(torch.from_numpy(observation).to(kind)).detach().to(torch.float64).numpy()
+    actions = load(base, module="nets.py:Net", dtype=dtype).act(make_batch(observation)).actions
+    assert np.array_equal(actions.astype(np.float64), expected)
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.95])
+def test_a_damaged_file_is_not_to_be_trusted(base, kept):
+    torch.save(module(base, "Net").state_dict(), base / "whole.bin")
+    whole = (base / "whole.bin").read_bytes()
+    (base / "m.pt").write_bytes(whole[: int(kept * len(whole))])
+    with pytest.raises(InputError) as error:
+        load(base, module="nets.py:Net")
+    said = str(error.value).replace(str(base), "")
+    assert "damaged" in said or "is not read as weights" in said
+    assert "trust" not in said

@@ -226,7 +226,14 @@ def test_a_disk_that_takes_no_more_is_no_damaged_ledger(tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("batching", {"a": 1.0}), ("spent", {"waiting": "long"}), ("seconds", "many"), ("protocols", [[1]])],
+    [
+        ("batching", {"a": 1.0}),
+        ("batching", {"a": {"act": {"forwardt": 1, "rows": 1, "seconds": 0.1}}}),
+        ("batching", {"a": {"act": {"forwards": 1, "rows": float("nan"), "seconds": 0.1}}}),
+        ("spent", {"waiting": "long"}),
+        ("seconds", "many"),
+        ("protocols", [[1]]),
+    ],
 )
 def test_a_note_of_another_shape_is_damage(tmp_path: Path, key: str, value: object) -> None:
     with Ledger.create(tmp_path / "ledger.sqlite") as ledger:

@@ -130,8 +130,8 @@ def test_the_second_holder_is_refused_and_told_who_has_it(run: RunDir) -> None:
 
 def test_the_lock_goes_with_its_process_however_that_ends(run: RunDir) -> None:
     holding = (
-        "import sys, time; from proctor import RunDir\n"
-        "with RunDir.open(sys.argv[1]).locked(): print('held', flush=True); time.sleep(60)"
+        "import sys, time; from proctor import Run\n"
+        "with Run.open(sys.argv[1]).locked(): print('held', flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", holding, str(run.path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -91,6 +91,19 @@ def test_what_a_space_samples_is_valid(space: Any) -> None:
     assert np.array_equal(checked.actions, chunk)
 
 
+@pytest.mark.parametrize("scores", [[0.2, 0.8], [0.0, 1.0], [1.0, 0.0, 1.0]])
+def test_scores_are_not_taken_for_a_chunk_of_discrete_actions(scores: list[float]) -> None:
+    checker = ActionChecker(spaces.Discrete(2), clip=False)
+    refused = checker.check(np.array(scores))
+    assert refused.valid == 0
+    assert refused.reason == (
+        f"the policy gave {len(scores)} floats {np.array(scores)} for one action that is a whole number from 0 to 1; "
+        "if they are scores, return int(np.argmax(scores)); a chunk of actions is made of whole numbers (.astype(int))"
+    )
+    assert checker.all_valid(np.array([scores])) is None
+    assert checker.check(np.array(scores).round().astype(int)).valid == len(scores)
+
+
 def test_an_empty_chunk_is_not_an_action() -> None:
     assert ActionChecker(BOX, clip=True).check(np.zeros((0, 2))).valid == 0
 

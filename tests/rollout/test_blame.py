@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from examining import policy
 
-from proctor import Outcome, RunDir
+from proctor import Outcome, Run
 
 N = 5
 BAD = 123 + 2
@@ -20,7 +20,7 @@ def troubled(trouble: str, placement: str) -> dict[str, Any]:
     return policy("Troubled", placement=placement, kwargs=kwargs)
 
 
-def verdicts(run: RunDir) -> dict[int, tuple[Any, ...]]:
+def verdicts(run: Run) -> dict[int, tuple[Any, ...]]:
     """By seed: outcome, success, the first line of the error, and what was recorded."""
     return {
         r.trial.seed: (r.outcome, r.success, r.error and r.error.splitlines()[0], r.digest, r.attempts)
@@ -41,7 +41,7 @@ def verdicts(run: RunDir) -> dict[int, tuple[Any, ...]]:
     ],
 )
 def test_a_fault_of_a_policy_is_the_same_wherever_it_is_asked(
-    examine: Callable[..., RunDir], trouble: str, outcome: Outcome, slots: int
+    examine: Callable[..., Run], trouble: str, outcome: Outcome, slots: int
 ) -> None:
     limits = {"act_s": 0.5 if trouble == "hang" else 60.0}
     found = [
@@ -64,7 +64,7 @@ def test_a_fault_of_a_policy_is_the_same_wherever_it_is_asked(
     ],
 )
 def test_a_policy_that_ends_its_process_fails_as_one_that_raises(
-    examine: Callable[..., RunDir], trouble: str, says: str
+    examine: Callable[..., Run], trouble: str, says: str
 ) -> None:
     """In the main process it would end the run; in a worker it ends the trial, and no other."""
     keys = {"n_trials": N, "num_parallel": N, "workers": 1, "limits": {"retries": 0}}

@@ -10,7 +10,7 @@ import pytest
 from column_worlds import ColumnOptions, ColumnToys
 from examining import digests, policy, task
 
-from proctor import Outcome, RunDir
+from proctor import Outcome, Run
 from proctor.testing import BatchEnvConformance
 from proctor_host.batch import BatchWorlds
 
@@ -50,7 +50,7 @@ class TestColumnToys(BatchEnvConformance):
 @pytest.mark.parametrize("keys", [{"num_parallel": 1}, {"num_parallel": 5}, {"num_parallel": 16, "workers": 2}])
 @pytest.mark.parametrize("names", [("Linear",), ("Linear", "Upward"), ("Linear", "Upward", "Noisy", "Recurrent")])
 def test_as_one_trial_at_a_time(
-    examine: Callable[..., RunDir], stepped: list[int], names: tuple[str, ...], keys: dict[str, Any]
+    examine: Callable[..., Run], stepped: list[int], names: tuple[str, ...], keys: dict[str, Any]
 ) -> None:
     alone = digests(examine(agents=everyone("engine", names), tasks=[task()], n_trials=N, num_parallel=1))
     run = examine(agents=everyone("worker", names), tasks=[columns()], n_trials=N, **keys)
@@ -69,7 +69,7 @@ def test_as_one_trial_at_a_time(
         {"stop_on_success": True},
     ],
 )
-def test_however_the_policy_is_placed(examine: Callable[..., RunDir], stepped: list[int], options: Any) -> None:
+def test_however_the_policy_is_placed(examine: Callable[..., Run], stepped: list[int], options: Any) -> None:
     keys = {"tasks": [columns(**options)], "n_trials": N, "record": {"level": "series", "observations": True}}
     there = examine(agents=everyone("engine"), num_parallel=1, **keys)
     assert max(stepped) == 1
@@ -79,14 +79,14 @@ def test_however_the_policy_is_placed(examine: Callable[..., RunDir], stepped: l
     assert [r.trace for r in here.results()] == [r.trace for r in there.results()]
 
 
-def test_every_running_world_takes_part_in_every_call(examine: Callable[..., RunDir], stepped: list[int]) -> None:
+def test_every_running_world_takes_part_in_every_call(examine: Callable[..., Run], stepped: list[int]) -> None:
     run = examine(agents=everyone("worker", ("Linear", "Upward")), tasks=[columns()], n_trials=N, num_parallel=7)
     assert sum(stepped) == sum(result.steps_total for result in run.results())
     assert sorted(stepped)[len(stepped) // 2] == 7
 
 
 @pytest.mark.parametrize("trouble", ["raise", "nan", "range", "shape", "reset", "exit"])
-def test_what_one_policy_breaks_costs_its_trial(examine: Callable[..., RunDir], trouble: str) -> None:
+def test_what_one_policy_breaks_costs_its_trial(examine: Callable[..., Run], trouble: str) -> None:
     def run(placement: str, n: int) -> Any:
         agent = policy("Wobbly", placement=placement, kwargs={"trouble": trouble, "seeds": [BAD]})
         results = examine(agents=[agent], tasks=[columns(out_of_range="reject")], n_trials=N, num_parallel=n).results()
@@ -98,7 +98,7 @@ def test_what_one_policy_breaks_costs_its_trial(examine: Callable[..., RunDir], 
 
 
 @pytest.mark.parametrize("trouble", ["nan_reward", "raise", "shape", "dtype"])
-def test_what_the_environment_breaks_is_a_fault_as_ever(examine: Callable[..., RunDir], trouble: str) -> None:
+def test_what_the_environment_breaks_is_a_fault_as_ever(examine: Callable[..., Run], trouble: str) -> None:
     def run(placement: str) -> Any:
         tasks = [columns(trouble=trouble, seeds=[BAD])]
         run = examine(agents=everyone(placement, ("Linear",)), tasks=tasks, n_trials=N, num_parallel=4)
@@ -111,7 +111,7 @@ def test_what_the_environment_breaks_is_a_fault_as_ever(examine: Callable[..., R
     assert run("worker") == run("engine")
 
 
-def test_columns_of_another_length_are_the_environment_s_fault(examine: Callable[..., RunDir]) -> None:
+def test_columns_of_another_length_are_the_environment_s_fault(examine: Callable[..., Run]) -> None:
     tasks = [columns(trouble="rows", seeds=[BAD])]
     run = examine(agents=everyone("worker", ("Linear",)), tasks=tasks, n_trials=N, num_parallel=4)
     bad = [result for result in run.results() if not result.outcome.scored]
@@ -121,7 +121,7 @@ def test_columns_of_another_length_are_the_environment_s_fault(examine: Callable
         assert str(result.error).startswith("ValueError: step_columns gave reward (")
 
 
-def test_a_signal_that_changes_its_shape_is_the_environment_s_fault(examine: Callable[..., RunDir]) -> None:
+def test_a_signal_that_changes_its_shape_is_the_environment_s_fault(examine: Callable[..., Run]) -> None:
     tasks = [columns(trouble="signal", signals=True, seeds=[BAD])]
     run = examine(agents=everyone("worker", ("Linear",)), tasks=tasks, n_trials=N, num_parallel=4)
     errors = {str(result.error).split("\n")[0] for result in run.results() if not result.outcome.scored}
@@ -131,7 +131,7 @@ def test_a_signal_that_changes_its_shape_is_the_environment_s_fault(examine: Cal
 @pytest.mark.parametrize("placement", ["engine", "worker"])
 @pytest.mark.parametrize("workers", ["inline", 1])
 def test_a_reset_that_breaks_costs_an_attempt_of_those_who_wait_for_their_policy(
-    examine: Callable[..., RunDir], placement: str, workers: Any
+    examine: Callable[..., Run], placement: str, workers: Any
 ) -> None:
     """Worlds that have been stepped ask while another is reset: the answer finds no trial any more."""
     keys = {
@@ -149,7 +149,7 @@ def test_a_reset_that_breaks_costs_an_attempt_of_those_who_wait_for_their_policy
     assert all(r.digest == healthy[r.trial.key] for r in scored)
 
 
-def test_a_trial_out_of_time_leaves_the_others_alone(examine: Callable[..., RunDir]) -> None:
+def test_a_trial_out_of_time_leaves_the_others_alone(examine: Callable[..., Run]) -> None:
     agents = everyone("worker", ("Linear",))
     run = examine(agents=agents, tasks=[columns()], n_trials=4, num_parallel=4, limits={"trial_s": 1e-7, "retries": 0})
     assert {r.outcome for r in run.results()} == {Outcome.TIMEOUT}

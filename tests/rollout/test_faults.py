@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from examining import by_key, digests, examination, policy, task
 
-from proctor import InputError, RunDir, RunError, config_from_dict
+from proctor import InputError, Run, RunError, config_from_dict
 from proctor.rollout.progress import CancelToken, Progress
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
@@ -32,13 +32,13 @@ def toy(trouble: str, **rest: Any) -> dict[str, Any]:
     return task(kwargs={"trouble": trouble, "seeds": [BAD], **kwargs}, **rest)
 
 
-def bad_and_others(run: RunDir) -> tuple[Any, dict[str, Any]]:
+def bad_and_others(run: Run) -> tuple[Any, dict[str, Any]]:
     found = {result.trial.seed: result for result in run.results()}
     return found.pop(BAD), found
 
 
 @pytest.fixture
-def healthy(examine: Callable[..., RunDir]) -> dict[int, str | None]:
+def healthy(examine: Callable[..., Run]) -> dict[int, str | None]:
     """Digests by seed where nobody makes trouble."""
     run = examine(agents=[troubled("none")], n_trials=N, num_parallel=N)
     return {result.trial.seed: result.digest for result in run.results()}
@@ -59,7 +59,7 @@ def healthy(examine: Callable[..., RunDir]) -> dict[int, str | None]:
 @pytest.mark.parametrize("placement", ["engine", "worker"])
 @pytest.mark.parametrize("workers", ["inline", 2])
 def test_one_bad_trial_in_a_batch_of_16_costs_that_trial_only(
-    examine: Callable[..., RunDir],
+    examine: Callable[..., Run],
     healthy: dict[int, str | None],
     trouble: str,
     outcome: Outcome,
@@ -77,7 +77,7 @@ def test_one_bad_trial_in_a_batch_of_16_costs_that_trial_only(
     assert {seed: r.digest for seed, r in others.items()} == {s: d for s, d in healthy.items() if s != BAD}
 
 
-def test_an_action_of_the_wrong_shape_is_invalid(examine: Callable[..., RunDir]) -> None:
+def test_an_action_of_the_wrong_shape_is_invalid(examine: Callable[..., Run]) -> None:
     run = examine(agents=[troubled("shape")], n_trials=N, num_parallel=1)
     bad, others = bad_and_others(run)
     assert bad.outcome is Outcome.INVALID_ACTION
@@ -86,7 +86,7 @@ def test_an_action_of_the_wrong_shape_is_invalid(examine: Callable[..., RunDir])
     assert all(r.error is None for r in others.values())
 
 
-def test_out_of_range_is_clipped_and_counted_unless_the_task_says_otherwise(examine: Callable[..., RunDir]) -> None:
+def test_out_of_range_is_clipped_and_counted_unless_the_task_says_otherwise(examine: Callable[..., Run]) -> None:
     run = examine(agents=[troubled("range")], n_trials=N, num_parallel=N, tasks=[task()])
     bad, others = bad_and_others(run)
     assert bad.outcome not in (Outcome.INVALID_ACTION, Outcome.POLICY_ERROR)
@@ -97,13 +97,13 @@ def test_out_of_range_is_clipped_and_counted_unless_the_task_says_otherwise(exam
 
 
 @pytest.mark.parametrize("placement", ["engine", "worker"])
-def test_a_policy_that_gives_up_fails_with_its_reason(examine: Callable[..., RunDir], placement: str) -> None:
+def test_a_policy_that_gives_up_fails_with_its_reason(examine: Callable[..., Run], placement: str) -> None:
     for result in examine(agents=[policy("Quitter", placement=placement)]).results():
         assert (result.outcome, result.error) == (Outcome.POLICY_ERROR, "no plan was found")
 
 
 @pytest.mark.parametrize("placement", ["engine", "worker"])
-def test_a_policy_that_never_acts_fails(examine: Callable[..., RunDir], placement: str) -> None:
+def test_a_policy_that_never_acts_fails(examine: Callable[..., Run], placement: str) -> None:
     for result in examine(agents=[policy("Wanderer", placement=placement)]).results():
         assert result.outcome is Outcome.POLICY_ERROR
         assert str(result.error).startswith("the policy went through 64 stages without an action")
@@ -112,7 +112,7 @@ def test_a_policy_that_never_acts_fails(examine: Callable[..., RunDir], placemen
 @pytest.mark.parametrize("placement", ["engine", "worker"])
 @pytest.mark.parametrize("workers", ["inline", 1])
 def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
-    examine: Callable[..., RunDir], healthy: dict[int, str | None], workers: Any, placement: str
+    examine: Callable[..., Run], healthy: dict[int, str | None], workers: Any, placement: str
 ) -> None:
     agents = [troubled("hang", placement, nap_s=1.5)]
     run = examine(agents=agents, n_trials=N, num_parallel=N, workers=workers, limits={"act_s": 0.5})
@@ -127,7 +127,7 @@ def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
 @pytest.mark.parametrize("workers", ["inline", 1])
 @pytest.mark.parametrize("num_parallel", [1, N])
 def test_a_forward_that_is_slow_once_costs_nobody_anything(
-    tmp_path: Path, examine: Callable[..., RunDir], healthy: dict[int, str | None], workers: Any, placement: str,
+    tmp_path: Path, examine: Callable[..., Run], healthy: dict[int, str | None], workers: Any, placement: str,
     num_parallel: int, nap_s: float,
 ) -> None:  # fmt: skip
     """A process that was stopped for a while, as schedulers of clusters do it, looks like a slow policy."""
@@ -156,7 +156,7 @@ def test_a_forward_that_is_slow_once_costs_nobody_anything(
     ],
 )
 def test_a_broken_environment_costs_its_attempts_and_leaves_the_others_alone(
-    examine: Callable[..., RunDir], trouble: str, workers: Any, outcome: Outcome, says: str
+    examine: Callable[..., Run], trouble: str, workers: Any, outcome: Outcome, says: str
 ) -> None:
     undisturbed = {r.trial.seed: r.digest for r in examine(n_trials=N, num_parallel=N).results()}
     run = examine(
@@ -178,7 +178,7 @@ def test_a_broken_environment_costs_its_attempts_and_leaves_the_others_alone(
 
 @pytest.mark.parametrize("trouble", ["raise", "die"])
 def test_a_fault_that_passes_leaves_no_trace_but_its_attempts(
-    examine: Callable[..., RunDir], tmp_path: Path, trouble: str
+    examine: Callable[..., Run], tmp_path: Path, trouble: str
 ) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
@@ -190,7 +190,7 @@ def test_a_fault_that_passes_leaves_no_trace_but_its_attempts(
     assert bad.attempts == 2
 
 
-def test_an_environment_that_does_not_close_holds_up_no_run(examine: Callable[..., RunDir]) -> None:
+def test_an_environment_that_does_not_close_holds_up_no_run(examine: Callable[..., Run]) -> None:
     """A slot that goes to another task lets go of its environment first."""
     stuck = task(kwargs={"trouble": "close"})
     run = examine(
@@ -205,28 +205,28 @@ def test_an_environment_that_does_not_close_holds_up_no_run(examine: Callable[..
     )
 
 
-def test_an_inline_step_that_took_too_long_is_a_timeout(examine: Callable[..., RunDir]) -> None:
+def test_an_inline_step_that_took_too_long_is_a_timeout(examine: Callable[..., Run]) -> None:
     run = examine(tasks=[task(kwargs={"nap_s": 0.02})], n_trials=1, limits={"step_s": 0.01, "retries": 0})
     (result,) = run.results()
     assert result.outcome is Outcome.TIMEOUT
     assert "the limit is 0.01 s" in str(result.error)
 
 
-def test_a_trial_has_a_limit_of_its_own(examine: Callable[..., RunDir]) -> None:
+def test_a_trial_has_a_limit_of_its_own(examine: Callable[..., Run]) -> None:
     run = examine(tasks=[task(kwargs={"nap_s": 0.02})], n_trials=1, limits={"trial_s": 0.05, "retries": 0})
     (result,) = run.results()
     assert result.outcome is Outcome.TIMEOUT
     assert "the limit is 0.05 s" in str(result.error)
 
 
-def test_an_environment_that_cannot_be_made_is_bad_input(examine: Callable[..., RunDir]) -> None:
+def test_an_environment_that_cannot_be_made_is_bad_input(examine: Callable[..., Run]) -> None:
     with pytest.raises(InputError, match=r'the environment of task "toy" cannot be made: .*unexpected keyword'):
         examine(tasks=[task(kwargs={"colour": "red"})], workers=1)
 
 
 @pytest.mark.parametrize("max_loaded_agents", [1, 8])
 def test_an_agent_that_cannot_be_loaded_is_bad_input_before_the_first_trial(
-    examine: Callable[..., RunDir], tmp_path: Path, max_loaded_agents: int
+    examine: Callable[..., Run], tmp_path: Path, max_loaded_agents: int
 ) -> None:
     agents = [policy("Linear"), policy("Unloadable")]
     with pytest.raises(InputError, match=r'agent "unloadable" cannot be loaded: ValueError: there are no weights'):
@@ -250,7 +250,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(tmp_path: Path, mo
     ):
         start(config_from_dict(examination(tmp_path, n_trials=N)))
     (folder,) = tmp_path.iterdir()
-    run = RunDir.open(folder)
+    run = Run.open(folder)
     assert len(by_key(run)) == 5
     monkeypatch.undo()
     assert resume(folder).complete
@@ -287,7 +287,7 @@ def test_progress_counts_to_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("placement", ["engine", "worker"])
 def test_a_policy_that_hangs_for_good_after_short_forwards_is_left_behind(
-    examine: Callable[..., RunDir], healthy: dict[int, str | None], placement: str
+    examine: Callable[..., Run], healthy: dict[int, str | None], placement: str
 ) -> None:
     agents = [troubled("hang", placement, nap_s=600)]
     run = examine(agents=agents, n_trials=N, num_parallel=N, workers=2, limits={"act_s": 0.5})

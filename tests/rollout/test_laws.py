@@ -19,7 +19,7 @@ import yaml
 from examining import TOYS, by_key, digests, policy, task
 from processes import alive, keepers, wait_for, workers
 
-from proctor import RunDir, config_from_dict
+from proctor import Run, config_from_dict
 from proctor.registry import import_object
 from proctor.rollout.progress import Progress
 from proctor.runs.resume import resume
@@ -113,7 +113,7 @@ def serial(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     ],
 )
 def test_serial_equals_parallel(
-    examine: Callable[..., RunDir],
+    examine: Callable[..., Run],
     models: Path,
     serial: dict[str, str | None],
     workers: Any,
@@ -128,7 +128,7 @@ def test_serial_equals_parallel(
 
 
 def test_a_shuffled_plan_changes_nothing(
-    examine: Callable[..., RunDir], models: Path, serial: dict[str, str | None]
+    examine: Callable[..., Run], models: Path, serial: dict[str, str | None]
 ) -> None:
     run = examine(
         agents=everyone(models)[::-1], tasks=tasks()[::-1], n_trials=N, num_parallel=5,
@@ -137,7 +137,7 @@ def test_a_shuffled_plan_changes_nothing(
     assert digests(run) == serial
 
 
-def test_another_pad_to_is_another_agent_but_still_one_function(examine: Callable[..., RunDir], models: Path) -> None:
+def test_another_pad_to_is_another_agent_but_still_one_function(examine: Callable[..., Run], models: Path) -> None:
     runs = [
         examine(agents=everyone(models, pad_to=4), tasks=tasks(), n_trials=3, num_parallel=n, workers=w)
         for n, w in [(1, "inline"), (7, 2)]
@@ -145,7 +145,7 @@ def test_another_pad_to_is_another_agent_but_still_one_function(examine: Callabl
     assert digests(runs[0]) == digests(runs[1])
 
 
-def test_dict_observations_with_pictures(examine: Callable[..., RunDir]) -> None:
+def test_dict_observations_with_pictures(examine: Callable[..., Run]) -> None:
     agents = [policy(name) for name in ("Linear", "Noisy", "Recurrent")]
     keys = {"agents": agents, "tasks": [task("Pictures")], "record": {"level": "series", "observations": True}}
     inline, processes = examine(**keys), examine(**keys, workers=2)
@@ -155,7 +155,7 @@ def test_dict_observations_with_pictures(examine: Callable[..., RunDir]) -> None
     assert len(episode.arrays["observations.state"]) == episode.n_steps + 1
 
 
-def test_worlds_of_a_vector_environment_are_trials_of_their_own(examine: Callable[..., RunDir]) -> None:
+def test_worlds_of_a_vector_environment_are_trials_of_their_own(examine: Callable[..., Run]) -> None:
     agents = [policy(name) for name in ("Noisy", "Recurrent", "TwoStages")]
     single = task()
     vector = {**single, "options": {**single["options"], "vector": True}}
@@ -169,7 +169,7 @@ def test_worlds_of_a_vector_environment_are_trials_of_their_own(examine: Callabl
 @pytest.mark.parametrize("placement", ["engine", "worker"])
 @pytest.mark.parametrize("victims", [workers, keepers])
 def test_a_killed_worker_changes_nothing(
-    examine: Callable[..., RunDir], tmp_path: Path, placement: str, victims: Callable[[int], list[int]]
+    examine: Callable[..., Run], tmp_path: Path, placement: str, victims: Callable[[int], list[int]]
 ) -> None:
     agents = [policy(name, placement=placement) for name in ("Noisy", "Recurrent")]
     keys = {"agents": agents, "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 12}
@@ -190,7 +190,7 @@ def test_a_killed_worker_changes_nothing(
 
 @pytest.mark.parametrize("placement", ["engine", "worker"])
 def test_a_killed_run_resumed_equals_an_undisturbed_one(
-    examine: Callable[..., RunDir], tmp_path: Path, placement: str
+    examine: Callable[..., Run], tmp_path: Path, placement: str
 ) -> None:
     agents = [policy(name, placement=placement) for name in ("Noisy", "Recurrent")]
     keys = {"agents": agents, "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 12}
@@ -235,15 +235,15 @@ def _timeless(summary: Path) -> list[list[str]]:
     return [[cell for i, cell in enumerate(row) if i not in skip] for row in [head, *rows]]
 
 
-def test_an_examination_may_run_in_a_thread(examine: Callable[..., RunDir]) -> None:
-    found: list[RunDir] = []
+def test_an_examination_may_run_in_a_thread(examine: Callable[..., Run]) -> None:
+    found: list[Run] = []
     thread = threading.Thread(target=lambda: found.append(examine(workers=1)))
     thread.start()
     thread.join()
     assert digests(found[0]) == digests(examine())
 
 
-def test_seeds_and_names_of_trials(examine: Callable[..., RunDir]) -> None:
+def test_seeds_and_names_of_trials(examine: Callable[..., Run]) -> None:
     run = examine(base_seed=40, n_trials=3)
     assert [r.trial.seed for r in run.results()] == [40, 41, 42]
     assert [r.npz for r in by_key(run).values()] == [f"trials/linear_trial000{i}_seed{40 + i}.npz" for i in range(3)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from examining import digests, examination, policy, task
 
-from proctor import Outcome, RunDir, RunError, config_from_dict
+from proctor import Outcome, Run, RunError, config_from_dict
 from proctor.rollout.progress import Progress
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
@@ -59,7 +59,7 @@ def traces(tmp_path: Path, what: str) -> set[int]:
 
 @pytest.mark.parametrize(("placement", "here"), [("auto", False), ("worker", False), ("engine", True)])
 def test_a_policy_is_asked_where_it_is_placed_and_closed_there(
-    examine: Callable[..., RunDir], placed: Callable[..., dict], tmp_path: Path, placement: str, here: bool
+    examine: Callable[..., Run], placed: Callable[..., dict], tmp_path: Path, placement: str, here: bool
 ) -> None:
     examine(agents=[placed(placement)], workers=2, num_parallel=4, n_trials=12)
     asked, closed = traces(tmp_path, "asked"), traces(tmp_path, "closed")
@@ -68,9 +68,7 @@ def test_a_policy_is_asked_where_it_is_placed_and_closed_there(
     assert closed == asked | {os.getpid()}
 
 
-def test_inline_there_is_one_policy(
-    examine: Callable[..., RunDir], placed: Callable[..., dict], tmp_path: Path
-) -> None:
+def test_inline_there_is_one_policy(examine: Callable[..., Run], placed: Callable[..., dict], tmp_path: Path) -> None:
     examine(agents=[placed(only_in=os.getpid())], workers="inline")
     assert traces(tmp_path, "asked") == traces(tmp_path, "closed") == {os.getpid()}
 
@@ -85,7 +83,7 @@ def test_a_policy_that_cannot_live_in_a_worker_says_so(tmp_path: Path, placed: C
     ]
 
 
-def test_a_policy_that_kills_its_worker_costs_its_trial_and_no_other(examine: Callable[..., RunDir]) -> None:
+def test_a_policy_that_kills_its_worker_costs_its_trial_and_no_other(examine: Callable[..., Run]) -> None:
     def agent(trouble: str) -> dict:
         return policy("Troubled", placement="worker", kwargs={"trouble": trouble, "seeds": [125]})
 
@@ -100,7 +98,7 @@ def test_a_policy_that_kills_its_worker_costs_its_trial_and_no_other(examine: Ca
     assert all(r.attempts == 1 for r in results.values()), "its neighbours in the batch are run again for free"
 
 
-def test_a_policy_that_dies_before_it_fails_is_not_ranked_by_what_it_left(examine: Callable[..., RunDir]) -> None:
+def test_a_policy_that_dies_before_it_fails_is_not_ranked_by_what_it_left(examine: Callable[..., Run]) -> None:
     agents = [
         policy("Troubled", placement="worker", kwargs={"trouble": "die", "seeds": list(range(123, 129))}),
         {**policy("Upward"), "name": "honest"},
@@ -113,7 +111,7 @@ def test_a_policy_that_dies_before_it_fails_is_not_ranked_by_what_it_left(examin
 
 
 def test_a_worker_that_was_killed_once_in_a_forward_costs_nobody_anything(
-    examine: Callable[..., RunDir], tmp_path: Path
+    examine: Callable[..., Run], tmp_path: Path
 ) -> None:
     """Somebody else's kill, such as that of a system without memory, is not the policy's: it does not come again."""
     file, mark = tmp_path / "once.py", tmp_path / "mark"
@@ -169,7 +167,7 @@ def test_progress_and_batching_count_what_is_asked_in_workers(tmp_path: Path, wo
 
 
 @pytest.mark.parametrize("workers", ["inline", 2])
-def test_what_a_policy_breaks_in_a_worker_is_logged(examine: Callable[..., RunDir], workers: int | str) -> None:
+def test_what_a_policy_breaks_in_a_worker_is_logged(examine: Callable[..., Run], workers: int | str) -> None:
     agent = policy("Troubled", placement="worker", kwargs={"trouble": "raise", "seeds": [124]})
     run = examine(agents=[agent], n_trials=3, workers=workers)
     said = [line for line in (run.path / "run.log").read_text().splitlines() if "policy error" in line]

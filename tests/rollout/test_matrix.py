@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from examining import by_key
 
-from proctor import RunDir
+from proctor import Run
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SUITE = f"{SUPPORT / 'many_worlds.py'}:ManyWorlds"
@@ -47,7 +47,7 @@ def policies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def run(examine: Callable[..., RunDir], policies: Path, kind: str, placement: str, **keys: Any) -> RunDir:
+def run(examine: Callable[..., Run], policies: Path, kind: str, placement: str, **keys: Any) -> Run:
     names = ("Plain", "Stateful")
     agents = [{"name": n, "policy": f"{policies}:{n}", "options": {"placement": placement}} for n in names]
     filmed = keys.pop("filmed", False)
@@ -59,7 +59,7 @@ def run(examine: Callable[..., RunDir], policies: Path, kind: str, placement: st
     return examine(agents=agents, tasks=[task], n_trials=N, record=record, **keys)
 
 
-def contents(found: RunDir) -> dict[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
+def contents(found: Run) -> dict[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
     """Every array of every trial: dtype, shape and bytes."""
     return {key: packed(found.episode(result).arrays) for key, result in by_key(found).items()}
 
@@ -75,7 +75,7 @@ def expected(policies: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     from proctor import config_from_dict, run_evaluation
 
-    def examine(**keys: Any) -> RunDir:
+    def examine(**keys: Any) -> Run:
         return run_evaluation(config_from_dict(examination(tmp_path_factory.mktemp("expected"), **keys)))
 
     found = run(examine, policies, "env", "engine", num_parallel=1, workers="inline")
@@ -110,7 +110,7 @@ def expected(policies: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_records_are_equal_to_the_byte(
-    examine: Callable[..., RunDir],
+    examine: Callable[..., Run],
     policies: Path,
     expected: Any,
     kind: str,

@@ -17,7 +17,7 @@ import yaml
 from examining import digests, examination, policy
 from processes import alive, keepers, wait_for, workers
 
-from proctor import RunDir, RunError, config_from_dict
+from proctor import Run, RunError, config_from_dict
 from proctor.interpreters import command
 from proctor.registry import import_object
 from proctor.rollout.backends import channel, process
@@ -52,7 +52,7 @@ def simulators(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("what", ["simulate", "simulate_and_die", "simulate_and_hang"])
-def test_simulators_end_with_their_worker(examine: Callable[..., RunDir], folder: Path, what: str) -> None:
+def test_simulators_end_with_their_worker(examine: Callable[..., Run], folder: Path, what: str) -> None:
     """When the run is over, when the worker dies and when it hangs; whatever groups and sessions they went to."""
     run = examine(tasks=[breeder(what, "step", folder)], workers=1, num_parallel=1, n_trials=2, limits={"step_s": 5})
     assert all(result.outcome.scored for result in run.results())
@@ -75,7 +75,7 @@ def hanging(tmp_path: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("victims", [lambda engine: [engine], workers], ids=["engine", "worker"])
+@pytest.mark.parametrize("victims", [lambda engine: [engine], workers, keepers], ids=["engine", "worker", "keeper"])
 def test_simulators_end_when_somebody_is_killed(
     hanging: subprocess.Popen[bytes], folder: Path, victims: Callable[[int], list[int]]
 ) -> None:
@@ -84,17 +84,7 @@ def test_simulators_end_when_somebody_is_killed(
     wait_for(lambda: not any(map(alive, left)))
 
 
-def test_where_its_keeper_is_killed_a_worker_goes_with_its_process_group(
-    hanging: subprocess.Popen[bytes], folder: Path
-) -> None:
-    """What has left the group is out of reach then."""
-    found = simulators(folder)
-    (worker,), (keeper,) = workers(hanging.pid), keepers(hanging.pid)
-    os.kill(keeper, signal.SIGKILL)
-    wait_for(lambda: not any(alive(pid) for pid in (worker, found["plain"], found["stubborn"], found["left"])))
-
-
-def test_a_keeper_ends_as_its_worker_does(examine: Callable[..., RunDir], folder: Path) -> None:
+def test_a_keeper_ends_as_its_worker_does(examine: Callable[..., Run], folder: Path) -> None:
     run = examine(tasks=[breeder("die_twice", "step", folder)], workers=1, num_parallel=1, n_trials=1)
     assert next(run.results()).attempts == 3
     assert "a worker process died of SIGKILL" in (run.path / "run.log").read_text()
@@ -134,7 +124,7 @@ def _cancelled(tmp_path: Path, task: dict[str, Any], after_s: float = 0.0) -> bo
 
 
 def test_a_worker_that_dies_while_it_makes_an_environment_is_replaced(
-    examine: Callable[..., RunDir], folder: Path
+    examine: Callable[..., Run], folder: Path
 ) -> None:
     run = examine(tasks=[breeder("die_twice", "made", folder)], workers=2, num_parallel=2)
     assert all(result.outcome.scored for result in run.results())
@@ -142,7 +132,7 @@ def test_a_worker_that_dies_while_it_makes_an_environment_is_replaced(
 
 
 def test_a_worker_that_dies_while_it_starts_is_replaced(
-    examine: Callable[..., RunDir], folder: Path, monkeypatch: pytest.MonkeyPatch
+    examine: Callable[..., Run], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undisturbed = digests(examine(tasks=[breeder("", "", folder)]))
     started = []
@@ -202,14 +192,14 @@ def test_a_worker_that_cannot_be_started_at_all_stops_the_run(
 # Forks --------------------------------------------------------------------------------------------------------------
 
 
-def run_apart(folder: Path, **keys: Any) -> RunDir:
+def run_apart(folder: Path, **keys: Any) -> Run:
     """Run an examination in a process of its own: a copy that does not end would be a copy of these tests."""
     config, out = folder / "exam.yml", folder / "out"
     config.write_text(yaml.safe_dump(examination(out, **keys)))
     done = subprocess.run([sys.executable, "-m", "proctor", "run", str(config), "--quiet"], capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     (run,) = out.iterdir()
-    return RunDir.open(run)
+    return Run.open(run)
 
 
 @pytest.mark.parametrize("workers", ["inline", 1])
@@ -218,7 +208,7 @@ def run_apart(folder: Path, **keys: Any) -> RunDir:
     [("made", "fork"), ("reset", "fork"), ("step", "fork"), ("step", "fork_and_raise"), ("close", "fork")],
 )
 def test_the_copy_that_comes_back_from_an_environment_ends(
-    examine: Callable[..., RunDir], folder: Path, when: str, what: str, workers: Any
+    examine: Callable[..., Run], folder: Path, when: str, what: str, workers: Any
 ) -> None:
     undisturbed = digests(examine(tasks=[breeder("", "", folder)]))
     run = run_apart(folder, tasks=[breeder(what, when, folder)], workers=workers)
@@ -233,9 +223,7 @@ def test_the_copy_that_comes_back_from_a_policy_ends(folder: Path, workers: Any,
     assert [result.steps_total for result in run.results()] == [5] * 5
 
 
-def test_the_copy_that_stays_in_an_environment_is_ended_with_the_run(
-    examine: Callable[..., RunDir], folder: Path
-) -> None:
+def test_the_copy_that_stays_in_an_environment_is_ended_with_the_run(examine: Callable[..., Run], folder: Path) -> None:
     run = examine(tasks=[breeder("fork_and_stay", "step", folder)], workers=1)
     assert all(result.outcome.scored for result in run.results())
     assert not alive(int((folder / "copy").read_text()))
@@ -244,7 +232,7 @@ def test_the_copy_that_stays_in_an_environment_is_ended_with_the_run(
 # What workers print -------------------------------------------------------------------------------------------------
 
 
-def test_an_environment_that_never_stops_printing_fills_no_disk(examine: Callable[..., RunDir], folder: Path) -> None:
+def test_an_environment_that_never_stops_printing_fills_no_disk(examine: Callable[..., Run], folder: Path) -> None:
     run = examine(tasks=[breeder("chatter", "step", folder)], workers=1, num_parallel=1, n_trials=3)
     log = (run.path / "workers.log").read_bytes()
     assert log.startswith(b"begins\nxxx")

@@ -10,7 +10,7 @@ import pytest
 from examining import TOYS, by_key, digests, examination, policy, task
 from row_worlds import RowOptions, RowToy
 
-from proctor import Outcome, RunDir, config_from_dict
+from proctor import Outcome, Run, config_from_dict
 from proctor.errors import InputError
 from proctor.rollout.progress import Progress
 from proctor.runs.session import Hooks
@@ -58,7 +58,7 @@ class TestRowToy(EnvConformance):
 
 
 @pytest.mark.parametrize("keys", [{"num_parallel": 1}, {"num_parallel": 5}, {"num_parallel": 16, "workers": 2}])
-def test_as_one_trial_at_a_time(examine: Callable[..., RunDir], together: list[int], keys: dict[str, Any]) -> None:
+def test_as_one_trial_at_a_time(examine: Callable[..., Run], together: list[int], keys: dict[str, Any]) -> None:
     alone = digests(examine(agents=everyone("engine"), tasks=[task()], n_trials=N, num_parallel=1))
     assert digests(examine(agents=everyone("worker"), tasks=[rows()], n_trials=N, **keys)) == alone
     if keys == {"num_parallel": 5}:
@@ -69,7 +69,7 @@ def test_as_one_trial_at_a_time(examine: Callable[..., RunDir], together: list[i
     "options",
     [{"signals": True}, {"nested": True, "signals": True}, {"wait_steps": 2}, {"stop_on_success": True}],
 )
-def test_however_the_policy_is_placed(examine: Callable[..., RunDir], together: list[int], options: Any) -> None:
+def test_however_the_policy_is_placed(examine: Callable[..., Run], together: list[int], options: Any) -> None:
     keys = {"tasks": [rows(**options)], "n_trials": N, "record": {"level": "series", "observations": True}}
     alone = examine(agents=everyone("engine"), num_parallel=1, **keys)
     assert set(together) == {1}
@@ -82,7 +82,7 @@ def test_however_the_policy_is_placed(examine: Callable[..., RunDir], together: 
 
 
 @pytest.mark.parametrize("workers", ["inline", 2])
-def test_some_policies_in_the_engine_and_some_in_the_worker(examine: Callable[..., RunDir], workers: int | str) -> None:
+def test_some_policies_in_the_engine_and_some_in_the_worker(examine: Callable[..., Run], workers: int | str) -> None:
     keys = {"tasks": [rows(signals=True)], "n_trials": N}
     expected = digests(examine(agents=everyone("engine"), num_parallel=1, **keys))
     mixed = [policy(name, placement=("worker", "engine")[i % 2]) for i, name in enumerate(POLICIES)]
@@ -92,9 +92,9 @@ def test_some_policies_in_the_engine_and_some_in_the_worker(examine: Callable[..
 @pytest.mark.parametrize("tasks", [[rows()], [task()]], ids=["rows", "steps"])
 @pytest.mark.parametrize("trouble", ["raise", "nan_reward", "exit"])
 def test_what_one_environment_breaks_costs_its_trial(
-    examine: Callable[..., RunDir], trouble: str, tasks: list[dict[str, Any]]
+    examine: Callable[..., Run], trouble: str, tasks: list[dict[str, Any]]
 ) -> None:
-    def run(**options: Any) -> RunDir:
+    def run(**options: Any) -> Run:
         options = {"kwargs": options} if tasks[0]["suite"] == "gymnasium" else options
         make = task if tasks[0]["suite"] == "gymnasium" else rows
         return examine(agents=everyone("worker", ("Linear",)), tasks=[make(**options)], n_trials=N, num_parallel=6)
@@ -109,7 +109,7 @@ def test_what_one_environment_breaks_costs_its_trial(
 
 @pytest.mark.parametrize(("trouble", "outcome"), [("hang", Outcome.TIMEOUT), ("die", Outcome.WORKER_LOST)])
 def test_a_hang_or_a_crash_in_a_round_is_blamed_on_the_trial_that_was_stepped(
-    examine: Callable[..., RunDir], trouble: str, outcome: Outcome
+    examine: Callable[..., Run], trouble: str, outcome: Outcome
 ) -> None:
     keys = {"agents": everyone("worker", ("Linear",)), "n_trials": 8, "num_parallel": 8, "workers": 2}
     healthy = digests(examine(tasks=[rows()], **keys))
@@ -119,13 +119,13 @@ def test_a_hang_or_a_crash_in_a_round_is_blamed_on_the_trial_that_was_stepped(
     assert all(r.digest == healthy[key] for key, r in results.items() if r.trial.seed != BAD)
 
 
-def test_a_step_over_the_limit_costs_its_trial(examine: Callable[..., RunDir]) -> None:
+def test_a_step_over_the_limit_costs_its_trial(examine: Callable[..., Run]) -> None:
     keys = {"agents": everyone("worker", ("Linear",)), "n_trials": 4, "num_parallel": 4}
     run = examine(tasks=[rows(nap_s=0.01)], limits={"step_s": 0.001, "retries": 0}, **keys)
     assert {r.outcome for r in run.results()} == {Outcome.TIMEOUT}
 
 
-def test_rows_that_are_not_what_is_observed_are_refused_before_the_first_trial(examine: Callable[..., RunDir]) -> None:
+def test_rows_that_are_not_what_is_observed_are_refused_before_the_first_trial(examine: Callable[..., Run]) -> None:
     with pytest.raises(InputError, match=r"sheet has int16 \(\) for told.age; the observation space uint8 \(\)"):
         examine(tasks=[rows(nested=True, trouble="sheet")])
 

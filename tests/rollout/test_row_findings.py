@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crooked import ByCall, ByCompany, ByPlace, BySize, OnlySixteen, Straight
+from crooked import ByCall, ByCompany, ByPlace, BySize, OnlySixteen, Straight, remembers
 from examining import digests, examination, policy
 from gymnasium.spaces import Box
 from telling import Tell
 
-from proctor import Outcome, Policy, RunDir, config_from_dict
+from proctor import Outcome, Policy, Run, config_from_dict
+from proctor.policies.plain import as_policy
 from proctor.policies.rows import sample_batch
 from proctor.rollout.ask import runner
 from proctor.rollout.ask.rows import RowFindings, examine
@@ -29,14 +30,14 @@ FILE = Path(__file__).parents[1] / "support" / "crooked.py"
 PLACES = [("inline", "engine"), ("inline", "worker"), (2, "engine"), (2, "worker")]
 UNEQUAL = ": trials may not come out the same to the byte"
 CURE = "options: {pad_to: 1} asks for every row alone."
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 def agent(name: str, **options: Any) -> dict[str, Any]:
     return {"name": name.lower(), "policy": f"{FILE}:{name}", "options": options}
 
 
-def found(run: RunDir, level: str) -> list[str]:
+def found(run: Run, level: str) -> list[str]:
     """Findings about rows."""
     said = [finding["text"] for finding in run.report()["findings"] if finding["level"] == level]
     return [text for text in said if re.search(r"\b(rows?|pad_to|bytes?)\b", text)]
@@ -51,15 +52,17 @@ def found(run: RunDir, level: str) -> list[str]:
         (BySize, RowFindings(tried=1, alone=1)),
         (ByCall, RowFindings(tried=1, again=1)),
         (OnlySixteen, RowFindings(tried=1, alone_unknown=1)),
+        (lambda: as_policy(lambda obs: obs[:2]), RowFindings(tried=1)),
+        (lambda: as_policy(remembers), RowFindings(tried=1, memory=1)),
     ],
 )
-def test_what_matters_is_told_apart(crooked: type[Policy], expected: RowFindings) -> None:
+def test_what_matters_is_told_apart(crooked: Callable[[], Policy], expected: RowFindings) -> None:
     made, trials = crooked(), [Trial("a", "t", i, i) for i in range(16)]
     batch = sample_batch(made, Box(-1.0, 1.0, (6,), np.float32), trials)
     begun: list[int] = []
     assert examine(made, batch, "act", lambda: begun.append(1)) == expected
     assert batch.rngs[3].standard_normal() == trials[3].policy_rng().standard_normal(), "no generator has advanced"
-    assert len(begun) == (2 if expected.again else 5)
+    assert len(begun) == (2 if expected.again or expected.memory else 4 if made.row_by_row else 5)
 
 
 def test_a_policy_that_raises_when_it_is_asked_again_has_shown_nothing() -> None:
@@ -85,7 +88,7 @@ def test_asking_again_changes_no_trial(
     assert not_asked == 0
 
 
-def rows_of(run: RunDir) -> dict[str, Any]:
+def rows_of(run: Run) -> dict[str, Any]:
     return run.report()["environment"]["rows"]
 
 
@@ -105,6 +108,11 @@ def test_a_run_says_that_a_row_s_place_matters(examine: Examine, workers: Any, p
     [
         ("ByCompany", f"gave a row another answer when the rows beside it were others{UNEQUAL}; {CURE}"),
         ("ByCall", f"gave other answers when the same rows were asked for again, with the same generators{UNEQUAL}."),
+        (
+            "remembers",
+            "gave other answers to the same observations, so what is asked for many trials at once remembers"
+            f"{UNEQUAL}; give a class, or a function without arguments that makes one, then every trial has its own.",
+        ),
         ("SecondStage", f"gave a row another answer in another place of the batch{UNEQUAL}; {CURE}"),
     ],
 )
@@ -128,7 +136,7 @@ def test_a_run_says_that_one_row_alone_is_rounded_otherwise(tell: Tell, tmp_path
         f"{name.lower()}: rows are computed 16 at a time and {verb} rounded otherwise than one alone, so a script that "
         f"asks for one row may get other last bits; {CURE}"
     )
-    assert found(RunDir.open(run), "note") == [sentence]
+    assert found(Run.open(run), "note") == [sentence]
     assert f"note: {sentence}" in " ".join(said.split())
 
 
@@ -142,7 +150,7 @@ def test_a_run_says_that_pad_to_is_null(tell: Tell, tmp_path: Path) -> None:
         "may give others."
     )
     (run,) = (tmp_path / "runs").iterdir()
-    assert found(RunDir.open(run), "caution") == [sentence]
+    assert found(Run.open(run), "caution") == [sentence]
     assert f"caution: {sentence}" in " ".join(said.split())
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proctor import Batch, Policy, RunDir
+from proctor import Batch, Policy, Run
 from proctor.threads import pinned
 
 pytest.importorskip("torch")
 FILE = Path(__file__).parents[1] / "support" / "threaded.py"
 WATCHED = {"level": "series", "observations": True}
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 def agent(name: str, **options: Any) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def made(name: str) -> Policy:
     return getattr(threaded, name)()
 
 
-def episodes(run: RunDir) -> list[tuple[np.ndarray, np.ndarray]]:
+def episodes(run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
     """What was seen and done at every step of every trial."""
     arrays = [run.episode(result).arrays for result in run.results()]
     return [(one["observations"][:-1], one["actions"]) for one in arrays]

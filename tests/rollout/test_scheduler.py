@@ -55,7 +55,7 @@ class Floor:
         started = []
         for slot in self.slots:
             if slot.state is SlotState.FREE and (trial := self.scheduler.pick(slot)) is not None:
-                slot.assign(trial, SimpleNamespace(layout=None), SimpleNamespace(first_stage="act"))  # type: ignore[arg-type]
+                slot.assign(trial, SimpleNamespace(layout=None), SimpleNamespace(first_stage="act", in_workers=False))  # type: ignore[arg-type]
                 self.running[id(slot)] = (slot, trial)
                 started.append(trial)
         return started

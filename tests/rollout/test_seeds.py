@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from examining import examination
 
-from proctor import RunDir, config_from_dict, run_evaluation
+from proctor import Run, config_from_dict, run_evaluation
 from proctor.runs.merge import merge
 from proctor.verdict.comparison.compare import compare
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 def task(kind: str, **kwargs: Any) -> dict[str, Any]:

@@ -14,38 +14,38 @@ import pytest
 import yaml
 from examining import by_key, examination, policy, task, timeless
 
-from proctor import CancelToken, InputError, RunDir, config_from_dict
+from proctor import CancelToken, InputError, Run, config_from_dict
 from proctor.rollout import engine
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
 from proctor.runs.start import start
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 PAIR = {"agents": [policy("Upward"), {"name": "idle", "policy": "zero"}], "n_trials": 80}
 COMPARE = {**PAIR, "stop_when": {"compare": ["upward", "idle"]}}
 NARROW = {**PAIR, "stop_when": {"interval_width": 0.5}}
 
 
-def stopping(run: RunDir) -> list[dict[str, Any]]:
+def stopping(run: Run) -> list[dict[str, Any]]:
     return run.report()["stopping"]["tests"]
 
 
-def in_verdict(run: RunDir) -> dict[str, bool]:
+def in_verdict(run: Run) -> dict[str, bool]:
     """What the verdict is made of, trial by trial."""
     return {key: result.success for key, result in by_key(run).items() if not result.after_stop}
 
 
-def rates(run: RunDir) -> list[Any]:
+def rates(run: Run) -> list[Any]:
     return [(agent["agent"], agent["success"]) for agent in run.report()["agents"]]
 
 
 @pytest.fixture(scope="module")
-def serial(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+def serial(tmp_path_factory: pytest.TempPathFactory) -> Run:
     root = tmp_path_factory.mktemp("serial")
     return start(config_from_dict(examination(root, **COMPARE, num_parallel=1))).run
 
 
-def test_the_comparison_of_this_page_stops_early(serial: RunDir) -> None:
+def test_the_comparison_of_this_page_stops_early(serial: Run) -> None:
     (found,) = stopping(serial)
     assert found["stopped"]
     assert found["better"] == "upward"
@@ -55,14 +55,14 @@ def test_the_comparison_of_this_page_stops_early(serial: RunDir) -> None:
 
 
 @pytest.mark.parametrize(("num_parallel", "workers"), [(3, "inline"), (16, "inline"), (3, 1), (16, 2)])
-def test_it_stops_at_the_same_trial(examine: Examine, serial: RunDir, num_parallel: int, workers: Any) -> None:
+def test_it_stops_at_the_same_trial(examine: Examine, serial: Run, num_parallel: int, workers: Any) -> None:
     run = examine(**COMPARE, num_parallel=num_parallel, workers=workers)
     assert stopping(run) == stopping(serial)
     assert in_verdict(run) == in_verdict(serial)
     assert rates(run) == rates(serial)
 
 
-def test_slow_episodes_change_the_order_of_ends_and_nothing_else(examine: Examine, serial: RunDir) -> None:
+def test_slow_episodes_change_the_order_of_ends_and_nothing_else(examine: Examine, serial: Run) -> None:
     slow = examine(**COMPARE, tasks=[task(kwargs={"nap_s": 0.002})], num_parallel=12, workers=2)
     assert stopping(slow) == stopping(serial)
     assert in_verdict(slow) == in_verdict(serial)
@@ -90,7 +90,7 @@ def cancelled_after(count: int, raw: dict[str, Any]) -> RunEnd:
 
 
 @pytest.mark.parametrize("count", [1, 12])
-def test_an_interrupted_run_stops_where_an_undisturbed_one_does(tmp_path: Path, serial: RunDir, count: int) -> None:
+def test_an_interrupted_run_stops_where_an_undisturbed_one_does(tmp_path: Path, serial: Run, count: int) -> None:
     raw = examination(tmp_path, **COMPARE, num_parallel=3, workers=1)
     raw["tasks"] = [task(kwargs={"nap_s": 0.004})]
     first = cancelled_after(count, raw)
@@ -101,7 +101,7 @@ def test_an_interrupted_run_stops_where_an_undisturbed_one_does(tmp_path: Path, 
     assert in_verdict(finished.run) == in_verdict(serial)
 
 
-def test_a_killed_run_stops_where_an_undisturbed_one_does(tmp_path: Path, serial: RunDir) -> None:
+def test_a_killed_run_stops_where_an_undisturbed_one_does(tmp_path: Path, serial: Run) -> None:
     root, config = tmp_path / "killed", tmp_path / "config.yml"
     keys = {**COMPARE, "tasks": [task(kwargs={"nap_s": 0.004})], "num_parallel": 6, "workers": 2}
     config.write_text(yaml.safe_dump(examination(root, **keys)))
@@ -121,7 +121,7 @@ def test_a_killed_run_stops_where_an_undisturbed_one_does(tmp_path: Path, serial
 
 def done(ledger: Path) -> int:
     try:
-        return len(list(RunDir(ledger.parent).results()))
+        return len(list(Run(ledger.parent).results()))
     except InputError:
         return 0
 

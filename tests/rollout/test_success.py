@@ -12,11 +12,11 @@ from examining import timeless
 from flags import flags_task
 from telling import Tell
 
-from proctor import RunDir
+from proctor import Run
 from proctor.rollout.progress import UNSCORED, AgentProgress, Progress
 from proctor_host.episode import Outcome
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 NO, YES = False, True
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from examining import by_key, digests, task
 
-from proctor import Outcome, RunDir
+from proctor import Outcome, Run
 
 POLICIES = '''
 import numpy as np
@@ -55,14 +55,14 @@ def shaky(tmp_path: Path) -> Callable[..., dict]:
 
 
 @pytest.mark.parametrize(("workers", "placement"), [("inline", "engine"), ("inline", "worker"), (2, "engine")])
-def test_the_trial_starts_again_from_its_first_step(workers, placement, shaky, examine: Callable[..., RunDir]) -> None:
+def test_the_trial_starts_again_from_its_first_step(workers, placement, shaky, examine: Callable[..., Run]) -> None:
     calm, disturbed = (examine(agents=[shaky(times, placement)], tasks=[task()], workers=workers) for times in (0, 2))
     assert digests(disturbed) == digests(calm)
     assert {r.attempts for r in by_key(disturbed).values()} == {3}
     assert {r.attempts for r in by_key(calm).values()} == {1}
 
 
-def test_after_the_retries_it_is_unscored_and_no_failure(shaky, examine: Callable[..., RunDir]) -> None:
+def test_after_the_retries_it_is_unscored_and_no_failure(shaky, examine: Callable[..., Run]) -> None:
     results = by_key(examine(agents=[shaky(9)], limits={"retries": 1})).values()
     hit = [r for r in results if not r.outcome.scored]
     assert hit

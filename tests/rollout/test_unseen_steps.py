@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from examining import by_key
 
-from proctor import RunDir, config_from_dict
+from proctor import Run, config_from_dict
 from proctor.registry import import_file
 from proctor.testing import EnvConformance
 from proctor_host.episode import Outcome
 
 UNSEEN = Path(__file__).parents[1] / "support" / "unseen.py"
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 @pytest.fixture

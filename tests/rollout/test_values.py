@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Graph, Sequence, Text, Tuple
 
-from proctor import Outcome, RunDir
+from proctor import Outcome, Run
 from proctor_host.layout import layout_of
 from proctor_host.nans import Nans
 from proctor_host.objects import as_space_says
@@ -72,7 +72,7 @@ def test_messages_are_the_same_in_every_process() -> None:
 )
 @pytest.mark.parametrize("slots", [1, 3])
 def test_an_odd_value_is_a_fault_of_its_environment(
-    examine: Callable[..., RunDir], odd: str, kinds: str, says: str, slots: int
+    examine: Callable[..., Run], odd: str, kinds: str, says: str, slots: int
 ) -> None:
     for kind in kinds.split():
         task = {"suite": SUITE, "name": "world", "options": {"kind": kind, "odd": odd}}
@@ -83,7 +83,7 @@ def test_an_odd_value_is_a_fault_of_its_environment(
 
 
 @pytest.mark.parametrize("odd", ["terminated=np.int64(0)", "truncated=np.array([False])", "success=1.0", "state=inf"])
-def test_values_that_can_only_mean_one_thing_are_taken(examine: Callable[..., RunDir], odd: str) -> None:
+def test_values_that_can_only_mean_one_thing_are_taken(examine: Callable[..., Run], odd: str) -> None:
     for kind in ("env", "batch"):
         task = {"suite": SUITE, "name": "world", "options": {"kind": kind, "odd": odd}}
         run = examine(agents=[ZERO], tasks=[task], n_trials=2)
@@ -91,7 +91,7 @@ def test_values_that_can_only_mean_one_thing_are_taken(examine: Callable[..., Ru
 
 
 @pytest.mark.parametrize("kind", ["env", "rows", "batch", "columns", "vector"])
-def test_a_task_may_allow_nan_in_observations(examine: Callable[..., RunDir], kind: str) -> None:
+def test_a_task_may_allow_nan_in_observations(examine: Callable[..., Run], kind: str) -> None:
     options = {"kind": kind, "odd": "state=nan"}
     task = {"suite": SUITE, "name": "world", "nan_observations": "allow", "options": options}
     record = {"level": "series", "observations": True}
@@ -121,7 +121,7 @@ class Echo(Policy):
     ],
 )
 def test_an_invalid_answer_to_what_is_not_finite(
-    examine: Callable[..., RunDir], tmp_path: Path, nan_observations: str, odd: str, outcome: Outcome
+    examine: Callable[..., Run], tmp_path: Path, nan_observations: str, odd: str, outcome: Outcome
 ) -> None:
     """It is the environment's, unless the task says that policies are to deal with such values."""
     file = tmp_path / "echo.py"
@@ -260,7 +260,7 @@ class Reader(Policy):
     ],
 )
 def test_text_and_objects_are_the_environments_fault_inline_and_in_processes(
-    examine: Callable[..., RunDir], tmp_path: Path, space: str, says: str, error: str
+    examine: Callable[..., Run], tmp_path: Path, space: str, says: str, error: str
 ) -> None:
     file = tmp_path / "saying.py"
     file.write_text(SAYING)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from examining import examination, odd, odd_task, policy, task
+from telling import Tell
 
 from proctor import config_from_dict, run_evaluation
 from proctor.cli import main
@@ -59,6 +60,53 @@ def test_an_environment_that_cannot_be_made_is_a_problem(checked: Checked) -> No
         'the environment of task "toy"',
         'the environment of task "other"',
     ]
+
+
+def test_agents_are_examined_where_a_task_is_bad(checked: Checked) -> None:
+    bad = {**task(kwargs={"colour": "red"}), "name": "bad"}
+    found = checked(agents=[odd("Unborn"), policy("Linear")], tasks=[bad, task()])
+    assert [line.partition(": ")[0] for line in found.problems] == [
+        'the environment of task "bad" cannot be made',
+        'agent "unborn"',
+    ]
+    assert [line.partition(":")[0] for line in found.fine] == ['task "toy"', 'agent "linear" on task "toy"']
+
+
+def test_agents_are_examined_where_no_task_is_good(checked: Checked, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"no model")
+    found = checked(
+        agents=[{"name": "net", "checkpoint": str(broken)}, policy("Linear")],
+        tasks=[{**task(kwargs={"colour": "red"}), "name": "bad"}],
+    )
+    environment, agent = found.problems
+    assert environment.startswith('the environment of task "bad" cannot be made')
+    assert agent.startswith('agent "net"')
+
+
+def test_a_log_has_what_does_not_go_into_a_line(tmp_path: Path) -> None:
+    raw = examination(tmp_path, agents=[odd("Unborn"), policy("Linear")], tasks=[task(), odd_task()])
+    found = check(config_from_dict(raw), log_file=tmp_path / "check.log")
+    assert found.log == str(tmp_path / "check.log")
+    written = (tmp_path / "check.log").read_text()
+    assert "Traceback (most recent call last):" in written
+    assert "RuntimeError: no weights here" in written
+    for line in (*found.fine, *found.warnings, *found.problems):
+        assert line in written
+
+
+def test_the_command_says_where_its_log_is(tell: Tell, tmp_path: Path) -> None:
+    config = tmp_path / "exam.yml"
+    config.write_text(json.dumps(examination(tmp_path / "out", name="walk/1")))
+    said = tell("check", config)
+    (file,) = (tmp_path / "out" / "checks").iterdir()
+    assert file.name.endswith("_walk_1.log")
+    assert said.out.endswith(f"log: {file}\n")
+    (tmp_path / "out" / "checks").rename(tmp_path / "out" / "old")
+    (tmp_path / "out" / "checks").write_text("in the way")
+    without = tell("check", config)
+    assert (without.code, "log: " in without.out) == (0, False)
+    assert without.err == f"no log is kept: {tmp_path / 'out' / 'checks'} cannot be made: File exists\n"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ import pytest
 from examining import policy
 from telling import Tell
 
-from proctor import RunDir
+from proctor import Run
 
 READING = ("report", "compare", "leaderboard", "power", "score")
 
 
 @pytest.fixture
-def run(examine: Callable[..., RunDir]) -> Path:
+def run(examine: Callable[..., Run]) -> Path:
     return examine(n_trials=3, agents=[policy("Noisy"), policy("Linear")]).path
 
 
@@ -131,7 +132,7 @@ def test_a_run_on_a_read_only_disk_is_read_and_stays_as_it_is(
 ) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as out:
         monkeypatch.setattr(tempfile, "tempdir", out)
-        before = {path: path.stat() for path in read_only.rglob("*")}
+        before = _unread(read_only)
         for verb in ("report", "compare", "leaderboard"):
             said = tell(verb, read_only, "--out", f"{out}/files")
             assert said.code == 0, said.err
@@ -146,8 +147,16 @@ def test_a_run_on_a_read_only_disk_is_read_and_stays_as_it_is(
             said = tell(verb, read_only, "--trust")
             assert said.code == 2
             assert f"{read_only} cannot be written to: Permission denied; copy the folder to a place" in said.err
-        assert {path: path.stat() for path in read_only.rglob("*")} == before
+        assert _unread(read_only) == before
         assert [path.name for path in Path(out).iterdir()] == ["files"], "copies of the ledger are removed"
+
+
+def _unread(folder: Path) -> dict[Path, tuple[int, ...]]:
+    """What is known of the files of a folder that reading them does not change."""
+    stats = {path: path.stat() for path in folder.rglob("*")}
+    return {
+        path: (one.st_ino, one.st_mode, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for path, one in stats.items()
+    }
 
 
 def test_a_report_elsewhere_is_the_report_that_is_here(run: Path, tell: Tell, tmp_path: Path) -> None:
@@ -158,3 +167,56 @@ def test_a_report_elsewhere_is_the_report_that_is_here(run: Path, tell: Tell, tm
     for report in (there, here):
         assert report.pop("generated_at")
     assert there == here
+
+
+def _spots(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], bool]]:
+    """Every key (True) and every plain value (False) in a value, the same place of a list's items once."""
+    if isinstance(value, dict):
+        for key, own in value.items():
+            yield (*path, key), True
+            yield from _spots(own, (*path, key))
+    elif isinstance(value, list):
+        for own in value[:1]:
+            yield from _spots(own, (*path, 0))
+    else:
+        yield path, False
+
+
+def _altered(value: Any, path: tuple[str | int, ...], key: bool) -> Any:
+    """With another name for a key, or a value of another type."""
+    holder = value = {"": json.loads(json.dumps(value))}
+    for step in ("", *path)[:-1]:
+        holder = holder[step]
+    last = ("", *path)[-1]
+    if key:
+        holder[f"{last}x"] = holder.pop(last)
+    else:
+        holder[last] = 7 if isinstance(holder[last], str) else "x"
+    return value[""]
+
+
+def test_each_key_and_value_of_a_ledger_s_notes_may_be_damaged(examine: Callable[..., Run], tell: Tell) -> None:
+    run = examine(n_trials=2, agents=[policy("Noisy")]).path
+    extra = {"ratings": [{"agent": "noisy", "task": "toy", "index": 0, "rater": "ann", "blind": True, "success": True}],
+             "looks": [1], "initial_states": {"toy": 50}, "corrected": ["a row"], "imported_from": "a.csv"}  # fmt: skip
+    with run_ledger(run) as db:
+        notes = dict(db.execute("SELECT key, value FROM meta"))
+        notes |= {key: json.dumps(value) for key, value in extra.items()}
+        db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", notes.items())
+    assert tell("report", run).code == 0
+    for note, text in notes.items():
+        for path, key in _spots(json.loads(text)):
+            with run_ledger(run) as db:
+                new = json.dumps(_altered(json.loads(text), path, key))
+                db.execute("UPDATE meta SET value = ? WHERE key = ?", (new, note))
+            answer = tell("report", run)
+            assert answer.code in (0, 1, 2), (note, path)
+            assert "Traceback" not in answer.err, (note, path)
+        with run_ledger(run) as db:
+            db.execute("UPDATE meta SET value = ? WHERE key = ?", (text, note))
+
+
+@contextmanager
+def run_ledger(run: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(run / "ledger.sqlite")) as db, db:
+        yield db

@@ -11,7 +11,7 @@ import pytest
 from examining import by_key, odd, odd_task, policy, task
 from telling import Tell
 
-from proctor import RunDir
+from proctor import Run
 from proctor.errors import InputError
 from proctor.record.records import Found, damage
 from proctor.runs.merge import merge
@@ -20,39 +20,39 @@ from proctor.runs.resume import resume
 from proctor.runs.score import score
 from proctor_host.trials import Trial
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 @pytest.fixture
-def run(examine: Examine) -> RunDir:
+def run(examine: Examine) -> Run:
     return examine(agents=[policy("Noisy"), policy("Linear")])
 
 
-def record(run: RunDir, key: str) -> Path:
+def record(run: Run, key: str) -> Path:
     npz = by_key(run)[key].npz
     assert npz is not None
     return run.path / npz
 
 
-def remove(run: RunDir, one: Path, other: Path) -> None:
+def remove(run: Run, one: Path, other: Path) -> None:
     one.unlink()
 
 
-def empty(run: RunDir, one: Path, other: Path) -> None:
+def empty(run: Run, one: Path, other: Path) -> None:
     one.write_bytes(b"")
 
 
-def cut(run: RunDir, one: Path, other: Path) -> None:
+def cut(run: Run, one: Path, other: Path) -> None:
     one.write_bytes(one.read_bytes()[:-7])
 
 
-def flip(run: RunDir, one: Path, other: Path) -> None:
+def flip(run: Run, one: Path, other: Path) -> None:
     data = bytearray(one.read_bytes())
     data[len(data) // 2] ^= 1
     one.write_bytes(data)
 
 
-def swap(run: RunDir, one: Path, other: Path) -> None:
+def swap(run: Run, one: Path, other: Path) -> None:
     """The record of another trial, of the same size."""
     size = one.stat().st_size
     data = other.read_bytes()
@@ -66,7 +66,7 @@ BY_BYTES = dict.fromkeys((flip, swap), "its bytes are not those that were writte
 
 @pytest.mark.parametrize("how", [*BY_SIZE, *BY_BYTES])
 def test_resume_runs_a_trial_with_a_damaged_record_again_and_says_so(
-    run: RunDir, how: Callable[..., None], tell: Tell
+    run: Run, how: Callable[..., None], tell: Tell
 ) -> None:
     before, path = by_key(run), record(run, KEY)
     whole = path.read_bytes()
@@ -81,7 +81,7 @@ def test_resume_runs_a_trial_with_a_damaged_record_again_and_says_so(
 
 
 @pytest.mark.parametrize("how", BY_SIZE)
-def test_report_says_which_records_are_damaged(run: RunDir, how: Callable[..., None], tell: Tell) -> None:
+def test_report_says_which_records_are_damaged(run: Run, how: Callable[..., None], tell: Tell) -> None:
     how(run, record(run, KEY), record(run, "linear/toy/0001"))
     (caution, *_) = write_report(run).context.cautions
     assert caution.startswith("The records of 1 trial are damaged, and these numbers cannot be recomputed: " + KEY)
@@ -90,14 +90,14 @@ def test_report_says_which_records_are_damaged(run: RunDir, how: Callable[..., N
     assert caution in " ".join(tell("report", run.path).out.split())
 
 
-def test_report_without_its_trials_says_so_in_one_sentence(run: RunDir) -> None:
+def test_report_without_its_trials_says_so_in_one_sentence(run: Run) -> None:
     shutil.rmtree(run.path / "trials")
     (caution,) = write_report(run).context.cautions
     assert caution == "The folder trials/ is missing, with the records of 10 trials: nothing can be recomputed."
 
 
 @pytest.mark.parametrize("how", [*BY_SIZE, *BY_BYTES])
-def test_score_and_merge_name_a_damaged_record_and_the_way_out(run: RunDir, how: Callable[..., None]) -> None:
+def test_score_and_merge_name_a_damaged_record_and_the_way_out(run: Run, how: Callable[..., None]) -> None:
     path = record(run, KEY)
     how(run, path, record(run, "linear/toy/0001"))
     for verb in (lambda: score(run.path), lambda: merge([run.path, run.path])):
@@ -115,7 +115,7 @@ def test_a_record_is_a_file_in_trials_whatever_the_ledger_says(tmp_path: Path, n
     assert damage(tmp_path, name, (1, 1)) == f"it is said to be {name!a}, which is no file in trials/"
 
 
-def test_merge_copies_nothing_to_or_from_elsewhere(run: RunDir, tmp_path: Path) -> None:
+def test_merge_copies_nothing_to_or_from_elsewhere(run: Run, tmp_path: Path) -> None:
     for column in ("npz", "video"):
         with sqlite3.connect(run.path / "ledger.sqlite") as ledger:
             ledger.execute(f"UPDATE trials SET {column} = '../../../escaped' WHERE agent = 'noisy' AND idx = 0")
@@ -140,7 +140,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("column", LIES)
-def test_score_believes_the_records_and_reports_a_ledger_that_disagrees(run: RunDir, column: str, tell: Tell) -> None:
+def test_score_believes_the_records_and_reports_a_ledger_that_disagrees(run: Run, column: str, tell: Tell) -> None:
     failed = next(key for key, r in by_key(run).items() if r.outcome.value == "failure")
     before, (value, said) = by_key(run), LIES[column]
     agent, task, index = failed.split("/")

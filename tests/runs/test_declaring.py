@@ -11,19 +11,19 @@ import pytest
 from examining import examination, policy, task
 from telling import Tell
 
-from proctor import ConfigError, InputError, RunDir, config_from_dict, run_evaluation
+from proctor import ConfigError, InputError, Run, config_from_dict, run_evaluation
 from proctor.runs.import_outcomes import ImportOptions, import_outcomes
 from proctor.runs.merge import merge
 from proctor.runs.resume import resume
 from proctor.runs.score import score
 from proctor.verdict.comparison.compare import compare
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 DECLARED = {"primary": "score", "n": 3, "alpha": 0.05, "margin": 0.02}
 KEYS: dict[str, Any] = {"agents": [policy("Linear")], "tasks": [task()], "n_trials": 3, "scoring": "return"}
 
 
-def deviations(run: RunDir) -> list[str]:
+def deviations(run: Run) -> list[str]:
     return run.report()["declared"]["deviations"]
 
 
@@ -99,9 +99,9 @@ def test_imported_outcomes_may_be_declared(tmp_path: Path) -> None:
     path = tmp_path / "robot.csv"
     path.write_text("agent,success,force\na,1,2\na,0,3\nb,1,4\nb,1,\n")
 
-    def brought(primary: str, n: int) -> RunDir:
+    def brought(primary: str, n: int) -> Run:
         sets = (f"declare={json.dumps({'primary': primary, 'n': n})}",)
-        return import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))[0]
+        return import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets)).run
 
     assert deviations(brought("success", 2)) == []
     (said,) = deviations(brought("force", 2))
@@ -124,7 +124,7 @@ def test_a_comparison_at_another_level_is_a_deviation(tmp_path: Path) -> None:
     path = tmp_path / "robot.csv"
     path.write_text("agent,success\na,1\na,0\nb,1\nb,1\n")
     sets = ("declare={primary: success, n: 2, alpha: 0.01}",)
-    run, _ = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
+    run = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets)).run
     (said,) = [said for said in compare([run.path]).cautions if "declared alpha" in said]
     assert "declared alpha 0.01, and tests here have the error rate 0.05" in said
     assert not [said for said in compare([run.path], level=0.99).cautions if "declared alpha" in said]
@@ -134,7 +134,7 @@ def test_an_agent_with_fewer_imported_trials_deviates(tmp_path: Path) -> None:
     path = tmp_path / "robot.csv"
     path.write_text("agent,success\na,1\na,0\nb,1\n")
     sets = ("declare={primary: success, n: 2}",)
-    run, _ = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
+    run = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets)).run
     assert deviations(run) == ["only 1 of 2 trials of b on task are finished"]
 
 
@@ -142,7 +142,7 @@ def test_a_gate_by_another_margin_or_measure_is_a_deviation(tmp_path: Path, tell
     path = tmp_path / "robot.csv"
     path.write_text("agent,success\na,1\na,0\nb,1\nb,1\n")
     sets = ("declare={primary: success, n: 2, margin: 0.1}",)
-    run, _ = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
+    run = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets)).run
 
     def said(*words: str, option: str = "--fail-if-worse") -> list[str]:
         told = tell("compare", run.path, option, *words, "--baseline", "a").out
@@ -163,7 +163,8 @@ def test_a_metric_that_decides_is_tested(tmp_path: Path) -> None:
     rows = [f"{agent},{seed},1,{force:.2f}" for agent, own in forces.items() for seed, force in enumerate(own)]
     path.write_text("\n".join(["agent,seed,success,force", *rows]) + "\n")
     sets = ("declare={primary: force, n: 12}",)
-    run, report = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
+    found = import_outcomes(path, ImportOptions("robot", str(tmp_path / "runs"), overrides=sets))
+    run, report = found.run, found.report
     (pair,) = run.report()["declared"]["pairs"]
     assert (pair["a"], pair["b"], pair["n"], pair["different"]) == ("a", "b", 12, True)
     assert pair["difference"] == pytest.approx(2.95)

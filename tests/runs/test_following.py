@@ -141,7 +141,7 @@ def test_names_and_options_are_checked_with_the_config(tmp_path):
     with pytest.raises(ConfigError) as caught:
         config(tmp_path, ["cvs", {"kind": "tensorboard", "options": {"foldr": "x"}}, {"kind": 3}])
     text = str(caught.value)
-    assert 'loggers[0].kind: unknown logger "cvs"; expected one of csv, mlflow, tensorboard, wandb' in text
+    assert 'loggers[0].kind: unknown logger "cvs"; expected one of csv, mlflow, tensorboard, trackio, wandb' in text
     assert 'did you mean "csv"?' in text
     assert "loggers[1].options.foldr: unknown key; expected one of folder" in text
     assert "loggers[2].kind: found 3; expected text" in text

@@ -174,7 +174,7 @@ def proctor(*arguments: object, limit: str = "pass") -> subprocess.CompletedProc
 @pytest.mark.parametrize(("kind", "size"), [("inline", 4096), ("inline", 90_000), ("process", 90_000)])
 def test_a_limit_on_the_size_of_files_is_one_sentence(tmp_path, kind, size):
     config = tmp_path / "config.yml"
-    raw = examination(tmp_path / "runs", n_trials=40, workers=kind)
+    raw = examination(tmp_path / "runs", n_trials=150, workers=kind)
     config.write_text(yaml.safe_dump(raw))
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))"
     said = proctor("run", config, "--quiet", limit=limit)

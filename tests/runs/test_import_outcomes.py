@@ -19,7 +19,7 @@ from proctor.verdict.comparison.compare import compare
 def brought(tmp_path: Path, text: str, name: str = "robot") -> RunDir:
     path = tmp_path / f"{name}.csv"
     path.write_text(text)
-    return import_outcomes(path, ImportOptions(name, str(tmp_path / "runs")))[0]
+    return import_outcomes(path, ImportOptions(name, str(tmp_path / "runs"))).run
 
 
 def test_outcomes_become_a_run_with_reports(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_bad_files_are_named_by_row_and_column(tmp_path: Path, text: str, messag
 
 
 def test_a_missing_file_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nothing\.csv cannot be read"):
+    with pytest.raises(InputError, match=r"there is no file .*nothing\.csv; expected a CSV file"):
         import_outcomes(tmp_path / "nothing.csv", ImportOptions("x"))
 
 

@@ -11,7 +11,7 @@ import pytest
 from examining import policy
 from telling import Tell
 
-from proctor import RunDir
+from proctor import Run
 
 FILES = ("config.json", "environment.json", "report.json", "report.md", "report.html", "report.csv", "summary.csv",
          "trials.parquet", "compare.json", "leaderboard.json", "lock", "run.log", "workers.log", "numbers.csv",
@@ -21,7 +21,7 @@ VERBS = (["report"], ["score"], ["compare"], ["leaderboard"], ["resume", "--set"
 
 
 @pytest.fixture
-def run(examine: Callable[..., RunDir]) -> Path:
+def run(examine: Callable[..., Run]) -> Path:
     agents = [policy("Linear"), {**policy("Linear"), "name": "other"}]
     return examine(n_trials=2, agents=agents, loggers=[{"kind": "csv"}]).path
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from examining import ODDITIES, digests, examination, odd, odd_task, policy, task, timeless
 
-from proctor import InputError, RunDir, config_from_dict, run_evaluation
+from proctor import InputError, Run, config_from_dict, run_evaluation
 from proctor.runs.merge import merge
 from proctor.runs.resume import resume
 from proctor.runs.score import score
 from proctor_host.episode import Outcome
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
-def shards(root: Path, count: int, **keys: Any) -> list[RunDir]:
+def shards(root: Path, count: int, **keys: Any) -> list[Run]:
     cfg = config_from_dict(examination(root / "parts", **keys))
     return [run_evaluation(cfg, shard=f"{i}/{count}") for i in range(1, count + 1)]
 

@@ -18,7 +18,7 @@ from proctor_host.episode import Outcome
 def brought(tmp_path: Path, text: str, name: str = "robot") -> RunDir:
     path = tmp_path / f"{name}.csv"
     path.write_text(text)
-    return import_outcomes(path, ImportOptions(name, str(tmp_path / "runs")))[0]
+    return import_outcomes(path, ImportOptions(name, str(tmp_path / "runs"))).run
 
 
 def cautions(run: RunDir) -> list[str]:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from examining import digests, odd, odd_task
 
-from proctor import InputError, RunDir
+from proctor import InputError, Run
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 CARTPOLE: dict[str, Any] = {
     "agents": [{"name": "zero", "policy": "zero"}, {"name": "random", "policy": "random"}],
@@ -27,7 +27,7 @@ def frames(path: Path) -> int:
         return sum(1 for _ in container.decode(video=0))
 
 
-def film(examine: Examine, **video: Any) -> RunDir:
+def film(examine: Examine, **video: Any) -> Run:
     pytest.importorskip("av", reason="the extra `video` is not installed")
     pytest.importorskip("pygame", reason="CartPole draws with pygame")
     return examine(**CARTPOLE, record={"level": "video", "video": video})

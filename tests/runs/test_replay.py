@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from examining import by_key, odd, odd_task, policy
 
-from proctor import InputError, RunDir
+from proctor import InputError, Run
 from proctor.foreign import read_npz
 from proctor.runs.replay import find_trial, replay
 from proctor_host.npz import write_npz
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 @pytest.mark.parametrize("name", ["noisy/toy/0002", "trials/noisy_trial0002_seed125.npz", "noisy_trial0002_seed125"])
@@ -97,3 +97,9 @@ def test_a_film_of_what_cannot_be_seen_is_not_promised(examine: Examine, tmp_pat
     with pytest.raises(InputError, match="render"):
         replay(run.path, "steady/walk/0000", tmp_path / "film.mp4")
     assert not (tmp_path / "film.mp4").exists()
+
+
+def test_a_trial_that_is_like_no_other_is_met_with_those_there_are(examine: Examine) -> None:
+    run = examine(n_trials=5)
+    with pytest.raises(InputError, match=r"it has linear/toy/0000, linear/toy/0001, .*, \.\.\. linear/toy/0004"):
+        replay(run.path, "77")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from examining import ODDITIES, by_key, digests, examination, odd, odd_task, policy, task, timeless
 
-from proctor import ConfigError, InputError, RunDir, RunError, config_from_dict, run_evaluation
+from proctor import ConfigError, InputError, Run, RunError, config_from_dict, run_evaluation
 from proctor.record import environment
 from proctor.rollout.progress import AgentProgress, CancelToken
 from proctor.runs.report import write_report
@@ -21,14 +21,14 @@ from proctor.runs.session import Hooks
 from proctor.runs.start import start
 from proctor_host.episode import Outcome
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 TIMES = {"environment.json", "report.json", "report.md", "report.html", "run.log", "lock"}
 """Files that say when; everything else is the same whenever it was written."""
 
 
-def contents(run: RunDir) -> dict[str, bytes]:
+def contents(run: Run) -> dict[str, bytes]:
     files = [p for p in run.path.rglob("*") if p.is_file() and "ledger" not in p.name and p.name not in TIMES]
     return {str(p.relative_to(run.path)): p.read_bytes() for p in files}
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from examining import odd, odd_task, policy
 
-from proctor import RunDir
+from proctor import Run
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 SUMMARY = [

@@ -14,7 +14,7 @@ from examining import digests, examination
 from own_runtimes import SIMULATOR, install, make_venv, set_version
 from telling import Tell
 
-from proctor import InputError, RunDir, config_from_dict, load_config, run_evaluation
+from proctor import InputError, Run, config_from_dict, load_config, run_evaluation
 from proctor.plan.plan import Plan
 from proctor.runs.check import check
 from proctor.runs.merge import merge
@@ -26,7 +26,7 @@ from proctor.runtimes import locate, locating
 from proctor.runtimes.store import folder_of, read_lock
 from proctor.verdict.comparison.compare import compare
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 NAME = "gymnasium@1.0.0"
 
 
@@ -58,7 +58,7 @@ def keys(*runtimes: Any, n_trials: int = 2) -> dict[str, Any]:
     return {"agents": [{"name": "random", "policy": "random"}], "tasks": tasks, "n_trials": n_trials}
 
 
-def cautions(run: RunDir) -> list[str]:
+def cautions(run: Run) -> list[str]:
     return [
         found["text"]
         for found in run.report()["findings"]
@@ -176,7 +176,7 @@ def test_shards_of_different_runtimes_are_merged_with_a_caution(python: Path, tm
     assert cautions(merge([first.path, first.path])) == []
 
 
-def _hash(run: RunDir) -> str:
+def _hash(run: Run) -> str:
     return run.environment().current["runtimes"][0]["hash"]
 
 
@@ -197,7 +197,30 @@ def test_compare_names_runtimes_that_differ(examine: Examine, python: Path) -> N
     assert any("Runtimes differ" in said for said in compare([first, second]).cautions), "reports were only rewritten"
 
 
-def first_copy(run: RunDir) -> Path:
+POLICIES = Path(__file__).parents[1] / "support" / "hosted_policies.py"
+
+
+def test_the_runtime_of_an_agent_is_checked_as_that_of_a_task(examine: Examine, python: Path) -> None:
+    agent = {"name": "chunks", "policy": f"{POLICIES}:Chunks", "runtime": {"python": str(python)}}
+    first = examine(**{**keys(None), "agents": [agent]})
+    (noted,) = first.environment().sessions[0]["runtimes"]
+    assert (first.path / "runtimes" / f"python-{noted['hash'][:12]}.lock.txt").is_file()
+    assert replay(first, "chunks/cart0/0001").conditions == ()
+    set_version(python, "1.1")
+    was = f'the interpreter {python} of agent "chunks" was another when this run began than now ({SIMULATOR} was 1.0'
+    (said,) = replay(first, "chunks/cart0/0001").conditions
+    assert said.startswith(was)
+    second = examine(**{**keys(None), "agents": [agent]})
+    (said,) = [said for said in compare([first, second]).cautions if "untime" in said]
+    assert said.startswith(
+        f"Runtimes differ: agent chunks, runtime: the interpreter {python}, hash {noted['hash'][:12]}"
+    )
+    assert digests(first) == digests(second)
+    resume(first.path, ["n_trials=3", "agents.0.runtime=null"])
+    assert 'gent "chunks" lived in the interpreter' in (first.path / "report.md").read_text()
+
+
+def first_copy(run: Run) -> Path:
     return Path(shutil.copytree(run.path, run.path.with_name("copy")))
 
 
@@ -325,7 +348,7 @@ def test_a_damaged_note_is_left_out(examine: Examine) -> None:
 
 
 def test_nothing_of_a_note_becomes_a_path_or_a_line(tmp_path: Path) -> None:
-    run = RunDir(tmp_path / "run")
+    run = Run(tmp_path / "run")
     run.path.mkdir()
     evil = [{"name": "../../x"}, {"hash": "../../x"}, {"packages": {"a": "1\n-r /etc/passwd"}}]
     keep_locks(run, [{**NOTED, **keys} for keys in evil])

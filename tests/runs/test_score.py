@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 from examining import ODDITIES, by_key, digests, odd, odd_task, policy, timeless
 
-from proctor import ConfigError, InputError, RunDir
+from proctor import ConfigError, InputError, Run
 from proctor.foreign import read_npz
 from proctor.runs.resume import resume
 from proctor.runs.score import score
 from proctor_host.npz import write_npz
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 TIMES = {"environment.json", "report.json", "report.md", "report.html", "run.log", "lock"}
 """Files that say when; everything else is the same whenever it was written."""
 
 
-def contents(run: RunDir) -> dict[str, bytes]:
+def contents(run: Run) -> dict[str, bytes]:
     files = [p for p in run.path.rglob("*") if p.is_file() and "ledger" not in p.name and p.name not in TIMES]
     return {str(p.relative_to(run.path)): p.read_bytes() for p in files}
 
 
 @pytest.fixture
-def orphan(tmp_path: Path, examine: Examine) -> RunDir:
+def orphan(tmp_path: Path, examine: Examine) -> Run:
     """A run whose environment and policy are gone."""
     source = tmp_path / "mine.py"
     shutil.copyfile(ODDITIES, source)
@@ -46,7 +46,7 @@ def test_scoring_again_changes_nothing(examine: Examine) -> None:
     assert by_key(run) == results
 
 
-def test_another_scoring_needs_neither_simulator_nor_model(orphan: RunDir) -> None:
+def test_another_scoring_needs_neither_simulator_nor_model(orphan: Run) -> None:
     report = score(orphan.path, ["scoring=return"]).report
     rewards = [r.episode_reward for r in orphan.results() if r.episode_reward is not None]
     assert report.agents[0].overall.score.mean == pytest.approx(sum(rewards) / 4)
@@ -55,7 +55,7 @@ def test_another_scoring_needs_neither_simulator_nor_model(orphan: RunDir) -> No
     assert orphan.report()["scoring"]["name"] == "return"
 
 
-def test_a_metric_and_a_scoring_of_ones_own_are_computed_from_the_records(orphan: RunDir) -> None:
+def test_a_metric_and_a_scoring_of_ones_own_are_computed_from_the_records(orphan: Run) -> None:
     mode, peak = f"{ODDITIES}:by_peak", f"{ODDITIES}:Peak"
     score(orphan.path, [f"scoring.metrics=[{peak}]", f"scoring.mode={mode}", "scoring.options={factor: 2}"])
     peaks = [orphan.episode(r).arrays["rewards"].max() for r in orphan.results()]
@@ -73,7 +73,7 @@ def test_back_to_the_first_scoring_gives_the_first_files(examine: Examine) -> No
     assert contents(run) == before
 
 
-def test_only_the_scoring_may_change(orphan: RunDir) -> None:
+def test_only_the_scoring_may_change(orphan: Run) -> None:
     before = contents(orphan)
     with pytest.raises(InputError) as error:
         score(orphan.path, ["n_trials=3"])

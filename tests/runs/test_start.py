@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from examining import digests, examination, odd
 
-from proctor import InputError, RunDir, config_from_dict, run_evaluation
+from proctor import InputError, Run, config_from_dict, run_evaluation
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 
 def test_two_runs_of_one_config_get_two_folders(examine: Examine) -> None:

@@ -13,7 +13,7 @@ import typer
 from examining import examination, policy
 from telling import Tell
 
-from proctor import RunDir, config_from_dict, run_evaluation
+from proctor import Run, config_from_dict, run_evaluation
 from proctor.cli import app
 
 EVIL = """
@@ -35,7 +35,7 @@ def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def theirs(foreign: Path, examine: Callable[..., RunDir]) -> Path:
+def theirs(foreign: Path, examine: Callable[..., Run]) -> Path:
     """A run whose config names code in its own folder, by someone who sent it all."""
     run = examine(n_trials=3, agents=[policy("Linear"), {**policy("Linear"), "name": "other"}]).path
     return plant(run, "mode")
@@ -138,7 +138,7 @@ def test_score_trusts_what_the_user_names_and_can_leave_out_what_the_run_names(t
 
 
 def test_resume_and_replay_run_no_agent_and_no_task_of_someone_else(
-    foreign: Path, examine: Callable[..., RunDir], tell: Tell, monkeypatch: pytest.MonkeyPatch
+    foreign: Path, examine: Callable[..., Run], tell: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = examine(n_trials=2).path
     monkeypatch.setenv("XDG_STATE_HOME", str(foreign / "another_machine"))

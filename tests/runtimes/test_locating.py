@@ -118,6 +118,16 @@ def suite(runtime: str | None, *needs: str) -> Any:
     return SimpleNamespace(runtime=runtime, needs=lambda: [(package, "extra") for package in needs])
 
 
+def test_a_folder_of_a_package_s_name_is_not_the_package(tmp_path, monkeypatch):
+    (tmp_path / "lerobot_of_mine").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    needs = [("lerobot_of_mine", "lerobot")]
+    assert locating.chosen(None, "lerobot", needs) == RuntimeCfg(name="lerobot")
+    (tmp_path / "lerobot_of_mine" / "__init__.py").touch()
+    importlib.invalidate_caches()
+    assert locating.chosen(None, "lerobot", needs) is None
+
+
 def test_a_suite_whose_packages_are_not_here_uses_its_recipe():
     config = config_from_dict({"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"]})
     (task,) = config.tasks

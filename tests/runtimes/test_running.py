@@ -12,9 +12,9 @@ import counted
 import pytest
 from examining import digests, policy
 
-from proctor import RunDir
+from proctor import Run
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 
 PLACED = """
 import os

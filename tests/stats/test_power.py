@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from scipy import stats
 
 from proctor.stats import (
+    always_valid,
     expected_discordance,
     mcnemar,
     sequential_power,
-    trials_mean,
+    trials_after_a_look,
     trials_paired,
     trials_sequential,
     trials_unpaired,
@@ -115,12 +113,21 @@ def test_bad_questions_are_refused() -> None:
         trials_unpaired(0.5, 0.4, power=80)
 
 
-def test_a_mean_difference_needs_as_many_pairs_as_a_t_test() -> None:
-    found = trials_mean(0.5)
-    freedom, shift = found.n - 1, 0.5 * math.sqrt(found.n)
-    critical = stats.t.ppf(0.975, freedom)
-    assert 0.8 <= stats.nct.sf(critical, freedom, shift) < 0.83
-    assert trials_mean(0.25).n > found.n
-    assert trials_mean(1e-4).n is None
-    with pytest.raises(ValueError, match="an effect of 0 standard deviations; it lies above 0"):
-        trials_mean(0.0)
+def test_so_many_trials_after_a_look_settle_a_difference_as_often_as_promised() -> None:
+    rng = np.random.default_rng(0)
+    for seen in (rng.normal(0.6, 1, 12), np.repeat([1.0, 0.0, -1.0], (7, 5, 2)), rng.exponential(size=10)):
+        n = trials_after_a_look(seen).n
+        assert n is not None
+        for trials, enough in ((n, True), (n // 2, False)):
+            settled = [always_valid(rng.choice(seen, trials)).p_value <= 0.05 for _ in range(300)]
+            assert (np.mean(settled) >= 0.78) == enough
+
+
+def test_signs_that_all_agree_still_need_enough_seeds() -> None:
+    n = trials_after_a_look(np.ones(3)).n
+    assert n is not None
+    assert always_valid(np.ones(n)).p_value <= 0.05
+    assert trials_after_a_look(np.ones(3), alpha=0.001).n > n
+    assert trials_after_a_look(np.array([1e-5 + 1.0, -1.0])).n is None
+    with pytest.raises(ValueError, match="average 0"):
+        trials_after_a_look(np.array([1.0, -1.0]))

@@ -82,3 +82,9 @@ class SecondStage(StagedPolicy):
         if stage == "plan":
             return StageOutput([Goto("move")] * len(batch), None)
         return StageOutput([Execute(row[None], "plan") for row in ByPlace().act(batch)], None)
+
+
+def remembers(obs: Any, seen: list[int] = []) -> np.ndarray:  # noqa: B006 - that is what is wrong with it
+    """A function that counts how often it was asked, whoever asks."""
+    seen.append(0)
+    return np.full(2, np.sin(0.1 * len(seen)))

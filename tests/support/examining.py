@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from proctor import RunDir
+from proctor import Run
 from proctor_host.result import TrialResult
 
 TOYS = Path(__file__).with_name("toys.py")
@@ -47,15 +47,15 @@ def examination(output_root: Path, **keys: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def by_key(run: RunDir) -> dict[str, TrialResult]:
+def by_key(run: Run) -> dict[str, TrialResult]:
     return {result.trial.key: result for result in run.results()}
 
 
-def digests(run: RunDir) -> dict[str, str | None]:
+def digests(run: Run) -> dict[str, str | None]:
     return {key: result.digest for key, result in by_key(run).items()}
 
 
-def timeless(run: RunDir) -> list[dict[str, str]]:
+def timeless(run: Run) -> list[dict[str, str]]:
     """The rows of summary.csv without what differs from day to day."""
     with (run.path / "summary.csv").open() as file:
         rows = list(csv.DictReader(file, delimiter=";"))

@@ -5,7 +5,7 @@ them too, with assets, descriptions and initial states (saved by torch) beside t
 around are those of hf-libero 0.1.4 and robosuite 1.4.0: the import asks a question where there is no config file, the
 assets are downloaded where no path is set before the environments are imported, furniture is placed from numpy's global
 generator, a reset makes new cameras and draws with them, frames are upside down, every step takes a frame of every
-camera, an episode may not go on after its horizon, `close` works once.
+camera, actions are clipped and the gripper's is a sign, an episode may not go on after its horizon, `close` works once.
 
 A state is (hand 3, goal 3, blink): success is a hand near the goal, or the step number `blink`.
 """
@@ -131,7 +131,7 @@ class Inner:
         assert len(action) == 7
         self.timestep += 1
         self.sim.state[:3] += 0.01 * np.clip(action[:3], -1, 1)
-        self.fingers = float(np.clip(self.fingers - 0.01 * action[6], 0.0, 0.04))
+        self.fingers = float(np.clip(self.fingers - 0.01 * np.sign(action[6]), 0.0, 0.04))
         self.done = self.timestep >= 1000 and not self._ignore_done
         seen, success = self.observe(), self._check_success()
         return seen, float(success), success, {}
@@ -209,9 +209,11 @@ get_assets_path()
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write the packages and put them on the path; the folder of the package. Nothing is imported yet."""
+    """Write the packages and put them on the path; the folder of the package. Nothing is imported yet. The genuine
+    packages, where they are installed, are put aside until `forget`."""
     from proctor.suites.libero import installation
 
+    _GENUINE.update({name: sys.modules.pop(name) for name in _imported()})
     for name, text in _FILES.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -247,9 +249,18 @@ def initial_states() -> np.ndarray:
 
 
 def forget() -> None:
-    """Have the packages imported afresh next time."""
+    """Have the packages imported afresh next time; the genuine ones are as they were."""
     from proctor.suites.libero import installation
 
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("libero", "robosuite")]:
+    for name in _imported():
         del sys.modules[name]
+    sys.modules.update(_GENUINE)
+    _GENUINE.clear()
     installation._imported.cache_clear()
+
+
+def _imported() -> list[str]:
+    return [name for name in sys.modules if name.partition(".")[0] in ("libero", "robosuite")]
+
+
+_GENUINE: dict[str, types.ModuleType] = {}

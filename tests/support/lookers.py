@@ -24,6 +24,16 @@ class Looker(Policy):
         return np.clip(0.8 * np.sin(phases)[:, None] + noise, -1, 1).astype(np.float32)
 
 
+class Ahead(Policy):
+    """The same action always: `by` along the first axis, and `gripper`."""
+
+    def __init__(self, by: float, gripper: float):
+        self._action = np.array([by, 0, 0, 0, 0, 0, gripper])
+
+    def act(self, batch: Batch) -> np.ndarray:
+        return np.repeat(self._action[None], len(batch), axis=0)
+
+
 def _phase(observation: dict[str, Any], row: int) -> float:
     seen = sum(float(value[row].sum()) for key, value in sorted(observation.items()) if key.startswith("image/"))
     told = len(bytes_to_text(observation["instruction"][row]))

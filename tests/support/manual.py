@@ -32,6 +32,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LANGUAGES = ("", "bash", "python", "text", "toml", "yaml", "setup")
 _ELEMENT = re.compile(r"^```(\w*)\n(.*?)^```$|^<!--(.*?)-->$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _GAP = "..."
 
 
@@ -84,6 +86,16 @@ def blocks(page: Path) -> Iterator[Block]:
             yield Block(page, setup[1] or "setup", found[3][setup.end() :], *found.span(3))
         else:
             marks.append(found[3].strip())
+
+
+def headings(page: Path) -> list[str]:
+    """The titles on a page, in order."""
+    return _HEADING.findall(_FENCED.sub("", page.read_text()))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in headings(page)}
 
 
 def is_slow(page: Path) -> bool:

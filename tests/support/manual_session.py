@@ -28,7 +28,7 @@ from proctor.registry import KINDS
 STAND_INS = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"]}
 ABSENT = ("no such file", "no file matches")
 SHELL = re.compile(r"[|&;<>$*?`]")
-TAKES_OPTIONS = ("run", "check", "tune", "goals")
+TAKES_OPTIONS = ("run", "check", "demo", "tune", "goals")
 
 
 class Session:
@@ -171,7 +171,7 @@ class Session:
         return code, out
 
     def _runs(self) -> set[Path]:
-        return {path for path in (self.folder / "results").glob("*/*") if path.is_dir()}
+        return {path.parent for path in (self.folder / "results").glob("*/*/ledger.sqlite")}
 
     def _environment(self) -> dict[str, str]:
         paths = [self.folder / ".site", self.folder] if self._plugged_in else [self.folder]

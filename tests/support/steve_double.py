@@ -2,16 +2,19 @@
 
 `install(monkeypatch)` puts it in place of the packages `eve` and `Sofa`. Signatures, attribute names, shapes and the
 quirks that the suite works around are those of stEVE: a seed of 0 means none, `MonoPlaneStatic` forgets
-`normalize_action` and does not hand its seed to the simulation, a diverged simulation resets its devices and raises a
+`normalize_action`, does not hand its seed to the simulation and gives its target a numpy integer, which
+`random.Random` refuses from Python 3.11 on, a diverged simulation resets its devices and raises a
 flag, the LCP solver keeps its forces on request only. The `Double` says what goes wrong.
 """
 
 from __future__ import annotations
 
 import enum
+import random
 import sys
 import types
 from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
 from typing import Any, ClassVar
 
 import gymnasium
@@ -229,11 +232,13 @@ class BranchEnd:
             threshold,
             branches,
         )
-        self.reached = False
+        self.reached, self._rng = False, random.Random()
 
     def reset(self, episode_nr: int = 0, seed: int | None = None) -> None:
-        name = self.branches[int(np.random.default_rng(seed).integers(len(self.branches)))]
-        end = next(b for b in self.vessel_tree.branches if b.name == name).coordinates[-1]
+        if seed is not None:
+            self._rng = random.Random(seed)
+        ends = [branch.coordinates[-1] for branch in self.vessel_tree.branches if branch.name in self.branches]
+        end = self._rng.choice(np.array(ends))
         self.coordinates3d = vessel_cs_to_tracking3d(end, self.fluoroscopy.image_rot_zx, [0, 0, 0], None)
         self.reached = False
 
@@ -485,7 +490,7 @@ def install(monkeypatch: Any, **behaviour: Any) -> Double:
     global STATE
     STATE = Double(**behaviour)
     for name, module in (("eve", eve_package()), ("Sofa", types.ModuleType("Sofa"))):
-        module.__spec__ = types.SimpleNamespace(name=name)  # type: ignore[assignment]
+        module.__spec__ = ModuleSpec(name, None, origin="double")
         monkeypatch.setitem(sys.modules, name, module)
     return STATE
 

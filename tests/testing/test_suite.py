@@ -126,6 +126,41 @@ class NoTrials(Water):
         return 0
 
 
+class OtherSeeds(Water):
+    def trial_seeds(self, options, n):
+        return range(n, 2 * n)
+
+
+class TwiceTheSeed(Water):
+    def trial_seeds(self, options, n):
+        return [4] * n
+
+
+class NegativeSeeds(Water):
+    def trial_seeds(self, options, n):
+        return range(-1, n - 1)
+
+
+class SometimesSeeds(Water):
+    def trial_seeds(self, options, n):
+        return None if n > 4 else range(n)
+
+
+class FewSeeds(Water):
+    def trial_seeds(self, options, n):
+        return range(2)
+
+
+class Numbered(Water):
+    def begins_by_seed(self, options):
+        return True
+
+    def make(self, options, **_):
+        env = Pond()
+        env.reset = lambda seed, index: np.full(2, index / 10, np.float32)
+        return env
+
+
 class SaysBatch(Water):
     def is_batch(self, options):
         return True
@@ -162,6 +197,12 @@ class OtherSpaces(Water):
         (NoTasks, "test_a_group_of_tasks_is_written_out_once", "no task for these options"),
         (Growing, "test_a_group_of_tasks_is_written_out_once", "2 tasks for one that it had written out"),
         (NoTrials, "test_default_trials_are_a_count", "gave 0; expected None or at least 1"),
+        (OtherSeeds, "test_seeds_of_a_protocol_stay_when_trials_are_added", "other seeds when more are planned"),
+        (TwiceTheSeed, "test_seeds_of_a_protocol_stay_when_trials_are_added", "gives a seed twice"),
+        (NegativeSeeds, "test_seeds_of_a_protocol_stay_when_trials_are_added", "not from 0 to"),
+        (SometimesSeeds, "test_seeds_of_a_protocol_stay_when_trials_are_added", "none for others"),
+        (FewSeeds, "test_seeds_of_a_protocol_stay_when_trials_are_added", "gave 2 and 2 seeds for 2 and 5 trials"),
+        (Numbered, "test_an_index_decides_nothing_where_the_seed_does", "another index begins another trial"),
         (SaysBatch, "test_makes_what_it_says", "make gave a Pond; is_batch says that it gives a BatchEnv"),
         (TooMany, "test_makes_what_it_says", "2 worlds were allowed, and 99 were made"),
         (OtherSpaces, "test_the_same_options_make_the_same_spaces", "have different action_spaces"),

@@ -60,7 +60,7 @@ class SharedBoard(Board):
 
     @classmethod
     def create(cls, slots: int) -> SharedBoard:
-        fd = _unnamed_file()
+        fd = unnamed_file()
         os.ftruncate(fd, _PULSE_BYTES + slots * _SLOT_BYTES)
         return cls(fd, slots)
 
@@ -101,7 +101,8 @@ class SharedBoard(Board):
             self.fd = -1
 
 
-def _unnamed_file() -> int:
+def unnamed_file() -> int:
+    """A file in memory, which goes with the last process that has it."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("proctor")
     with tempfile.TemporaryFile() as file:

@@ -8,6 +8,7 @@ itself is an object with one key that begins with NUL:
     {"\0d": [[k, v], ...]}  a mapping     {"\0s": [part, dtype]}         a number of numpy's
     {"\0m": [name, [...]]}  a message     {"\0b": part}                  bytes
     {"\0o": part}  a pickle, between processes of one interpreter only
+    {"\0y": [place, dtype, shape]}  an array that lies in shared memory (`proctor_host.tray`)
 
 What cannot be said so cannot be sent to another interpreter, and nothing that comes from one is unpickled. No more is
 allocated than a frame holds.
@@ -30,6 +31,7 @@ from proctor_host.cfg import TaskCfg
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
 from proctor_host.task import Task
+from proctor_host.tray import LARGE, Tray
 from proctor_host.trials import Trial
 
 PROTOCOL = 1
@@ -59,10 +61,12 @@ class Unsendable(TypeError):
 
 class Codec:
     """Writes and reads frames. `pickles`: both ends are of one interpreter, and values of any kind may travel. `tasks`:
-    the configs of the run's tasks, to which descriptions of tasks belong."""
+    the configs of the run's tasks, to which descriptions of tasks belong. `trays`: where large arrays lie that are
+    written, and that are read; None: they are sent."""
 
-    def __init__(self, pickles: bool, tasks: Mapping[str, TaskCfg]):
+    def __init__(self, pickles: bool, tasks: Mapping[str, TaskCfg], trays: tuple[Tray, Tray] | None = None):
         self.pickles, self.tasks = pickles, tasks
+        self._out, self._in = (None, None) if trays is None else trays
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
@@ -70,6 +74,8 @@ class Codec:
         """A frame with these messages. Raises Unsendable, with what it is, for a value that cannot travel."""
         if len(said) == 1 and type(said[0]) is list and _NATURAL:
             return _SLOTS + array.array("H", said[0]).tobytes()
+        if self._out is not None:
+            self._out.clear()
         parts: list[Any] = []
         text = _encode([self._plain(one, parts) for one in said]).encode()
         if not parts:
@@ -116,6 +122,8 @@ class Codec:
     def _array(self, value: Any, parts: list[Any]) -> Any:
         if value.dtype.hasobject or value.dtype.names is not None:
             return self._other(value, parts)
+        if self._out is not None and value.nbytes >= LARGE:
+            return {"\0y": [self._out.put(value), value.dtype.str, list(value.shape)]}
         parts.append(value.tobytes())
         return {"\0a": [len(parts) - 1, value.dtype.str, list(value.shape)]}
 
@@ -191,6 +199,12 @@ class Codec:
         kind = np.dtype(dtype)
         return np.frombuffer(bytearray(parts[part]), kind).reshape(shape)
 
+    def _read_laid(self, said: Any, parts: list[memoryview]) -> Any:
+        place, dtype, shape = said
+        if self._in is None or not (isinstance(dtype, str) and _DTYPE.fullmatch(dtype)):
+            raise ValueError("no message of Proctor's: an array that lies nowhere")
+        return self._in.get(place, np.dtype(dtype), shape)
+
     def _read_number(self, said: Any, parts: list[memoryview]) -> Any:
         return self._read_array([*said, []], parts)[()]
 
@@ -218,6 +232,7 @@ _READERS: dict[str, Callable[[Codec, Any, list[memoryview]], Any]] = {
     "\0s": Codec._read_number,
     "\0b": lambda codec, said, parts: bytes(parts[said]),
     "\0o": Codec._read_other,
+    "\0y": Codec._read_laid,
     "\0m": Codec._read_message,
 }
 _NAMED: dict[str, Callable[..., Any]] = {**_MESSAGES, "Outcome": Outcome, "Trial": Trial, "TrialResult": TrialResult}

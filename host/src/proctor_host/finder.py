@@ -7,16 +7,18 @@ since what they offer is for the engine.
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import sys
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 PACKAGE = "proctor"
-BARE = (PACKAGE, f"{PACKAGE}.suites")
-"""Packages that are not run; those of single suites, one below the last, are not run either."""
+SUITES = f"{PACKAGE}.suites"
+BARE = (PACKAGE, SUITES, f"{PACKAGE}.policies")
+"""Packages that are not run; those of single suites, one below theirs, are not run either."""
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -30,7 +32,7 @@ class Finder(importlib.abc.MetaPathFinder):
             return None
         place = os.path.join(self._root, *name.split("."))
         if os.path.isdir(place):
-            if name in BARE or name.rpartition(".")[0] == BARE[-1]:
+            if name in BARE or name.rpartition(".")[0] == SUITES:
                 spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
                 spec.submodule_search_locations = [place]
                 return spec
@@ -42,3 +44,15 @@ class Finder(importlib.abc.MetaPathFinder):
 def serve_modules(root: str) -> None:
     """From now on, `proctor` is what lies in this folder."""
     sys.meta_path.insert(0, Finder(root))
+
+
+def offer(package: str, homes: Mapping[str, str]) -> None:
+    """Have a package that is not run offer these names, each from its module, when they are first asked for."""
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            known = ", ".join(sorted(homes))
+            raise AttributeError(f"in a runtime, {package!r} has no {name!r}; it offers {known}")
+        return getattr(importlib.import_module(homes[name]), name)
+
+    vars(importlib.import_module(package))["__getattr__"] = find

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import importlib
 import os
 import resource
 import select
@@ -32,9 +33,9 @@ _CHUNK = 1 << 16
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def main() -> None:
-    """The arguments are the numbers of two inherited files, socket and memory, and the engine's process id. Returns in
-    the worker only, when that is through."""
+def main(program: str = "proctor_host.child") -> None:
+    """The arguments are the numbers of inherited files, for a worker socket and memory, and the engine's process id.
+    `program`: the module whose `main` takes the files. Returns in the worker only, when that is through."""
     *files, engine = map(int, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _ask_kernel(_PR_SET_CHILD_SUBREAPER, 1)
@@ -53,9 +54,7 @@ def main() -> None:
         os.dup2(theirs, fd)
     for fd in (output, theirs):
         os.close(fd)
-    from proctor_host import child
-
-    child.main(*files)
+    importlib.import_module(program).main(*files)
 
 
 class _Signals:

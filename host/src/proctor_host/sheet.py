@@ -11,8 +11,16 @@ from typing import Any, Mapping, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
-REWARD, TERMINATED, TRUNCATED, SUCCESS, HEAD = range(5)
-"""The first cells of a row, and how many they are."""
+REWARD = 0
+"""The cell of the reward in a row."""
+TERMINATED = 1
+"""The cell that says whether the episode ended."""
+TRUNCATED = 2
+"""The cell that says whether it was cut off."""
+SUCCESS = 3
+"""The cell of the success."""
+HEAD = 4
+"""How many cells come before those of the observation."""
 
 Path = Tuple[Union[str, int], ...]
 

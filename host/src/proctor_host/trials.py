@@ -1,8 +1,8 @@
 """A trial: the unit that is planned, run, retried and resumed.
 
 A trial is a function of (agent, task, seed). Its `key` names it within a run and never changes, whatever
-other agents, tasks or trials the run has. `index` counts the trials of one (agent, task) pair from 0; the seed
-is `base_seed + index`, and `index` is also the explicit initial-state index handed to the environment.
+other agents, tasks or trials the run has. `index` counts the trials of one (agent, task) pair from 0 and is
+also the explicit initial-state index handed to the environment; the seed, below 2**64, is the one that `reset` gets.
 """
 
 from __future__ import annotations

@@ -14,7 +14,10 @@ from typer.core import TyperGroup
 
 from proctor.cli.check import check_command
 from proctor.cli.compare import compare_command
+from proctor.cli.demo import demo_command
 from proctor.cli.doctor import doctor_command
+from proctor.cli.examples import examples_app
+from proctor.cli.export import export_command
 from proctor.cli.goals import goals_app
 from proctor.cli.host import host_app
 from proctor.cli.import_ import import_command
@@ -72,11 +75,14 @@ app.command("leaderboard")(leaderboard_command)
 app.command("power")(power_command)
 app.command("import")(import_command)
 app.command("replay")(replay_command)
+app.command("export")(export_command)
 app.command("merge")(merge_command)
 app.command("serve")(serve_command)
 app.command("tune")(tune_command)
 app.command("list")(list_command)
 app.command("doctor")(doctor_command)
+app.command("demo")(demo_command)
+app.add_typer(examples_app, name="examples")
 app.add_typer(goals_app, name="goals")
 app.add_typer(runtimes_app, name="runtimes")
 app.add_typer(host_app, name="host")

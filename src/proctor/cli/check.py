@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, NoReturn
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from proctor.cli.options import Json, Sets
+
+if TYPE_CHECKING:
+    from proctor.config.models import EvalConfig
+    from proctor.runs.check import Check
 
 
 def check_command(
@@ -21,7 +26,8 @@ def check_command(
     """Find out before a run what would go wrong in it.
 
     Validates the config, loads every policy, tries every environment for a few steps, and says how long the run takes.
-    Exit code 2 if a run would fail or its numbers would mean nothing. With --untrusted nothing of this is done: a
+    A log with tracebacks and what workers printed is kept below output_root. Exit code 2 if a run would fail or its
+    numbers would mean nothing. With --untrusted nothing of this is done: a
     config from somebody else is only read.
     """
     if untrusted:
@@ -29,10 +35,9 @@ def check_command(
     from proctor.cli.progress import duration
     from proctor.config import load_config
     from proctor.report.text import count
-    from proctor.runs.check import check
 
     cfg = load_config(config, sets or [])
-    found = check(cfg, config)
+    found = _kept(cfg, config)
     if as_json:
         typer.echo(json.dumps({"ok": found.ok, **vars(found)}))
         raise typer.Exit(0 if found.ok else 2)
@@ -48,7 +53,22 @@ def check_command(
         typer.echo(
             f"at most about {duration(found.seconds)}, if every episode goes to its step limit ({found.steps:,} steps)"
         )
+    if found.log is not None:
+        typer.echo(f"log: {found.log}")
     raise typer.Exit(0 if found.ok else 2)
+
+
+def _kept(cfg: EvalConfig, config: str) -> Check:
+    """What was found, with a log of it where one can be written."""
+    from proctor.runs.check import check, log_path
+
+    file = log_path(cfg, datetime.now())
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        typer.echo(f"no log is kept: {file.parent} cannot be made: {error.strerror}", err=True)
+        return check(cfg, config)
+    return check(cfg, config, file)
 
 
 def _list_code(config: str, sets: list[str], as_json: bool) -> NoReturn:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Level, Quiet, RunPaths, Trust, console, write_files
+from proctor.cli.options import Json, Level, Quiet, RunPaths, Trust, console, runs_by_name, write_files
 
 if TYPE_CHECKING:
     from proctor.report.compare.page import CompareReport
@@ -89,7 +89,7 @@ def compare_command(
         raise InputError("--require-proof and --baseline go with --fail-if-worse MARGIN")
     if weights not in (None, "tasks", "trials"):
         raise InputError(f'--weights {weights}: expected "tasks" or "trials"')
-    found = compare(runs, level, across=across_protocols, weights=weights, trust=trust)
+    found = compare(runs_by_name(runs), level, across=across_protocols, weights=weights, trust=trust)
     rulings = [] if fail_if_worse is None else gates(found, on, fail_if_worse, baseline)
     failed = None if fail_if_worse is None else any(gate.failed(require_proof) for gate in rulings)
     for margin, what in ((fail_if_worse, "gate"), (equivalent, "proof of equivalence")):
@@ -97,7 +97,7 @@ def compare_command(
         found = replace(found, cautions=(*found.cautions, *said))
     alike = None if equivalent is None else likenesses(found, on, equivalent, baseline)
     report = _report(found, rulings, failed, alike)
-    folder = out or Path(runs[-1])
+    folder = out or found.runs[-1].run.path
     write_files("comparison", folder, lambda folder: write_comparison(folder, report))
     _show(report, folder, as_json=as_json, quiet=quiet)
     raise typer.Exit(WORSE if failed or report.unlike else 0)
@@ -119,6 +119,11 @@ def _report(found: Compared, rulings: list[Gate], failed: bool | None, alike: li
     )
 
 
+def _ruling(text: str, *, good: bool) -> None:
+    """In a terminal that has colours, red for what failed and green for what passed."""
+    console(140).print(text, style="green" if good else "bold red", markup=False)
+
+
 def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
     from proctor.report.build.judgement import gate_sentence, likeness_sentence
     from proctor.report.compare.page import to_json
@@ -137,9 +142,9 @@ def _show(report: CompareReport, folder: Path, *, as_json: bool, quiet: bool) ->
     for gate in report.gates:
         typer.echo(f"gate: {gate_sentence(gate)}")
     if report.failed is not None:
-        typer.echo("gate: failed" if report.failed else "gate: passed")
+        _ruling("gate: failed" if report.failed else "gate: passed", good=not report.failed)
     for found in report.alike or ():
         typer.echo(f"equivalence: {likeness_sentence(found)}")
     if report.alike is not None:
-        typer.echo("equivalence: not shown" if report.unlike else "equivalence: shown")
+        _ruling("equivalence: not shown" if report.unlike else "equivalence: shown", good=not report.unlike)
     typer.echo(f"comparison: {folder / 'compare.html'}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Quiet, RunPath, Sets, Trust, followed
+from proctor.cli.options import Json, Quiet, RunPath, Sets, Trust, followed, run_path
 
 if TYPE_CHECKING:
     from proctor.suites.goals.report.model import GoalsReport
@@ -53,7 +53,9 @@ def collect_command(config: Config, sets: Sets = None, as_json: Json = False, qu
 def evaluate_command(
     config: Config,
     sets: Sets = None,
-    run: Annotated[str | None, typer.Option(metavar="RUN", help="Go on in this folder, after a stop.")] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Go on in this folder, after a stop.", parser=run_path)
+    ] = None,
     trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -106,7 +108,7 @@ def import_command(
 
 def _show(report: GoalsReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
     from proctor.suites.goals.report.files import to_json
-    from proctor.suites.goals.report.findings import findings, number_words, verdict
+    from proctor.suites.goals.report.findings import chance_words, findings, number_words, verdict
     from proctor.suites.goals.report.model import DIMENSIONS
 
     if as_json:
@@ -117,8 +119,9 @@ def _show(report: GoalsReport, folder: Path, *, as_json: bool, quiet: bool) -> N
             typer.echo(f"{prior.name}{' (degenerate)' if prior.degenerate else ''}")
             for name, title in DIMENSIONS.items():
                 own = prior.dimensions[name]
-                why = f": {own.overall.reason}" if own.overall.reason else f"  {own.band or ''}"
-                typer.echo(f"  {title.lower():<20} {number_words(own)}{why}")
+                said = [number_words(own), chance_words(own.overall), own.band or ""]
+                words = f"{said[0]}: {own.overall.reason}" if own.overall.reason else "  ".join(filter(None, said))
+                typer.echo(f"  {title.lower():<20} {words}")
         for finding in findings(report):
             typer.echo(f"{finding.level}: {finding.text}")
     typer.echo(verdict(report))

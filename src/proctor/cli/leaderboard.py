@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Level, Quiet, RunPaths, Trust, console, write_files
+from proctor.cli.options import Json, Level, Quiet, RunPaths, Trust, console, runs_by_name, write_files
 from proctor.cli.score import numbers_by_name
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def leaderboard_command(
     from proctor.verdict.leaderboard import leaderboard
 
     weights = numbers_by_name("--weight", "TASK", weight or [])
-    board = leaderboard(runs, level, weights, trust=trust)
+    paths = runs_by_name(runs)
+    board = leaderboard(paths, level, weights, trust=trust)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    folder = out or Path(runs[-1])
+    folder = out or Path(list(paths.values())[-1] if isinstance(paths, dict) else paths[-1])
     write_files("leaderboard", folder, lambda folder: write_leaderboard(folder, board, now))
     if as_json:
         typer.echo(json.dumps(to_json(board, now), allow_nan=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -29,8 +29,24 @@ Sets = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
-RunPath = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
-RunPaths = Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="Run folders.")]
+
+
+def run_path(text: str) -> str:
+    """The folder that a RUN on the command line means: the one place where `latest` is understood."""
+    from proctor.record.latest import found_run
+
+    return found_run(text)
+
+
+RunPath = Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or latest.", parser=run_path)]
+RunPaths = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN", help="Run folders, or latest; NAME=RUN gives one a name of its own."),
+]
+Root = Annotated[
+    str | None, typer.Option("--out", metavar="DIR", help="Where to make the run folder: output_root of the config.")
+]
+Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The run's name, in its folder and report.")]
 Level = Annotated[float, typer.Option(help="Level of the intervals; tests have the error rate 1 - level.")]
 
 Trust = Annotated[
@@ -38,6 +54,33 @@ Trust = Annotated[
 ]
 
 T = TypeVar("T")
+
+
+def runs_by_name(given: Sequence[str]) -> list[str] | dict[str, str]:
+    """Folders of the runs that are given as RUN or NAME=RUN, by their names where one has a name of its own."""
+    from proctor.errors import InputError
+
+    split = [("", text) if Path(text).exists() or "=" not in text else text.split("=", 1) for text in given]
+    if not any(name for name, _ in split):
+        return [run_path(text) for text in given]
+    found: dict[str, str] = {}
+    for name, text in split:
+        path = run_path(text)
+        name = name.strip() or Path(path).resolve().name
+        if name in found:
+            raise InputError(f'two runs are named "{name}"; give each its own name')
+        found[name] = path
+    return found
+
+
+def changes_of(out: str | None, name: str | None) -> dict[str, str]:
+    """What --out and --name change in a config."""
+    from proctor.errors import InputError
+
+    for option, value in (("--out", out), ("--name", name)):
+        if value is not None and not value.strip():
+            raise InputError(f'{option} "{value}": expected text that is not empty')
+    return {key: value for key, value in (("output_root", out), ("name", name)) if value is not None}
 
 
 def follow(work: Callable[[Hooks], RunEnd], *, as_json: bool, quiet: bool) -> NoReturn:

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Trust, console, table
+from proctor.cli.options import Json, Trust, console, run_path, table
 
 if TYPE_CHECKING:
     from proctor.verdict.power import Answer, Question
 
 
 def power_command(
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="A run folder: its agents' rates are used.")] = None,
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="A run folder, or latest: its agents' rates are used.", parser=run_path),
+    ] = None,
     difference: Annotated[
         float | None,
         typer.Option(

@@ -21,6 +21,8 @@ from proctor.interpreters import command
 from proctor.threads import cores
 
 PROBE_TIMEOUT_S = 30.0
+DEVELOPERS = ("dev", "docs", "test")
+"""Extras for work on Proctor itself."""
 Needs = tuple[Sequence[tuple[str, str]], str | None]
 """(package, extra) of everything that a part imports, and its own way to install it, where it has one."""
 
@@ -64,7 +66,7 @@ def packages() -> list[Check]:
     for requirement in declared:
         name = re.split(r"[^A-Za-z0-9_.-]", requirement, maxsplit=1)[0]
         extra = re.search(r"extra == ['\"]([\w-]+)['\"]", requirement)
-        if name in seen or (extra and extra[1] == "dev"):
+        if name in seen or (extra and extra[1] in DEVELOPERS):
             continue
         seen.add(name)
         found.append(_package(name, f'pip install "proctor[{extra[1]}]"' if extra else f"pip install {name}"))
@@ -87,20 +89,19 @@ def suites() -> list[Check]:
         suite = find_suite(name)
         return suite.needs(), suite.install
 
-    return [_in_runtime(_part(name, needs)) for name in SUITES.names()]
+    return [_in_runtime(_part(name, needs), lambda name: find_suite(name).runtime) for name in SUITES.names()]
 
 
-def _in_runtime(check: Check) -> Check:
-    """A suite that cannot be imported here is well where its runtime is installed; else that is a way, too."""
+def _in_runtime(check: Check, home: Callable[[str], str | None]) -> Check:
+    """A part that cannot be imported here is well where its runtime, `home`, is installed; else that is a way, too."""
     from proctor.runtimes.verify import problems_of
-    from proctor.suites import find_suite
 
-    if check.ok or check.fix is None or (name := find_suite(check.name).runtime) is None:
+    if check.ok or check.fix is None or (name := home(check.name)) is None:
         return check
     _, problems = problems_of(name)
     if not problems:
         return Check(check.name, True, f"{check.detail}, and runs in its runtime")
-    return replace(check, fix=f"{check.fix} or {problems[0].command}")
+    return replace(check, fix=" or ".join(dict.fromkeys([check.fix, problems[0].command])))
 
 
 def runtimes() -> list[Check]:
@@ -124,7 +125,11 @@ def policies() -> list[Check]:
     """Each policy loader and whether what it needs can be imported."""
     from proctor.registry import LOADERS
 
-    return [_part(name, lambda name: (LOADERS.load(name).needs, None)) for name in LOADERS.names()]
+    def needs(name: str) -> Needs:
+        loader = LOADERS.load(name)
+        return loader.needs, None if loader.runtime is None else f"proctor runtimes install {loader.runtime}"
+
+    return [_in_runtime(_part(name, needs), lambda name: LOADERS.load(name).runtime) for name in LOADERS.names()]
 
 
 def plugins() -> list[Check]:
@@ -235,7 +240,7 @@ def run_probe(probe: Probe) -> Check:
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:
     """The error's own line; drivers print more after it."""
-    named = re.search(r"^[\w.]*(Error|Exception|NotInstalled)\b.*", done.stderr, re.MULTILINE)
+    named = re.search(r"^[\w.]*(Error|Exception|NotInstalled|MissingExtra)\b.*", done.stderr, re.MULTILINE)
     return named[0].strip() if named else f"the process ended with code {done.returncode}"
 
 

@@ -12,7 +12,13 @@ from proctor.cli.options import RunPath, Trust
 
 def replay_command(
     run: RunPath,
-    trial: Annotated[str, typer.Argument(metavar="TRIAL", help="agent/task/0003, or the name of an npz file.")],
+    trial: Annotated[
+        str,
+        typer.Argument(
+            metavar="TRIAL",
+            help="agent/task/0003, agent/task/seed126, a part of these that means one trial, or an npz file.",
+        ),
+    ],
     video: Annotated[
         Path | None, typer.Option(metavar="FILE.mp4", help="Write a film of the trial to this file.")
     ] = None,
@@ -32,7 +38,8 @@ def replay_command(
         verdict = (
             "equal to the byte" if done.again.digest is not None else "the same fault; there are no bytes to compare"
         )
-    typer.echo(f"{done.recorded.trial.key}: recorded {done.recorded.outcome}, again {done.again.outcome}: {verdict}")
+    which = f"{done.recorded.trial.key} (seed {done.recorded.trial.seed})"
+    typer.echo(f"{which}: recorded {done.recorded.outcome}, again {done.again.outcome}: {verdict}")
     for condition in done.conditions:
         typer.echo(f"note: {condition}")
     if done.video is not None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from proctor.cli.options import Json, Quiet, Sets, follow
+from proctor.cli.options import Json, Name, Quiet, Root, Sets, changes_of, follow
 from proctor.errors import InputError
 
 
@@ -19,6 +19,8 @@ def run_command(
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Run part I of N; join the parts with merge.")
     ] = None,
+    out: Root = None,
+    name: Name = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -34,6 +36,7 @@ def run_command(
     if (config is None) == (config_option is None):
         raise InputError("name one config file: proctor run CONFIG")
     file = config or config_option or ""
-    cfg = confirmed(load_config(file, sets or []))
+    cfg = load_config(file, sets or []).model_copy(update=changes_of(out, name))
+    cfg = confirmed(cfg)
     part = None if shard is None else Shard.parse(shard)
     follow(lambda hooks: start(cfg, hooks, part, config=file), as_json=as_json, quiet=quiet)

@@ -107,17 +107,19 @@ def _option(text: str) -> tuple[str, str]:
 
 
 def _of_config(config: str, sets: list[str]) -> list[RuntimeSpecification]:
-    """What the tasks of a config need and is installed by name; interpreters that it names by path are there already,
-    or not for us to make."""
+    """What the tasks and agents of a config need and is installed by name; interpreters that it names by path are there
+    already, or not for us to make."""
     from proctor.config import load_config
+    from proctor.rollout.hosted import home_of
     from proctor.runtimes import store
     from proctor.runtimes.locating import needed_for
     from proctor.runtimes.recipes import described, specify
     from proctor.suites import suite_for
 
     found: dict[str, RuntimeSpecification] = {}
-    for task in load_config(config, sets).tasks:
-        cfg = needed_for(task, suite_for(task))
+    loaded = load_config(config, sets)
+    needed = [needed_for(task, suite_for(task)) for task in loaded.tasks] + [home_of(agent) for agent in loaded.agents]
+    for cfg in needed:
         if cfg is not None and cfg.packages is not None:
             specification = described(cfg)
         elif cfg is not None and cfg.name is not None:

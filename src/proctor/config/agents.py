@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
+from pydantic import BaseModel
+
 from proctor.config.brought import KEY
 from proctor.config.kinds import check_name, part_name
 from proctor.config.models import AgentCfg
+from proctor.config.naming import stem_of
 from proctor.config.paths import Context, existing_file, expand_pattern, is_pattern, resolve_options
 from proctor.config.problems import Path
+from proctor.config.runtime import resolve_runtime
 from proctor.config.validate import validate
 from proctor.errors import InputError
+from proctor.references import is_reference, parse
 from proctor.registry import LOADERS
 
 
@@ -39,6 +44,8 @@ def _resolve_entry(entry: Any, where: Path, context: Context) -> Iterator[tuple[
     policy = _policy(entry, where, context)
     common = {"policy": "?", **entry} if policy is None else {**entry, "policy": policy}
     common["options"] = _options(entry, policy, where, context)
+    if entry.get("runtime") is not None:
+        common["runtime"] = resolve_runtime(entry["runtime"], (*where, "runtime"), context)
     if KEY in entry:
         common[KEY] = resolve_options(entry[KEY], (*where, KEY), context)
     for key in _misplaced_options(entry, policy, where, context):
@@ -86,11 +93,18 @@ def _options(entry: dict[str, Any], policy: str | None, where: Path, context: Co
         return options
     from proctor.policies import loader_for
 
+    form = loader_for(policy).Options
     data = {**options, "target": policy} if by_import else options
-    model = validate(loader_for(policy).Options, data, here, context.problems)
+    model = validate(form, {**_alone(form, context), **data}, here, context.problems)
     if model is None:
         return options
     return model.model_dump(mode="json", exclude={"target"} if by_import else None)
+
+
+def _alone(form: type[BaseModel], context: Context) -> dict[str, int]:
+    """What an agent's options are where they do not say `pad_to` and a task's protocol asks for one row at a time. A
+    loader that pads nothing by itself (`remote`) keeps to that."""
+    return {"pad_to": 1} if context.rows_alone and form.model_fields["pad_to"].default is not None else {}
 
 
 def _misplaced_options(entry: dict[str, Any], policy: str | None, where: Path, context: Context) -> list[str]:
@@ -111,8 +125,11 @@ def _checkpoints(entry: dict[str, Any], policy: str | None, where: Path, context
     """(name, absolute checkpoint) of each agent the entry stands for."""
     checkpoint, here = entry.get("checkpoint"), (*where, "checkpoint")
     name = entry.get("name")
+    if isinstance(checkpoint, str) and is_reference(checkpoint):
+        stem = _stem(checkpoint, here, context)
+        return [(name if "name" in entry else stem, checkpoint)]
     if not isinstance(checkpoint, str) or "://" in checkpoint:
-        stem = "agent" if policy is None else policy.rpartition(":")[2].rpartition(".")[2]
+        stem = "agent" if policy is None else stem_of(policy)
         return [(name if "name" in entry else stem, checkpoint)]
     if not is_pattern(checkpoint, context.base):
         path = existing_file(checkpoint, here, context)
@@ -121,3 +138,12 @@ def _checkpoints(entry: dict[str, Any], policy: str | None, where: Path, context
     if not found:
         context.problems.add(here, f'no file matches "{checkpoint}" under {context.base}')
     return [(stem if name is None else f"{name}/{stem}", path) for stem, path in found.items()]
+
+
+def _stem(reference: str, where: Path, context: Context) -> str:
+    """The name that a reference to a hub gives its agent; a problem at `where` if it is no reference."""
+    try:
+        return parse(reference).stem
+    except InputError as error:
+        context.problems.add(where, str(error))
+        return "agent"

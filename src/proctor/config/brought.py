@@ -1,4 +1,5 @@
-"""Options of a task that an agent brings with it (`task_options`): each must fit every task of the config."""
+"""Between agents and tasks: options of a task that an agent brings with it (`task_options`), each of which must fit
+every task of the config; and what the tasks' protocols say of how agents are asked."""
 
 from __future__ import annotations
 
@@ -23,6 +24,18 @@ def brought_by_agents(tasks: Sequence[TaskCfg]) -> frozenset[str]:
     from proctor.suites import suite_for
 
     return frozenset().union(*(suite_for(task).Options.brought for task in tasks))
+
+
+def asked_alone(tasks: Sequence[TaskCfg]) -> bool:
+    """Whether the protocol of one of these tasks asks a policy for one row at a time."""
+    from proctor.suites import suite_for
+
+    for task in tasks:
+        suite = suite_for(task)
+        options = validate(suite.Options, task.options, (), _QUIET)
+        if options is not None and suite.rows_alone(options):
+            return True
+    return False
 
 
 def check_brought(agents: Sequence[Any], tasks: Sequence[TaskCfg], context: Context) -> None:

@@ -17,16 +17,17 @@ from typing import Any
 from pydantic import BaseModel
 
 from proctor.config.agents import resolve_agents
-from proctor.config.brought import brought_by_agents, check_brought
+from proctor.config.brought import asked_alone, brought_by_agents, check_brought
 from proctor.config.checks import check_declared, check_report, check_scored_tasks, resolve_stop
 from proctor.config.forms import translated
 from proctor.config.kinds import resolve_kind
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
-from proctor.config.paths import Context, resolve_options
+from proctor.config.paths import Context, python_path, resolve_options
 from proctor.config.plain import plain
 from proctor.config.problems import Problems, shown
 from proctor.config.scoring import resolve_scoring
+from proctor.config.seeds import resolve_seeds
 from proctor.config.shorthands import expand_shorthands
 from proctor.config.tasks import resolve_tasks
 from proctor.config.validate import validate
@@ -101,6 +102,11 @@ def scoring_from_dict(raw: Mapping[str, Any] | str, base: FilePath | None = None
     return scoring
 
 
+def _is_auto(workers: Any) -> bool:
+    """Whether the backend is chosen when the run begins; then there are no options for it."""
+    return isinstance(workers, dict) and workers.get("kind", "auto") == "auto" and not workers.get("options")
+
+
 def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig:
     problems = context.problems
     if not isinstance(raw, Mapping):
@@ -112,21 +118,25 @@ def _resolve(raw: Any, overrides: Sequence[str], context: Context) -> EvalConfig
     expand_shorthands(data)
     data, forms = translated(data, problems)
     expand_shorthands(data)
+    data, n_seeds = resolve_seeds(data, context)
     agents, tasks = data.get("agents"), data.get("tasks")
-    resolved = {**data}
+    resolved = {**data, "python_path": python_path(data.get("python_path"), context)}
     known: list[TaskCfg] = []
     if isinstance(data.get("loggers"), list):
         resolved["loggers"] = [resolve_kind(x, ("loggers", i), LOGGERS, context) for i, x in enumerate(data["loggers"])]
-    if data.get("workers") not in _COMMON_WORKERS:
+    if data.get("workers") not in _COMMON_WORKERS and not _is_auto(data["workers"]):
         resolved["workers"] = resolve_kind(data["workers"], ("workers",), BACKENDS, context)
     if isinstance(tasks, list) and tasks:
-        known = resolve_tasks(tasks, replace(context, run_keys=frozenset(data)))
+        n = data.get("n_trials", EvalConfig.model_fields["n_trials"].default)
+        run = {"run_keys": frozenset(data), "n_trials": n if isinstance(n, int) else None, "n_seeds": n_seeds}
+        known = resolve_tasks(tasks, replace(context, **run))
         resolved["tasks"] = [t.model_dump(mode="json") for t in known] or [_TASK_STANDIN]
         for form in forms:
             resolved = {**form.defaults(len(known)), **resolved}
     resolved["scoring"] = resolve_scoring(data.get("scoring"), known, context)
     if isinstance(agents, list) and agents:
-        found = resolve_agents(agents, replace(context, brought=brought_by_agents(known)))
+        told = replace(context, brought=brought_by_agents(known), rows_alone=asked_alone(known))
+        found = resolve_agents(agents, told)
         resolved["agents"] = [agent.model_dump(mode="json") for agent in found] or [_AGENT_STANDIN]
         check_brought(agents, known, context)
     config = validate(EvalConfig, resolved, (), problems)

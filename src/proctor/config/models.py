@@ -7,45 +7,32 @@ Free-form `options` are validated against the model of the loader or suite that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MOST_TRIALS, MOST_STEPS, MOST_SECONDS = 10_000_000, 100_000_000, 100_000_000
 LARGEST_SEED = 9_000_000_000_000_000
 """With the largest index added, a seed is still exact in every program that reads a run's JSON."""
+LARGEST_LISTED_SEED, MOST_LISTED_SEEDS = 2**64 - 1, 100_000
+"""Seeds that are listed one by one may be as large as those that a protocol draws from 64 bits."""
+
+Seed = Annotated[int, Field(ge=0, le=LARGEST_LISTED_SEED)]
 
 
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class AgentCfg(Frozen):
-    """A policy under examination."""
-
-    name: str = Field(min_length=1)
-    policy: str
-    """A loader (`torch`, `onnx`, `sb3`, `random`, ...) or an import string (`pkg.module:Class`,
-    `file.py:Class`)."""
-    checkpoint: str | None = None
-    group: str | None = Field(default=None, min_length=1)
-    """The method that this agent is one training of: agents of one group are taken for a sample of it."""
-    device: str = "cpu"
-    options: dict[str, Any] = Field(default_factory=dict)
-    task_options: dict[str, Any] = Field(default_factory=dict)
-    """Options of the task that this agent brings with it: they take the place of the task's own. A suite declares which
-    of its options may be brought."""
-
-
 def expand_runtime(value: Any) -> Any:
-    """The long form of a task's `runtime`; anything else as it is. `NAME==VERSION` is `NAME@VERSION`."""
+    """The long form of a `runtime`; anything else as it is. `NAME==VERSION` is `NAME@VERSION`."""
     return {"name": value.replace("==", "@")} if isinstance(value, str) else value
 
 
 class RuntimeCfg(Frozen):
-    """The Python that a task's environments run in, where it is not this one: `name`, `python`, `packages` (with the
-    version that is wanted as `python`), or `address`. YAML may also say `runtime: NAME`."""
+    """The Python that a task's environments, or an agent's policy, live in, where it is not this one: `name`, `python`,
+    `packages` (with the version that is wanted as `python`), or `address`. YAML may also say `runtime: NAME`."""
 
     name: str | None = Field(default=None, min_length=1)
     """A recipe, such as that of a suite; `NAME@VERSION` where the recipe leaves the version open."""
@@ -83,6 +70,35 @@ class RuntimeCfg(Frozen):
         return self
 
 
+class AgentCfg(Frozen):
+    """A policy under examination."""
+
+    name: str = Field(min_length=1)
+    policy: str
+    """A loader (`torch`, `onnx`, `sb3`, `random`, ...) or an import string (`pkg.module:Class`,
+    `file.py:Class`)."""
+    checkpoint: str | None = None
+    group: str | None = Field(default=None, min_length=1)
+    """The method that this agent is one training of: agents of one group are taken for a sample of it."""
+    device: str = "cpu"
+    runtime: RuntimeCfg | None = None
+    """The Python that the policy lives in; None: this one where the loader's packages can be imported here, else the
+    runtime of the loader's recipe."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    task_options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the task that this agent brings with it: they take the place of the task's own. A suite declares which
+    of its options may be brought."""
+
+    @model_validator(mode="after")
+    def check_here(self) -> AgentCfg:
+        if self.runtime is not None and self.runtime.address is not None:
+            raise ValueError(
+                "found runtime.address; a policy on another machine is served there (proctor serve) and asked with "
+                "policy: remote"
+            )
+        return self
+
+
 class TaskCfg(Frozen):
     """Where agents are examined: a suite and its options, with what holds for every suite beside them."""
 
@@ -92,6 +108,9 @@ class TaskCfg(Frozen):
     n_trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
     """Trials of each agent on this task; None: the run's. Filled in by a suite whose tasks come as a known number of
     cases (the motions of a library), where the config gives none."""
+    seeds: tuple[Seed, ...] | None = Field(default=None, min_length=1, max_length=MOST_LISTED_SEEDS, strict=False)
+    """The seeds of this task's trials, in their order; None: the run's. Filled in by a suite whose protocol says them.
+    YAML may also say a range or a file (`proctor.config.seeds`)."""
     max_episode_steps: int | None = Field(default=None, ge=1, le=MOST_STEPS)
     """Overrides the run's limit for this task."""
     wait_steps: int = Field(default=0, ge=0, le=MOST_STEPS)
@@ -126,8 +145,9 @@ class TaskCfg(Frozen):
 class WorkersCfg(Frozen):
     """Where environments run. YAML may also say `workers: inline`, `workers: process` or `workers: 4`."""
 
-    kind: str = "process"
-    """A registered worker backend: `process`, `inline`, or what a plug-in brings."""
+    kind: str = "auto"
+    """A registered worker backend: `process`, `inline`, or what a plug-in brings; `auto`: processes, or for a run that
+    is shorter than starting them, and whose environments are known to be harmless, this process."""
     count: int | None = Field(default=None, ge=1, le=10_000)
     """How many workers; None: as many as the machine has cores, at most `num_parallel`."""
     options: dict[str, Any] = Field(default_factory=dict)
@@ -292,11 +312,16 @@ class EvalConfig(Frozen):
     tasks: tuple[TaskCfg, ...] = Field(min_length=1)
     n_trials: int = Field(default=10, ge=1, le=MOST_TRIALS)
     base_seed: int = Field(default=123, ge=0, le=LARGEST_SEED)
+    seeds: tuple[Seed, ...] | None = Field(default=None, min_length=1, max_length=MOST_LISTED_SEEDS, strict=False)
+    """The seeds of trials, in their order; None: those that follow `base_seed`. With seeds, `base_seed` has a part in
+    resampling only. YAML may also say a range or a file (`proctor.config.seeds`)."""
     max_episode_steps: int | None = Field(default=None, ge=1, le=MOST_STEPS)
     """None: the environment's own limit, or 1000 where it has none."""
     num_parallel: int = Field(default=16, ge=1, le=100_000)
     workers: WorkersCfg = WorkersCfg()
     output_root: str = "results/eval_runs"
+    python_path: tuple[str, ...] = ()
+    """Folders in which modules of the user's lie, searched after everything that is installed, in workers too."""
     record: RecordCfg = RecordCfg()
     scoring: ScoringCfg = ScoringCfg()
     limits: LimitsCfg = LimitsCfg()
@@ -313,7 +338,12 @@ class EvalConfig(Frozen):
 
     def trials_of(self, task: TaskCfg) -> int:
         """How many trials each agent has on a task."""
-        return task.n_trials or self.n_trials
+        return task.n_trials or (self.n_trials if task.seeds is None else len(task.seeds))
+
+    def seeds_of(self, task: TaskCfg) -> Sequence[int]:
+        """The seeds of its trials, by index."""
+        listed, n = self.seeds if task.seeds is None else task.seeds, self.trials_of(task)
+        return range(self.base_seed, self.base_seed + n) if listed is None else listed[:n]
 
     @property
     def trials_per_agent(self) -> int:

@@ -1,16 +1,19 @@
 """`--set key=value`: change single values of a config.
 
-The key is a dotted path; in a list, a position (`agents.0.device`), an entry's name (`agents.ppo.device`) or
-`*` for all. The value is YAML: `n_trials=50`, `record.observations=true`, `tasks.0.options.kwargs={gravity:
-9.0}`.
+The key is a dotted path; in a list, a position (`agents.0.device`), an entry's name (`agents.ppo.device`,
+`tasks.CartPole-v1.n_trials`) or `*` for all. An entry without a name has the one that it would get. A part in quotes is
+taken as it is: `agents."ppo=v1.5".device`, `agents."0".device`. The value is YAML: `n_trials=50`,
+`record.observations=true`, `tasks.0.options.kwargs={gravity: 9.0}`.
 """
 
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from proctor.config.naming import names_to_be
 from proctor.config.plain import plain
 from proctor.config.problems import Path, Problems, did_you_mean, shown
 from proctor.config.shorthands import expand_shorthands
@@ -29,9 +32,8 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Sequence[str]) -> dict[st
 def override(data: dict[str, Any], overrides: Sequence[str], problems: Problems) -> dict[str, Any]:
     """Apply overrides to `data` in place; `problems` learns where the new values came from."""
     for text in overrides:
-        key, equals, value_text = text.partition("=")
-        parts = key.strip().split(".")
-        if not equals or not all(parts):
+        parts, value_text = _split(text)
+        if value_text is None:
             problems.add_override(text, "expected key=value with a dotted key, such as agents.0.device=cuda")
             continue
         try:
@@ -43,7 +45,39 @@ def override(data: dict[str, Any], overrides: Sequence[str], problems: Problems)
         for path in list(_targets(data, parts, (), text, problems)):
             problems.overridden[path] = text
             _assign(data, path, plain(value, path, problems))
+            if path[-1] == "seeds" and value is not None:
+                _drop_counts(data, path[:-1], problems)
     return data
+
+
+def _drop_counts(data: Any, owner: Path, problems: Problems) -> None:
+    """Seeds that are set take the place of what said before how many there are and with what they begin, unless that is
+    set, too."""
+    for part in owner:
+        data = data[part]
+    for key in ("n_trials", "base_seed"):
+        if (*owner, key) not in problems.overridden:
+            data.pop(key, None)
+
+
+class Quoted(str):
+    """A part of a key that was written in quotes: a name, whatever it looks like."""
+
+
+_PART = re.compile(r"""\s*(?:"(?P<double>[^"]+)"|'(?P<single>[^']+)'|(?P<plain>[^.=\s"'][^.=]*?))\s*(?P<end>[.=])""")
+
+
+def _split(text: str) -> tuple[list[str], str | None]:
+    """The parts of the key, and the text of the value; None for what is no key=value."""
+    parts: list[str] = []
+    at = 0
+    while match := _PART.match(text, at):
+        quoted = match["double"] or match["single"]
+        parts.append(Quoted(quoted) if quoted else match["plain"])
+        at = match.end()
+        if match["end"] == "=":
+            return parts, text[at:]
+    return parts, None
 
 
 def _targets(container: Any, parts: list[str], path: Path, text: str, problems: Problems) -> Iterator[Path]:
@@ -63,22 +97,27 @@ def _targets(container: Any, parts: list[str], path: Path, text: str, problems: 
 def _list_entries(entries: list[Any], parts: list[str], text: str, problems: Problems) -> Iterator[tuple[int, int]]:
     """(position, how many parts it took) of the entries meant. A name may contain dots; the longest match
     wins."""
-    if parts[0] == "*":
+    quoted = isinstance(parts[0], Quoted)
+    if parts[0] == "*" and not quoted:
         yield from ((i, 1) for i in range(len(entries)))
         return
-    if parts[0].isdigit() and int(parts[0]) < len(entries):
+    if parts[0].isdigit() and int(parts[0]) < len(entries) and not quoted:
         yield int(parts[0]), 1
         return
-    names = [e.get("name") if isinstance(e, dict) else e for e in entries]
-    for used in range(len(parts), 0, -1):
-        name = ".".join(parts[:used])
-        if name in names:
-            yield names.index(name), used
-            return
-    known = [str(name) for name in names if name is not None]
+    for names in (_given_names(entries), names_to_be(entries)):
+        for used in range(1 if quoted else len(parts), 0, -1):
+            name = ".".join(parts[:used])
+            if name in names:
+                yield names.index(name), used
+                return
+    known = [name for name in names_to_be(entries) if name is not None]
     listed = f" or one of {', '.join(known)}" if known else ""
     expected = f"expected a position from 0 to {len(entries) - 1}{listed}" if entries else "the list is empty"
     problems.add_override(text, f'no entry "{parts[0]}"; {expected}', did_you_mean(parts[0], known))
+
+
+def _given_names(entries: list[Any]) -> list[Any]:
+    return [entry.get("name") if isinstance(entry, dict) else entry for entry in entries]
 
 
 def _assign(data: Any, path: Path, value: Any) -> None:

@@ -1,10 +1,10 @@
 """Paths in a config: relative ones start from the folder of the YAML file and become absolute.
 
-Which values are paths: `checkpoint`; import strings of a file (`controllers.py:PD`), or of a module that lies
-in the YAML file's folder; options named `file` or `..._file`; folders that need not exist, `..._folder`; a Python file
-by itself (`imports: [my_envs.py]`); what a suite declares as its `places`, unless it has a scheme (`builtin:g1`); and
-any option that begins with `./` or `../`. Inside `kwargs`, which belong to somebody else's function, only the last rule
-holds.
+Which values are paths: `checkpoint`; import strings of a file (`controllers.py:PD`), or of a module that lies in the
+YAML file's folder, and such modules under `imports`; options named `file` or `..._file`; folders that need not exist,
+`..._folder`; a Python file by itself (`imports: [my_envs.py]`); what a suite declares as its `places`, unless it has a
+scheme (`builtin:g1`); and any option that begins with `./` or `../`. Inside `kwargs`, which belong to somebody else's
+function, only the last rule holds.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from proctor.config.problems import Path, Problems, did_you_mean
+from proctor.interpreters import is_neighbour
+from proctor.references import is_reference
 
 _IMPORT_STRING = re.compile(r"(?P<module>[^:\s]+):(?P<name>[A-Za-z_][\w./-]*)$")
 _SCHEME = re.compile(r"[a-z][a-z_]+:")
@@ -35,8 +37,14 @@ class Context:
     """Options of the suite at hand that hold paths, or names with a scheme."""
     run_keys: frozenset[str] = frozenset()
     """Keys that the config gives for the whole run."""
+    n_trials: int | None = None
+    """How many trials of each agent the run has on a task that does not say it; None where that is no number."""
+    n_seeds: int | None = None
+    """How many seeds the run lists; None: it lists none."""
     brought: frozenset[str] = frozenset()
     """Options of the tasks that an agent may bring."""
+    rows_alone: bool = False
+    """Whether a task's protocol asks for one row at a time."""
 
 
 def absolute(text: str, base: FilePath) -> str:
@@ -45,7 +53,9 @@ def absolute(text: str, base: FilePath) -> str:
 
 
 def existing_file(text: str, where: Path, context: Context) -> str:
-    """`text` as an absolute path; a problem at `where` if nothing is there."""
+    """`text` as an absolute path; a problem at `where` if nothing is there. A reference to a hub stays as it is."""
+    if is_reference(text):
+        return text
     path = absolute(text, context.base)
     if not os.path.exists(path):
         folder = os.path.dirname(path)
@@ -67,10 +77,22 @@ def import_string(text: str, where: Path, context: Context) -> str:
     if module.endswith(".py"):
         return f"{existing_file(module, where, context)}:{name}"
     if _MODULE.match(module):
-        local = context.base.joinpath(*module.split(".")).with_suffix(".py")
-        if os.path.isfile(local) and find_module(module) is None:
-            return f"{absolute(str(local), context.base)}:{name}"
+        local = _beside(module, context)
+        return text if local is None else f"{local}:{name}"
     return text
+
+
+def _beside(module: str, context: Context) -> str | None:
+    """The file of a module that lies under the base folder; None where Python would find another one."""
+    local = absolute(str(context.base.joinpath(*module.split(".")).with_suffix(".py")), context.base)
+    if not os.path.isfile(local):
+        return None
+    spec = find_module(module)
+    if spec is None or spec.origin is None:
+        return local if spec is None else None
+    ours = is_neighbour(os.path.join(context.base, "any.py"))
+    same = ours and os.path.realpath(spec.origin) == os.path.realpath(local)
+    return local if same or is_neighbour(spec.origin) else None
 
 
 def import_parts(text: str) -> tuple[str, str] | None:
@@ -95,6 +117,13 @@ def find_module(name: str) -> importlib.machinery.ModuleSpec | None:
     return spec
 
 
+def python_path(value: Any, context: Context) -> Any:
+    """The folders in which modules are looked for, absolute; None: the config's own."""
+    if value is None:
+        return [str(context.base)]
+    return [absolute(v, context.base) if isinstance(v, str) else v for v in value] if isinstance(value, list) else value
+
+
 def resolve_options(value: Any, where: Path, context: Context) -> Any:
     """A copy of an options value with its paths made absolute; `where` is its place in the config."""
     if isinstance(value, dict):
@@ -110,6 +139,8 @@ def resolve_options(value: Any, where: Path, context: Context) -> Any:
         return value if _SCHEME.match(value) else absolute(value, context.base)
     if _IMPORT_STRING.match(value):
         return import_string(value, where, context)
+    if key == "imports" and _MODULE.match(value) and not value.endswith(".py"):
+        return _beside(value, context) or value
     if key == "file" or key.endswith("_file") or value.endswith(".py"):
         return existing_file(value, where, context)
     return absolute(value, context.base) if value.startswith(("./", "../")) or key.endswith("_folder") else value

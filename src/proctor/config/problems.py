@@ -93,6 +93,9 @@ class Problems:
     def __bool__(self) -> bool:
         return bool(self._found)
 
+    def __len__(self) -> int:
+        return len(self._found)
+
 
 def prefixes(path: Path) -> Iterator[Path]:
     """The path itself, then each of its parents, up to the empty one."""

@@ -1,4 +1,4 @@
-"""The `runtime` of a task as a config writes it: paths made absolute, names and versions checked."""
+"""The `runtime` of a task or an agent as a config writes it: paths made absolute, names and versions checked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def split_name(name: str) -> tuple[str, str | None]:
 
 
 def resolve_runtime(entry: Any, where: Path, context: Context) -> Any:
-    """The long form of a task's `runtime` with its paths absolute. What is wrong is added to the context's problems,
+    """The long form of a `runtime` with its paths absolute. What is wrong is added to the context's problems,
     unless validation will say so."""
     data = expand_runtime(entry)
     if not isinstance(data, dict):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from proctor.config.kinds import check_name, part_name
 from proctor.config.models import TaskCfg
+from proctor.config.naming import unique
 from proctor.config.paths import Context, resolve_options
 from proctor.config.problems import Path
 from proctor.config.runtime import resolve_runtime
+from proctor.config.seeds import check_count, seeds_of
 from proctor.config.validate import validate
 from proctor.errors import InputError
 from proctor.registry import SUITES
@@ -35,7 +36,7 @@ def resolve_tasks(entries: list[Any], context: Context) -> list[TaskCfg]:
             continue
         data, default_name = _resolve_entry(entry, where, context)
         if "name" not in data:
-            data["name"] = _unique(prefix + default_name, taken)
+            data["name"] = unique(prefix + default_name, taken)
             taken.add(data["name"])
         task = validate(TaskCfg, data, where, context.problems)
         if task is None:
@@ -105,24 +106,53 @@ def _resolve_entry(entry: dict[str, Any], where: Path, context: Context) -> tupl
     for key, value in suite.task_defaults(checked).items():
         if key not in context.run_keys:
             data.setdefault(key, value)
-    _fill_in_trials(data, suite, checked, where, context)
+    try:
+        default = suite.default_trials(checked)
+        if not _fill_in_seeds(data, suite, checked, where, context):
+            _fill_in_trials(data, default, where, context)
+    except InputError as error:
+        context.problems.add(here, str(error))
     return data, suite.task_name(checked)
 
 
-def _fill_in_trials(data: dict[str, Any], suite: Suite, options: Any, where: Path, context: Context) -> None:
-    if data.get("n_trials") is not None:
-        return
-    try:
-        data["n_trials"] = suite.default_trials(options)
-    except InputError as error:
-        context.problems.add((*where, "options"), str(error))
+def _fill_in_trials(data: dict[str, Any], default: int | None, where: Path, context: Context) -> None:
+    """The seeds of the task written out, and the number of its trials: as many as it has seeds of its own or cases. No
+    task has more trials than seeds are listed for it."""
+    problems, here = context.problems, (*where, "n_trials")
+    if data.get("seeds") is not None:
+        seeds = seeds_of(data["seeds"], (*where, "seeds"), context)
+        data["seeds"] = None if seeds is None else list(seeds)
+        if seeds is not None:
+            data["n_trials"] = check_count(data.get("n_trials"), len(seeds), here, problems)
+    elif data.get("n_trials") is None:
+        data["n_trials"] = default if default is None or context.n_seeds is None else context.n_trials
+    elif context.n_seeds is not None:
+        check_count(data["n_trials"], context.n_seeds, here, problems)
+
+
+def _fill_in_seeds(data: dict[str, Any], suite: Suite, options: Any, where: Path, context: Context) -> bool:
+    """The seeds that the suite's protocol gives the task's trials, and whether it gives any. Seeds that the config
+    gives beside them are a problem, unless they are the same."""
+    n = data.get("n_trials") or context.n_trials
+    protocol = suite.trial_seeds(options, n) if isinstance(n, int) and n > 0 else None
+    if protocol is None:
+        return False
+    own, found = list(protocol), data.get("seeds")
+    if context.n_seeds is not None or (found is not None and not _begin_alike(found, own)):
+        place = ("seeds",) if found is None else (*where, "seeds")
+        context.problems.add(place, f"the options of {_task_words(data, where)} say which seeds its trials have")
+    data["seeds"] = own
+    return True
+
+
+def _begin_alike(found: Any, own: list[int]) -> bool:
+    return isinstance(found, list) and all(a == b for a, b in zip(found, own, strict=False))
+
+
+def _task_words(data: dict[str, Any], where: Path) -> str:
+    return f'task "{data["name"]}"' if isinstance(data.get("name"), str) else f"tasks[{where[-1]}]"
 
 
 def _suite_name(entry: dict[str, Any], where: Path, context: Context) -> str | None:
     name, here = entry.get("suite"), (*where, "suite")
     return part_name(name, here, SUITES, "my_suite.py:MySuite", context) if isinstance(name, str) else None
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(free for free in names if free not in taken)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
@@ -56,17 +57,11 @@ class LastValue(Metric):
         return last_value(episode, self.needs[0])
 
 
-class LargestValue(Metric):
-    """The largest value of the signal, NaN left out."""
+class ReducedValue(Metric):
+    """The largest value of the signal, or its mean over steps, as `reduce` has it; NaN left out."""
+
+    reduce: ClassVar[Callable[[np.ndarray], np.floating]]
 
     def __call__(self, episode: Episode) -> float | None:
         values = known_values(episode, self.needs[0])
-        return None if values is None else float(values.max())
-
-
-class MeanValue(Metric):
-    """The mean of the signal over steps, NaN left out."""
-
-    def __call__(self, episode: Episode) -> float | None:
-        values = known_values(episode, self.needs[0])
-        return None if values is None else float(values.mean())
+        return None if values is None else float(type(self).reduce(values))

@@ -10,18 +10,21 @@ from functools import cache, partial
 from typing import Any
 
 from proctor import suites, threads
+from proctor.config.code import module_folders
 from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import BREAKS, InputError
+from proctor.interpreters import search_last
 from proctor.network import fields
 from proctor.network.desk import AgentDesk
 from proctor.network.front import FrontCfg, serve
 from proctor.network.pump import Pump
-from proctor.policies import fingerprint, load_policy, options_for
+from proctor.policies import fingerprint, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.registry import did_you_mean
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
+from proctor.rollout.hosted import load_anywhere
 from proctor.rollout.tasks import Task, spaces_of
 from proctor.spaces import entries_of
 from proctor_host.messages import Chunk
@@ -42,6 +45,7 @@ class ServeCfg:
 
 def serve_agent(cfg: EvalConfig, serving: ServeCfg, ready: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; `ready` gets the address. Raises InputError for what the user can mend."""
+    search_last(module_folders(cfg))
     with threads.pinned():
         _serve(Offer(cfg, serving), ready)
 
@@ -70,7 +74,7 @@ class Offer:
         self.spaces, tasks = tasks_of(cfg, agent)
         wanted = {"max_batch": serving.max_batch, "max_wait_s": serving.max_wait_s}
         options = options_for(agent).model_copy(update={k: v for k, v in wanted.items() if v is not None})
-        self.pump = Pump(agent.name, partial(load_policy, agent, self.spaces), options, cfg.limits.act_s)
+        self.pump = Pump(agent.name, partial(load_anywhere, agent, self.spaces), options, cfg.limits.act_s)
         runner = self.pump.runtime.runner
         chunks = [_first_chunk(runner, task) for task in tasks.values()]
         metadata = {

@@ -40,6 +40,11 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
 
+    @property
+    def suffix(self) -> str:
+        """What tells the folders of shards apart; nothing for the whole."""
+        return "" if self.count == 1 else f"-shard-{self.index}-of-{self.count}"
+
 
 class Plan:
     """The trials of one run (or of one shard of it)."""
@@ -51,6 +56,7 @@ class Plan:
         self._agent_position = {name: i for i, name in enumerate(self.agents)}
         self._task_position = {name: i for i, name in enumerate(self.tasks)}
         self._n_trials = {task.name: cfg.trials_of(task) for task in cfg.tasks}
+        self._seeds = {task.name: cfg.seeds_of(task) for task in cfg.tasks}
         self._before = dict(zip(self.tasks, accumulate(self._n_trials.values(), initial=0), strict=False))
         self.block = BLOCK if cfg.stop_when is None else min(BLOCK, cfg.num_parallel)
         self._agent_files = _file_names(self.agents)
@@ -83,7 +89,7 @@ class Plan:
     def _of_block(self, group: Sequence[str], task: str, start: int) -> Iterator[Trial]:
         for agent in group:
             for index in range(start, min(start + self.block, self._n_trials[task])):
-                yield Trial(agent, task, index, self.cfg.base_seed + index)
+                yield Trial(agent, task, index, self._seeds[task][index])
 
     def placed(self) -> Iterator[tuple[Trial, int, int]]:
         """Every trial with the positions of its agent and task, as the ledger wants them."""

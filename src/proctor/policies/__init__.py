@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.exports import lazily
-from proctor.policies.files import conversion, find_file, sha256
+from proctor.policies.files import conversion, find_file, sha256, source_file
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.padding import LeftPad
@@ -51,6 +52,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+Elsewhere = Callable[[AgentCfg, PolicyOptions, SpaceInfo], AnyPolicy]
+"""Loads an agent in another interpreter: what stands for its policy here."""
+
+
 def loader_for(policy: str) -> Loader:
     """The loader that `AgentCfg.policy` names; an import string means the python loader."""
     return LOADERS.load("python" if ":" in policy else policy)()
@@ -69,12 +74,18 @@ def options_for(agent: AgentCfg) -> PolicyOptions:
     return loader.Options.model_validate({**agent.options, "target": agent.policy})
 
 
-def load_policy(agent: AgentCfg, spaces: SpaceInfo, base: Path | None = None) -> AnyPolicy:
-    """Load an agent for the tasks in `spaces`. Relative paths start from `base`. Raises InputError for what the user
-    can mend: a missing file, a checkpoint of another architecture, shapes that do not fit the task."""
+def load_policy(
+    agent: AgentCfg, spaces: SpaceInfo, base: Path | None = None, elsewhere: Elsewhere | None = None
+) -> AnyPolicy:
+    """Load an agent for the tasks in `spaces`. Relative paths start from `base`. `elsewhere` loads it in the place of
+    its loader, which is asked here otherwise. Raises InputError for what the user can mend: a missing file, a
+    checkpoint of another architecture, shapes that do not fit the task."""
     options = options_for(agent)
     pipeline = Pipeline(options, spaces, base)
-    inner = loader_for(agent.policy).load(agent, options, pipeline.model_spaces, base)
+    if elsewhere is not None:
+        inner = elsewhere(agent, options, pipeline.model_spaces)
+    else:
+        inner = loader_for(agent.policy).load(agent, options, pipeline.model_spaces, base)
     stages_of(inner, options)
     return pipeline.around(inner)
 
@@ -88,7 +99,10 @@ def fingerprint(agent: AgentCfg, base: Path | None = None) -> dict[str, str]:
         files["normalize.file"] = find_file(
             options.normalize.file, base, f'agent "{agent.name}", options.normalize.file'
         )
-    return {role: sha256(path) for role, path in sorted(files.items())}
+    if options.preprocessor is not None:
+        files |= {f"preprocessor {role}": path for role, path in source_file(options.preprocessor.target, base).items()}
+    prints = {role: sha256(path) for role, path in sorted(files.items())}
+    return {**prints, **loader_for(agent.policy).prints(options)}
 
 
 def infer_loader(checkpoint: str, base: Path | None = None) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 from pathlib import Path
 
 from proctor.errors import InputError
-from proctor.registry import did_you_mean
+from proctor.policies.hubs import fetched
+from proctor.references import is_reference
+from proctor.registry import did_you_mean, import_object
 
 
 def find_file(name: str, base: Path | None, what: str) -> Path:
-    """The file called `name`, relative to `base` (the config's folder). Raises InputError where there is none."""
-    path = Path(name).expanduser()
-    if base is not None:
-        path = base / path
+    """The file called `name`, relative to `base` (the config's folder); it is fetched where `name` is a reference to a
+    hub. Raises InputError where there is none."""
+    if is_reference(name):
+        return fetched(name, what, folders=False)[0]
+    path = find_path(name, base, what)
     if os.path.isfile(path):
         return path
     siblings = [p.name for p in path.parent.iterdir()] if os.path.isdir(path.parent) else []
@@ -23,9 +27,36 @@ def find_file(name: str, base: Path | None, what: str) -> Path:
     raise InputError(f"{what}: no file {path}{did_you_mean(path.name, siblings)}")
 
 
+def find_path(name: str, base: Path | None, what: str) -> Path:
+    """As `find_file`, for a file or a folder, which need not exist where `name` is a path."""
+    if is_reference(name):
+        return fetched(name, what, folders=True)[0]
+    path = Path(name).expanduser()
+    return path if base is None else base / path
+
+
+def files_in(folder: Path) -> dict[str, Path]:
+    """All files in a folder and its folders, by their paths from it on."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path for path in found}
+
+
 def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def source_file(target: str, base: Path | None) -> dict[str, Path]:
+    """The source file behind an import string, by role; empty where there is none (a compiled module)."""
+    module = target.partition(":")[0]
+    if module.endswith(".py"):
+        return {f"source {module}": find_file(module, base, f"import string {target}")}
+    attribute_owner = import_object(target, base)
+    try:
+        path = inspect.getsourcefile(inspect.unwrap(attribute_owner))
+    except TypeError:
+        path = None
+    return {} if path is None else {f"source {module}": Path(path)}
 
 
 ARGUMENTS = {".h5": "--keras", ".keras": "--keras", ".tflite": "--tflite"}

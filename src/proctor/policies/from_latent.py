@@ -17,9 +17,8 @@ from pydantic import Field, model_validator
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
-from proctor.policies.files import find_file
+from proctor.policies.files import find_file, source_file
 from proctor.policies.from_onnx import OnnxLoader
-from proctor.policies.from_python import source_file
 from proctor.policies.from_torch import TorchLoader, TorchOptions
 from proctor.policies.latent import ContextTable, context_table
 from proctor.policies.latent_nets import Inputs, OnnxNet, Pair, ScriptNet, TorchNet

@@ -2,14 +2,16 @@
 
 A model takes one input for a plain observation, or one input per entry of a dict observation; inputs of recurrent state
 (`state`) and of noise (`noise`) come beside them. A model exported with a fixed number of rows is run in blocks of it.
+What an exporter of robot policies wrote into the file (`proctor.policies.robot_metadata`) is compared with the task's
+robot; its observation names put the entries of a dict observation in order, its action scale is applied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -19,7 +21,9 @@ from proctor.errors import InputError
 from proctor.policies.loader import Loader
 from proctor.policies.options import ModelOptions, PolicyOptions
 from proctor.policies.outputs import ActionHead, check_output_shape
-from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
+from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State, by_task
+from proctor.policies.robot_fit import RobotFit
+from proctor.policies.robot_metadata import RobotMetadata
 from proctor.policies.tree import leaves_of
 from proctor.spaces import entries_of
 from proctor_host.trials import Trial
@@ -55,6 +59,8 @@ class OnnxOptions(ModelOptions):
     noise: str | None = None
     """An input to be given standard normal noise from the trial's generator."""
     threads: int = Field(default=1, ge=1, le=1024)
+    metadata: Literal["check", "ignore"] = "check"
+    """What the file says of the robot it was made for: compared with the task's and used, or not looked at."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +93,19 @@ def in_blocks(run: Callable[[Feed], list[np.ndarray]], feed: Feed, size: int | N
 
 
 class OnnxPolicy(Policy):
-    """Runs a session on blocks of rows. `observation` maps each observation input to an entry's path."""
+    """Runs a session on blocks of rows. `observation` maps each observation input to an entry's path. `robot`: what
+    follows from the file's metadata."""
 
-    def __init__(self, session: Any, plan: OnnxPlan, head: ActionHead):
-        self.session, self.plan, self.head = session, plan, head
+    def __init__(self, session: Any, plan: OnnxPlan, head: ActionHead, robot: RobotFit):
+        self.session, self.plan, self.head, self.robot = session, plan, head, robot
 
     def reset(self, trials: Sequence[Trial]) -> State:
         return {p.name: np.zeros((len(trials), *p.dims), p.dtype) for p in self.plan.state} or None  # type: ignore[arg-type]
 
     def act(self, batch: Batch) -> Actions:
-        plan, entries = self.plan, dict(leaves_of(batch.observation))
+        plan, robot = self.plan, self.robot
+        observation = batch.observation if robot.order is None else robot.order(batch.observation)
+        entries = dict(leaves_of(observation))
         feed = {port.name: entries[path].astype(port.dtype, copy=False) for port, path in plan.observation}
         if plan.noise is not None:
             feed[plan.noise.name] = batch.normal(plan.noise.dims, np.float32).astype(plan.noise.dtype)  # type: ignore[arg-type]
@@ -104,7 +113,10 @@ class OnnxPolicy(Policy):
             feed[port.name] = batch.state[port.name]
         output, *states = in_blocks(self._run, feed, plan.block)
         state = {port.name: value for port, value in zip(plan.state, states, strict=True)}
-        return Actions(self.head(output, batch.trials), state or None)
+        actions = self.head(output, batch.trials)
+        if robot.maps:
+            actions = by_task(batch.trials, lambda task, rows: robot.maps[task](actions[rows]))
+        return Actions(actions, state or None)
 
     def _run(self, feed: dict[str, np.ndarray]) -> list[np.ndarray]:
         axis, names = self.plan.state_axis, [p.name for p in self.plan.state]
@@ -142,12 +154,16 @@ class OnnxLoader(Loader):
     def load(self, agent: AgentCfg, options: OnnxOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
         path = self.checkpoint(agent, base)
         session = self.session(path, agent.device, options.threads)
+        found = session.get_modelmeta().custom_metadata_map if options.metadata == "check" else {}
+        robot = RobotFit.of(RobotMetadata.read(found, path), spaces, options, f'agent "{agent.name}"')
+        if robot.order is not None:
+            spaces = replace(spaces, observation={task: robot.order.space(task) for task in spaces.observation})
         plan = make_plan(session, options, spaces)
         action = next(o for o in session.get_outputs() if o.name == plan.outputs[0])
         if options.discrete != "none":
             floats = action.type in ("tensor(float)", "tensor(double)", "tensor(float16)")
             check_output_shape(action.shape, floats, spaces, f'{path.name}: output "{action.name}"')
-        return OnnxPolicy(session, plan, ActionHead(spaces, options.discrete))
+        return OnnxPolicy(session, plan, ActionHead(spaces, options.discrete), robot)
 
     def files(self, agent: AgentCfg, options: OnnxOptions, base: Path | None) -> dict[str, Path]:
         """The model, and the file of external tensors that exporters write beside a large one."""

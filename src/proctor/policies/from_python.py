@@ -1,8 +1,8 @@
-"""The `python` loader: a Policy class or factory by import string, or under the short name that a suite gives it."""
+"""The `python` loader: a Policy class or factory by import string, or under the short name that a suite gives it; or a
+function of an observation, a class of objects that answer one, or such an object (`proctor.policies.targets`)."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,19 +10,21 @@ from typing import Any, ClassVar
 from pydantic import Field, create_model
 
 from proctor.config.models import AgentCfg
-from proctor.errors import InputError
-from proctor.policies.files import find_file
+from proctor.policies.files import source_file
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions, PythonOptions
-from proctor.policies.protocol import AnyPolicy, Policy, SpaceInfo, StagedPolicy
-from proctor.registry import call_target, import_object, signature_of
+from proctor.policies.protocol import AnyPolicy, SpaceInfo
+from proctor.policies.targets import policy_of
+from proctor.registry import import_object
 
 
 class PythonLoader(Loader):
-    """A class or factory of yours, by import string."""
+    """A class, a factory or a function of an observation, by import string."""
 
     name: ClassVar[str] = "python"
     Options: ClassVar[type[PolicyOptions]] = PythonOptions
+    hosted: ClassVar[str] = "proctor.policies.hosted:python"
+    folders: ClassVar[bool] = True
 
     def load(self, agent: AgentCfg, options: Any, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
         """Call the target with `kwargs`, and with `checkpoint` (a path), `device` and `spaces` where its
@@ -32,25 +34,13 @@ class PythonLoader(Loader):
     def make(self, agent: AgentCfg, options: Any, given: Mapping[str, Any], base: Path | None) -> AnyPolicy:
         """The policy of `options.target`, which is told `given`, too."""
         target = import_object(options.target, base)
-        if not callable(target):
-            raise InputError(f"{options.target} is a {type(target).__name__}; expected a Policy class or a factory")
-        if agent.checkpoint is not None and "checkpoint" not in signature_of(target, options.target).parameters:
-            raise InputError(
-                f'agent "{agent.name}" has a checkpoint, but {options.target} takes none; give it a '
-                "parameter `checkpoint`"
-            )
         checkpoint = None if agent.checkpoint is None else str(self.checkpoint(agent, base))
-        given = {"checkpoint": checkpoint, "device": agent.device, **given}
-        made = call_target(target, options.target, given, options.kwargs)
-        if not isinstance(made, Policy | StagedPolicy):
-            raise InputError(
-                f"{options.target} gave a {type(made).__name__}; expected a Policy or StagedPolicy (subclass "
-                "proctor.Policy)"
-            )
-        return made
+        return policy_of(target, agent, options, {"checkpoint": checkpoint, "device": agent.device, **given})
 
     def files(self, agent: AgentCfg, options: Any, base: Path | None) -> dict[str, Path]:
-        return {**super().files(agent, options, base), **source_file(options.target, base)}
+        module = options.target.partition(":")[0]
+        apart = agent.runtime is not None and not module.endswith(".py")
+        return {**super().files(agent, options, base), **({} if apart else source_file(options.target, base))}
 
 
 class ScriptedLoader(PythonLoader):
@@ -63,16 +53,3 @@ class ScriptedLoader(PythonLoader):
         super().__init_subclass__(**kwargs)
         target = (str, Field(default=cls.target, pattern=f"^{cls.target}$"))
         cls.Options = create_model(f"{cls.__name__}Options", __base__=PythonOptions, target=target)
-
-
-def source_file(target: str, base: Path | None) -> dict[str, Path]:
-    """The source file behind an import string, by role; empty where there is none (a compiled module)."""
-    module = target.partition(":")[0]
-    if module.endswith(".py"):
-        return {f"source {module}": find_file(module, base, f"import string {target}")}
-    attribute_owner = import_object(target, base)
-    try:
-        path = inspect.getsourcefile(inspect.unwrap(attribute_owner))
-    except TypeError:
-        path = None
-    return {} if path is None else {f"source {module}": Path(path)}

@@ -1,13 +1,16 @@
-"""The `sb3` loader: Stable-Baselines3 zips, rebuilt from their plain fields and weights without unpickling.
+"""The `sb3` loader: zips of Stable-Baselines3 and sb3-contrib, rebuilt from their plain fields and weights without
+unpickling.
 
-Rebuilt are PPO and A2C (MlpPolicy, CnnPolicy, MultiInputPolicy), DQN, SAC, TD3 and DDPG. Actions are clipped
-or rescaled as SB3's `predict` does. With `deterministic: false` actions are sampled from the policy's
-distribution, with noise from the trials' own generators, never from torch's.
+Rebuilt are PPO, A2C and TRPO (MlpPolicy, CnnPolicy, MultiInputPolicy), DQN, SAC, TD3, DDPG, RecurrentPPO, MaskablePPO,
+TQC, QRDQN, CrossQ and ARS. Actions are clipped or rescaled as SB3's `predict` does. With `deterministic: false` actions
+are sampled from the policy's distribution, with noise from the trials' own generators, never from torch's.
 """
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -18,10 +21,14 @@ from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
-from proctor.policies.protocol import Batch, Policy, SpaceInfo
+from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
 from proctor.policies.sb3_archive import Archive, read_archive
+from proctor.policies.sb3_classes import policy_class
+from proctor.policies.sb3_sampling import into_space, require_noise_of_ours, sample_distribution, sampler
 from proctor.policies.torch_tools import fill_module, read_weights, to_arrays, torch_device
 from proctor.registry import import_object
+from proctor.spaces import INFO, OBSERVATION, is_handed
+from proctor_host.trials import Trial
 
 _ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU", "gelu": "GELU", "silu": "SiLU", "leaky_relu": "LeakyReLU"}
 
@@ -36,11 +43,18 @@ class Sb3Options(PolicyOptions):
     """Short for `normalize: {file: ...}`: the pickle that `VecNormalize.save` wrote."""
     algorithm: str | None = None
     """Import string to the algorithm class, for `trust: true` with one that is not SB3's own."""
+    action_mask: str | None = None
+    """MaskablePPO: the entry of the observation that says which actions are allowed, with dots (`info.action_mask`);
+    None: all are."""
 
     @model_validator(mode="before")
     @classmethod
     def _shorthand(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or value.get("vec_normalize") is None:
+        if not isinstance(value, dict):
+            return value
+        if str(value.get("action_mask") or "").startswith(f"{INFO}."):
+            value = {**value, "info": True}
+        if value.get("vec_normalize") is None:
             return value
         normalize = value.get("normalize") or {"file": value["vec_normalize"]}
         named = normalize.get("file") if isinstance(normalize, dict) else normalize.file
@@ -54,18 +68,31 @@ class Sb3Loader(Loader):
 
     name: ClassVar[str] = "sb3"
     Options: ClassVar[type[PolicyOptions]] = Sb3Options
-    needs: ClassVar[tuple[tuple[str, str], ...]] = (("stable_baselines3", "sb3"), ("torch", "sb3"))
+    needs: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("stable_baselines3", "sb3"),
+        ("torch", "sb3"),
+        ("sb3_contrib", "sb3"),
+    )
     suffixes: ClassVar[tuple[str, ...]] = (".zip",)
 
     def load(self, agent: AgentCfg, options: Sb3Options, spaces: SpaceInfo, base: Path | None) -> Policy:
         self.require("stable_baselines3")
         path, device = self.checkpoint(agent, base), torch_device(agent.device)
         archive = read_archive(path)
+        if (options.algorithm or archive.algorithm or "").startswith("sb3_contrib:"):
+            self.require("sb3_contrib")
+        mask = None if options.action_mask is None else Mask(options.action_mask, spaces)
         if options.trust:
             model = _load_trusted(archive, options, device)
         else:
-            model = _rebuild(archive, options, _one_space(spaces, agent.name), device)
-        return Sb3Policy(model, options.deterministic, float(archive.data.get("exploration_rate", 0.0)))
+            seen = spaces if mask is None else mask.model_spaces(spaces)
+            model = _rebuild(archive, options, _one_space(seen, agent.name), device)
+        if mask is None:
+            return policy_of(model, options.deterministic, float(archive.data.get("exploration_rate", 0.0)))
+        if archive.family != "maskable":
+            raise InputError(f"{path} is no MaskablePPO; leave options.action_mask out")
+        model.set_training_mode(False)
+        return MaskedSb3Policy(model, mask, options.deterministic)
 
 
 def _one_space(spaces: SpaceInfo, agent: str) -> tuple[Any, Any]:
@@ -93,60 +120,43 @@ def _rebuild(archive: Archive, options: Sb3Options, spaces: tuple[Any, Any], dev
         kwargs["activation_fn"] = getattr(torch.nn, _ACTIVATIONS[options.activation_fn])
     with zipfile.ZipFile(archive.path) as zipped, zipped.open("policy.pth") as file:
         weights = read_weights(file, f"{archive.path}, policy.pth", device)
-    factory = _policy_class(archive, observation, weights)
+    factory = policy_class(archive, observation, weights)
+    schedule = () if archive.family == "ars" else (lambda _: 0.0,)
     try:
         with torch.random.fork_rng(devices=[]):
-            model = factory(observation, action, lambda _: 0.0, **kwargs).to(device)
+            model = factory(observation, action, *schedule, **kwargs).to(device)
     except (AssertionError, TypeError, ValueError) as error:
         raise archive.refuse(f"its policy class does not accept the fields found ({error})") from None
     fill_module(model, weights, str(archive.path))
     return model
 
 
-def _policy_class(archive: Archive, observation: Any, weights: dict[str, Any]) -> Any:
-    """Flat, image or dict policy: the archive does not name it, but its spaces and weights tell."""
-    from gymnasium import spaces
-    from stable_baselines3.common import policies
-    from stable_baselines3.dqn import policies as dqn
-    from stable_baselines3.sac import policies as sac
-    from stable_baselines3.td3 import policies as td3
-
-    flat, image, multi = {
-        "actor_critic": (
-            policies.ActorCriticPolicy,
-            policies.ActorCriticCnnPolicy,
-            policies.MultiInputActorCriticPolicy,
-        ),
-        "dqn": (dqn.DQNPolicy, dqn.CnnPolicy, dqn.MultiInputPolicy),
-        "sac": (sac.SACPolicy, sac.CnnPolicy, sac.MultiInputPolicy),
-        "td3": (td3.TD3Policy, td3.CnnPolicy, td3.MultiInputPolicy),
-    }[archive.family]
-    if isinstance(observation, spaces.Dict):
-        return multi
-    return image if any("features_extractor.cnn." in name for name in weights) else flat
-
-
 def _load_trusted(archive: Archive, options: Sb3Options, device: Any) -> Any:
     """Load as SB3 does, unpickling what the archive contains."""
-    name = archive.algorithm
-    if options.algorithm is None and name is None:
+    name = options.algorithm or archive.algorithm
+    if name is None:
         raise InputError(f"{archive.path}: name its class with options.algorithm, such as sb3_contrib:TQC")
-    algorithm = import_object(options.algorithm or f"stable_baselines3:{name}")
+    algorithm = import_object(name)
     try:
         return algorithm.load(archive.path, device=device).policy
     except Exception as error:
         raise InputError(f"{archive.path} cannot be loaded by {algorithm.__name__}: {error!r}") from None
 
 
+def policy_of(model: Any, deterministic: bool = True, exploration_rate: float = 0.0) -> Policy:
+    """The policy of an SB3 policy network, in evaluation mode."""
+    model.set_training_mode(False)
+    if any("lstm" in name for name in model.state_dict()):
+        return RecurrentSb3Policy(model, deterministic)
+    return Sb3Policy(model, deterministic, exploration_rate)
+
+
 class Sb3Policy(Policy):
     """`exploration_rate` is the share of random actions of a DQN that is not deterministic."""
 
     def __init__(self, model: Any, deterministic: bool, exploration_rate: float):
-        model.set_training_mode(False)
-        if any("lstm" in name for name in model.state_dict()):
-            raise InputError("this is a recurrent SB3 policy, which the sb3 loader does not run; export it to ONNX")
         self.model = model
-        self._sample = None if deterministic else _sampler(model, exploration_rate)
+        self._sample = None if deterministic else sampler(model, exploration_rate)
 
     def act(self, batch: Batch) -> np.ndarray:
         if self._sample is None:
@@ -156,82 +166,88 @@ class Sb3Policy(Policy):
         observation, _ = self.model.obs_to_tensor(batch.observation)
         with torch.inference_mode():
             actions = self._sample(observation, batch)
-        return _into_space(self.model, np.asarray(actions))
+        return into_space(self.model, np.asarray(actions))
 
 
-def _into_space(model: Any, actions: np.ndarray) -> np.ndarray:
-    """Reshape, then unscale (squashed policies) or clip, as SB3 does."""
-    from gymnasium import spaces
+class RecurrentSb3Policy(Policy):
+    """RecurrentPPO. State: what its actor's LSTM remembers, a pair of arrays (rows, layers, hidden)."""
 
-    space = model.action_space
-    actions = actions.reshape(len(actions), *space.shape)
-    if not isinstance(space, spaces.Box):
-        return actions
-    return model.unscale_action(actions) if model.squash_output else np.clip(actions, space.low, space.high)
+    def __init__(self, model: Any, deterministic: bool):
+        self.model, self._deterministic = model, deterministic
+        if not deterministic:
+            require_noise_of_ours(model)
 
+    def reset(self, trials: Sequence[Trial]) -> State:
+        layers, _, hidden = self.model.lstm_hidden_state_shape
+        zeros = np.zeros((len(trials), layers, hidden), np.float32)
+        return zeros, zeros.copy()
 
-def _sampler(model: Any, exploration_rate: float) -> Any:
-    """A function (observation tensors, batch) -> raw actions."""
-    from stable_baselines3.common.policies import ActorCriticPolicy
-    from stable_baselines3.dqn.policies import DQNPolicy
-    from stable_baselines3.sac.policies import SACPolicy
-    from stable_baselines3.td3.policies import TD3Policy
+    def act(self, batch: Batch) -> Actions:
+        import torch
 
-    trained = model.actor if isinstance(model, SACPolicy) else model
-    if isinstance(model, ActorCriticPolicy | SACPolicy) and trained.use_sde:
-        raise InputError(
-            "deterministic: false is not supported for a policy trained with use_sde; use deterministic: true"
-        )
-    if isinstance(model, ActorCriticPolicy):
-        return lambda observation, batch: _sample_actor_critic(model, observation, batch)
-    if isinstance(model, SACPolicy):
-        return lambda observation, batch: _sample_sac(model, observation, batch)
-    if isinstance(model, DQNPolicy):
-        return lambda observation, batch: _sample_dqn(model, observation, batch, exploration_rate)
-    if isinstance(model, TD3Policy):
-        return lambda observation, batch: to_arrays(model.actor(observation))
-    raise InputError(
-        f"deterministic: false is not supported for {type(model).__name__}, whose samples would come from a "
-        "global generator"
-    )
+        memory = tuple(np.ascontiguousarray(np.moveaxis(part, 0, 1)) for part in batch.state)
+        starts = np.zeros(len(batch), bool)
+        if self._deterministic:
+            actions, after = self.model.predict(batch.observation, memory, starts, deterministic=True)
+        else:
+            observation, _ = self.model.obs_to_tensor(batch.observation)
+            tensors = tuple(torch.from_numpy(part).to(self.model.device) for part in memory)
+            with torch.inference_mode():
+                first = torch.zeros(len(batch), device=self.model.device)
+                found, after = self.model.get_distribution(observation, tensors, first)
+                drawn = sample_distribution(found, batch)
+            actions, after = into_space(self.model, np.asarray(drawn)), to_arrays(after)
+        return Actions(actions, tuple(np.moveaxis(np.asarray(part), 1, 0) for part in after))
 
 
-def _sample_actor_critic(model: Any, observation: Any, batch: Batch) -> np.ndarray:
-    from stable_baselines3.common import distributions as dist
+class MaskedSb3Policy(Policy):
+    """MaskablePPO with a mask from the observation."""
 
-    found = model.get_distribution(observation)
-    if isinstance(found, dist.DiagGaussianDistribution):
-        mean, std = to_arrays(found.distribution.mean), to_arrays(found.distribution.stddev)
-        return mean + std * batch.normal(mean.shape[1:], np.float32)
-    if isinstance(found, dist.CategoricalDistribution):
-        return pick(to_arrays(found.distribution.probs), batch.uniform())
-    if isinstance(found, dist.MultiCategoricalDistribution):
-        drawn = batch.uniform((len(found.distribution),))
-        picked = [pick(to_arrays(part.probs), drawn[:, i]) for i, part in enumerate(found.distribution)]
-        return np.stack(picked, axis=1)
-    if isinstance(found, dist.BernoulliDistribution):
-        probs = to_arrays(found.distribution.probs)
-        return (batch.uniform(probs.shape[1:]) < probs).astype(np.float32)
-    raise InputError(f"deterministic: false is not supported for {type(found).__name__}")
+    def __init__(self, model: Any, mask: Mask, deterministic: bool):
+        self.model, self._mask = model, mask
+        if not deterministic:
+            raise InputError("deterministic: false is not supported with options.action_mask")
+
+    def act(self, batch: Batch) -> np.ndarray:
+        observation, allowed = self._mask.split(batch.observation)
+        return self.model.predict(observation, action_masks=allowed.astype(bool), deterministic=True)[0]
 
 
-def pick(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """One choice per row: the first whose cumulative probability exceeds the row's uniform number. Choices of
-    probability 0 are never picked."""
-    cumulative = np.cumsum(probs.astype(np.float64), axis=1)
-    return (cumulative > uniform[:, None] * cumulative[:, -1:]).argmax(axis=1)
+class Mask:
+    """Where an observation says which actions are allowed: a dotted path to an entry with one number per choice, true
+    for what may be done. The rest of the observation is the model's."""
 
+    def __init__(self, name: str, spaces: SpaceInfo):
+        self._path = name.split(".")
+        for task, space in spaces.observation.items():
+            entry: Any = space
+            for part in self._path:
+                inner = getattr(entry, "spaces", None)
+                if not isinstance(inner, dict) or part not in inner:
+                    known = f"it has {', '.join(inner)}" if isinstance(inner, dict) else f"it is {entry}"
+                    raise InputError(
+                        f'options.action_mask: the observation of task "{task}" has no "{name}" ({known}); a Gymnasium '
+                        f"task hands on what its environment says in info: set the task's option info: "
+                        f"[{self._path[-1]}]"
+                    )
+                entry = inner[part]
 
-def _sample_sac(model: Any, observation: Any, batch: Batch) -> np.ndarray:
-    import torch
+    def model_spaces(self, spaces: SpaceInfo) -> SpaceInfo:
+        """What the model sees."""
+        from gymnasium.spaces import Dict
 
-    mean, log_std, _ = model.actor.get_action_dist_params(observation)
-    noise = torch.from_numpy(batch.normal(tuple(mean.shape[1:]), np.float32)).to(mean.device)
-    return to_arrays(torch.tanh(mean + log_std.exp() * noise))
+        def rest(space: Any) -> Any:
+            if is_handed(space):
+                return space.spaces[OBSERVATION]
+            return Dict({key: entry for key, entry in space.spaces.items() if key != self._path[0]})
 
+        return replace(spaces, observation={task: rest(space) for task, space in spaces.observation.items()})
 
-def _sample_dqn(model: Any, observation: Any, batch: Batch, rate: float) -> np.ndarray:
-    best = to_arrays(model.q_net(observation).argmax(dim=1))
-    explore = batch.uniform((2,))
-    at_random = np.floor(explore[:, 1] * model.action_space.n).astype(best.dtype)
-    return np.where(explore[:, 0] < rate, at_random, best)
+    def split(self, observation: Any) -> tuple[Any, np.ndarray]:
+        """The model's part of an observation, and the mask."""
+        mask = observation
+        for part in self._path:
+            mask = mask[part]
+        if set(observation) == {OBSERVATION, INFO}:
+            return observation[OBSERVATION], mask
+        return {key: entry for key, entry in observation.items() if key != self._path[0]}, mask

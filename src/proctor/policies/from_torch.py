@@ -1,8 +1,9 @@
 """The `torch` loader: a state dict into a module of yours, or (with `trust`) TorchScript or a pickled module.
 
 The module is called with the observation (a tensor `(rows, ...)`, or a nested dict of such), then with the
-state where `recurrent`, then with noise where `noise` asks for it. It returns actions or a chunk; a recurrent
-one returns (actions, state), where every tensor of the state has the row as its first axis.
+state where `recurrent`, then with noise where `noise` asks for it. It returns actions or a chunk, or a tuple or dict in
+which `output` says where they are; a recurrent one returns (that, state), where every tensor of the state has the row
+as its first axis.
 
 A TorchScript archive is a program: it runs when it is loaded (`__setstate__`), and its operators reach files
 (`torch.from_file` writes any bytes into any file). It needs `trust: true`, as a pickle does.
@@ -14,14 +15,14 @@ import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from proctor.config.models import AgentCfg, Frozen
 from proctor.errors import InputError
-from proctor.policies.from_python import source_file
+from proctor.policies.files import source_file
 from proctor.policies.loader import Loader
 from proctor.policies.options import ModelOptions, PolicyOptions, Shape
 from proctor.policies.outputs import ActionHead
@@ -54,8 +55,10 @@ class TorchOptions(ModelOptions):
     state_shape: Shape | list[Shape] | None = None
     """Shape of a trial's initial (zero) state, or a list of shapes; None: the module's `initial_state()` says."""
     noise: NoiseCfg | None = None
+    output: Annotated[int, Field(ge=0, le=1000)] | str | None = None
+    """Where the actions are in what the module returns: a place in a tuple, a key of a dict. None: it returns them."""
     dtype: Literal["float32", "float64", "float16", "bfloat16"] = "float32"
-    """What floating-point observations, state and noise are cast to. Integers stay as they are."""
+    """What the module and its floating-point observations, state and noise are cast to. Integers stay as they are."""
 
 
 class TorchPolicy(Policy):
@@ -64,8 +67,9 @@ class TorchPolicy(Policy):
     def __init__(self, module: Any, options: TorchOptions, head: ActionHead, device: Any):
         import torch
 
-        self.module, self.options, self.head, self.device = module.to(device).eval(), options, head, device
+        self.options, self.head, self.device = options, head, device
         self.dtype = getattr(torch, options.dtype)
+        self.module = module.to(device).eval()
         self._initial = self._initial_state() if options.recurrent else None
 
     def _initial_state(self) -> Any:
@@ -102,15 +106,33 @@ class TorchPolicy(Policy):
         return Actions(self.head(to_arrays(output), batch.trials), to_arrays(state))
 
     def _parts(self, answer: Any) -> tuple[Any, Any]:
-        import torch
-
+        """The output with the actions, and the next state."""
         if not self.options.recurrent:
-            if not isinstance(answer, torch.Tensor):
-                raise TypeError(f"the module returned a {type(answer).__name__}; expected a tensor of actions")
-            return answer, None
+            return self._picked(answer), None
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise TypeError(f"the recurrent module returned a {type(answer).__name__}; expected (actions, state)")
+        return self._picked(answer[0]), answer[1]
+
+    def _picked(self, answer: Any) -> Any:
+        import torch
+
+        wanted = self.options.output
+        if wanted is None and isinstance(answer, tuple | list | dict):
+            raise TypeError(f"the module returned {_described(answer)}; say where the actions are: options.output")
+        if wanted is not None:
+            entries: Any = dict(enumerate(answer)) if isinstance(answer, tuple | list) else answer
+            if not isinstance(entries, dict) or wanted not in entries:
+                raise TypeError(f"options.output is {wanted!r}, but the module returned {_described(answer)}")
+            answer = entries[wanted]
+        if not isinstance(answer, torch.Tensor):
+            raise TypeError(f"the module returned {_described(answer)}; expected a tensor of actions")
         return answer
+
+
+def _described(answer: Any) -> str:
+    if isinstance(answer, dict):
+        return f"a dict with {', '.join(map(str, answer))}"
+    return f"a {type(answer).__name__}" + (f" of {len(answer)}" if isinstance(answer, tuple | list) else "")
 
 
 class TorchLoader(Loader):
@@ -125,14 +147,19 @@ class TorchLoader(Loader):
         self.require("torch")
         device = torch_device(agent.device)
         module = self.module(self.checkpoint(agent, base), options, device, base)
+        module = module.to(getattr(self.require("torch"), options.dtype))
         return TorchPolicy(module, options, ActionHead(spaces, options.discrete), device)
 
     def module(self, path: Path, options: TorchOptions, device: Any, base: Path | None) -> Any:
         """The module in a checkpoint: weights in a module of yours, or (with `trust`) TorchScript or a pickled one."""
         script = _is_torchscript(path) if options.torchscript is None else options.torchscript
         if script:
+            if options.trust:
+                _refuse_unused(options, f"{path} is TorchScript, which brings its own code and weights")
             return _load_torchscript(path, device, options.trust)
         if options.module is None:
+            if options.trust:
+                _refuse_unused(options, f"without options.module, {path} is read as a pickled module")
             return _load_pickled(path, device, options.trust)
         module = _make_module(options, base)
         fill_module(module, self._state_dict(path, options, device), str(path), strict=options.strict)
@@ -156,6 +183,16 @@ class TorchLoader(Loader):
         else:
             found = read_weights(path, str(path), device)
         return find_state_dict(found, options.state_dict_key, str(path))
+
+
+def _refuse_unused(options: TorchOptions, why: str) -> None:
+    """Raise InputError where options are given that are for weights in a module of the user's."""
+    unused = [key for key in ("module", "kwargs", "state_dict_key") if getattr(options, key)]
+    if not options.strict:
+        unused.append("strict")
+    if unused:
+        named = ", ".join(f"options.{key}" for key in unused)
+        raise InputError(f"{why}, so {named} would be ignored; leave {'it' if len(unused) == 1 else 'them'} out")
 
 
 def _is_torchscript(path: Path) -> bool:

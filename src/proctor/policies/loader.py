@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError, MissingExtra
-from proctor.policies.files import find_file
+from proctor.policies.files import files_in, find_file, find_path
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
 
@@ -27,8 +27,20 @@ class Loader(abc.ABC):
     """(package, extra) pairs that must be importable."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Endings of the checkpoints it reads; empty: it reads none."""
+    hosted: ClassVar[str] = "proctor.policies.hosted:load"
+    """The function, by import string, that makes the policy in another interpreter (docs/runtimes.md). It is called
+    with the agent and the options, whose keys are attributes, and a `SpaceInfo`; modules of Proctor's are found there,
+    other packages are those of the runtime. The default calls this loader's own `load`, which takes pydantic and
+    gymnasium."""
+    runtime: ClassVar[str | None] = None
+    """The recipe of a runtime that has what it needs. Where that cannot be imported here, its agents live in the
+    runtime of this name, once it is installed."""
+    folders: ClassVar[bool] = False
+    """Whether a checkpoint may be a folder."""
     row_by_row: ClassVar[bool] = False
     """Whether every row is answered on its own, so that it does not matter which rows share a batch."""
+    here_only: ClassVar[bool] = False
+    """Whether its policies live in the process that runs the config, and can be loaded in no other."""
 
     @abc.abstractmethod
     def load(self, agent: AgentCfg, options: Any, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:
@@ -37,14 +49,28 @@ class Loader(abc.ABC):
 
     def files(self, agent: AgentCfg, options: Any, base: Path | None) -> dict[str, Path]:
         """What decides how the agent acts and lies outside the config: files by a name that says their role."""
-        return {} if agent.checkpoint is None else {"checkpoint": self.checkpoint(agent, base)}
+        if agent.checkpoint is None:
+            return {}
+        path = self.checkpoint(agent, base)
+        return (
+            {f"checkpoint/{name}": file for name, file in files_in(path).items()}
+            if path.is_dir()
+            else {"checkpoint": path}
+        )
+
+    def prints(self, options: Any) -> dict[str, str]:
+        """What else decides that, as hashes by role."""
+        return {}
 
     def checkpoint(self, agent: AgentCfg, base: Path | None) -> Path:
-        """The agent's checkpoint file."""
+        """The agent's checkpoint: a file, or a folder where the loader takes `folders`."""
         if agent.checkpoint is None:
             endings = f" ({', '.join(self.suffixes)})" if self.suffixes else ""
             raise InputError(f'agent "{agent.name}": the {self.name} loader needs a checkpoint{endings}')
-        return find_file(agent.checkpoint, base, f'agent "{agent.name}", checkpoint')
+        what = f'agent "{agent.name}", checkpoint'
+        if self.folders and (path := find_path(agent.checkpoint, base, what)).is_dir():
+            return path
+        return find_file(agent.checkpoint, base, what)
 
     def require(self, package: str) -> Any:
         """Import a package this loader needs, or say how to install it."""

@@ -1,7 +1,7 @@
 """Options that every agent has, whatever loads it: how its rows are batched and what is done around its model.
 
-A loader extends `PolicyOptions` with its own keys. The pipeline around the model, in this order: frame stack,
-normalisation, observation order, model, action scaling.
+A loader extends `PolicyOptions` with its own keys. The pipeline around the model, in this order: preprocessor, frame
+stack, normalisation, observation order, image layout and integers, model, action scaling.
 """
 
 from __future__ import annotations
@@ -67,6 +67,23 @@ class ActionScaleCfg(Frozen):
         return self
 
 
+class PreprocessorCfg(Frozen):
+    """What makes the model's observation of the environment's. The import string alone will do."""
+
+    target: str = Field(min_length=1)
+    """Import string: a function `(observation, info) -> array` or `(observation) -> array`, or a class whose instances
+    are such, or have such a method `modify_state`."""
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+    shape: Shape | None = None
+    """Of what it gives for one observation, float32; None: it is asked once, with zeros."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def expand(cls, value: Any) -> Any:
+        """The long form of a short one."""
+        return {"target": value} if isinstance(value, str) else value
+
+
 class StageCfg(Frozen):
     """How one stage is batched, where it is to differ from what the policy declares."""
 
@@ -87,9 +104,13 @@ class PolicyOptions(Frozen):
     """By stage: what takes the place of its own declaration, and of the three keys above."""
     placement: Literal["auto", "engine", "worker"] = "auto"
     """Where the policy is asked: by the engine, or in each worker next to the environments, where it is loaded once
-    more; auto: as the policy declares (scripted agents: worker; models: engine)."""
+    more; auto: as the policy declares (scripted agents: worker; models: engine), until measurements say otherwise."""
     trust: bool = False
     """Allow what may execute code: pickles, whole-module checkpoints, TorchScript."""
+    preprocessor: PreprocessorCfg | None = None
+    """Called for each row before everything else, with the observation and, where the task hands it, `info`."""
+    info: bool = False
+    """Where the task hands its `info` on: the model sees it too. False: a preprocessor alone does."""
     frame_stack: int = Field(default=1, ge=1, le=1000)
     frame_stack_axis: Literal["first", "last"] = "last"
     """Along which axis of an observation frames are put together, oldest first."""
@@ -101,6 +122,11 @@ class PolicyOptions(Frozen):
     observation_order: list[str] | None = Field(default=None, min_length=1)
     """Entries of a dict observation that the model gets as one flat array, in this order; None: the observation as it
     is."""
+    image_layout: Literal["as_is", "channels_first", "channels_last"] = "as_is"
+    """How the model wants observation entries of three axes: (channels, height, width) or (height, width, channels)."""
+    integers: Literal["keep", "float", "unit"] = "keep"
+    """What becomes of arrays of integers, such as images: they stay, become float32, or float32 divided by the largest
+    value of their type (bytes: by 255)."""
     action_scale: ActionScaleCfg | None = None
 
 
@@ -114,7 +140,9 @@ class ModelOptions(PolicyOptions):
 
 class PythonOptions(PolicyOptions):
     """`python` loader: `target` is an import string to a Policy class or a factory, called with `kwargs` (and
-    with `checkpoint`, `device`, `spaces` where its signature names them)."""
+    with `checkpoint`, `device`, `spaces` where its signature names them); or to a function of an observation."""
 
     target: str = Field(min_length=1)
     kwargs: dict[str, Any] = Field(default_factory=dict)
+    batched: bool | None = None
+    """For a function: true: of a batch of observations (rows first), false: of one. None: as its signature says."""

@@ -1,4 +1,5 @@
-"""What is done around a model: frame stack, normalisation, entries put in order, then the model, then action scaling.
+"""What is done around a model: preprocessor (without one, a task's `info` is taken out), frame stack, normalisation,
+entries put in order, arrays moved into the model's layout, then the model, then action scaling.
 
 `Pipeline` is made from an agent's options and the tasks' spaces. `model_spaces` are the spaces as the model
 sees them; `around(policy)` puts the steps around a policy. Past frames belong to a trial and so travel in its
@@ -15,11 +16,14 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.policies.layout import Layout
 from proctor.policies.normalize import Moments, Statistics, read_statistics
 from proctor.policies.options import ActionScaleCfg, PolicyOptions
 from proctor.policies.ordering import Ordering
+from proctor.policies.preprocess import Preprocessor
 from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, State, by_task
 from proctor.policies.tree import stack_rows, tree_map
+from proctor.spaces import INFO, OBSERVATION, is_handed
 from proctor_host.trials import Trial
 
 
@@ -27,9 +31,18 @@ class Pipeline:
     """The steps around one agent's model."""
 
     def __init__(self, options: PolicyOptions, spaces: SpaceInfo, base: Path | None):
+        self.preprocess = None
+        observed = spaces.observation
+        hidden = not options.info and options.preprocessor is None
+        self.without_info = hidden and any(is_handed(space) for space in observed.values())
+        if self.without_info:
+            observed = {task: s.spaces[OBSERVATION] if is_handed(s) else s for task, s in observed.items()}
+        if options.preprocessor is not None:
+            self.preprocess = Preprocessor(options.preprocessor, observed, base)
+            observed = {task: self.preprocess.space(task) for task in observed}
         stack = FrameStack(options) if options.frame_stack > 1 else None
-        self.frames = Frames(stack, spaces.observation) if stack else None
-        stacked = {task: stack.space(s) for task, s in spaces.observation.items()} if stack else spaces.observation
+        self.frames = Frames(stack, observed) if stack else None
+        stacked = {task: stack.space(s) for task, s in observed.items()} if stack else observed
         self.normalize: Normalize | None = None
         if options.normalize is not None:
             statistics = read_statistics(options.normalize, base)
@@ -39,18 +52,28 @@ class Pipeline:
         self.order = None if options.observation_order is None else Ordering(options.observation_order, stacked)
         if self.order is not None:
             stacked = {task: self.order.space(task) for task in stacked}
+        moves = options.image_layout != "as_is" or options.integers != "keep"
+        self.layout = Layout(options) if moves else None
+        if self.layout is not None:
+            stacked = {task: self.layout.space(space) for task, space in stacked.items()}
         self.scale = ActionScale(options.action_scale, spaces.action) if options.action_scale else None
         self.model_spaces = SpaceInfo(dict(stacked), dict(spaces.action), spaces.briefing)
 
     def around(self, policy: AnyPolicy) -> AnyPolicy:
         """The policy with the steps around it; the policy itself where there are none."""
-        if self.frames is None and self.normalize is None and self.order is None and self.scale is None:
+        steps = (self.preprocess, self.frames, self.normalize, self.order, self.layout, self.scale)
+        if all(step is None for step in steps) and not self.without_info:
             return policy
+        if isinstance(policy, StagedPolicy) and self.without_info:
+            raise InputError(
+                f"a task hands its info on, and {type(policy).__name__}, a policy of several stages, must take it as "
+                "it is: set options.info: true"
+            )
         if isinstance(policy, StagedPolicy):
             raise InputError(
-                "frame_stack, normalize, observation_order and action_scale are for policies of one stage; "
-                f"{type(policy).__name__} has stages {', '.join(s.name for s in policy.stages)} and must do "
-                "these itself"
+                "preprocessor, frame_stack, normalize, observation_order, image_layout, integers and action_scale are "
+                f"for policies of one stage; {type(policy).__name__} has stages "
+                f"{', '.join(s.name for s in policy.stages)} and must do these itself"
             )
         return PipelinePolicy(policy, self)
 
@@ -61,7 +84,8 @@ class PipelinePolicy(Policy):
 
     def __init__(self, inner: Policy, pipeline: Pipeline):
         self.inner, self.pipeline = inner, pipeline
-        self.placement = inner.placement
+        self.placement, self.row_by_row = inner.placement, inner.row_by_row
+        self.elsewhere = inner.elsewhere
 
     def reset(self, trials: Sequence[Trial]) -> State:
         inner = self.inner.reset(trials)
@@ -69,6 +93,10 @@ class PipelinePolicy(Policy):
 
     def act(self, batch: Batch) -> np.ndarray | Actions:
         pipe, observation, inner_state, own = self.pipeline, batch.observation, batch.state, None
+        if pipe.without_info and isinstance(observation, dict) and set(observation) == {OBSERVATION, INFO}:
+            observation = observation[OBSERVATION]
+        if pipe.preprocess is not None:
+            observation = pipe.preprocess(observation, batch.trials)
         if pipe.frames is not None:
             own, observation = pipe.frames.push(batch.state, observation)
             inner_state = batch.state.get("inner")
@@ -76,6 +104,8 @@ class PipelinePolicy(Policy):
             observation = pipe.normalize(observation)
         if pipe.order is not None:
             observation = pipe.order(observation)
+        if pipe.layout is not None:
+            observation = pipe.layout(observation)
         answer = self.inner.act(replace(batch, observation=observation, state=inner_state))
         result = answer if isinstance(answer, Actions) else Actions(answer)
         actions = result.actions if pipe.scale is None else pipe.scale(result.actions, batch.trials)
@@ -83,6 +113,9 @@ class PipelinePolicy(Policy):
 
     def close(self) -> None:
         self.inner.close()
+
+    def abandon(self) -> None:
+        self.inner.abandon()
 
 
 def _with_inner(own: dict[str, Any], inner: State) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class Unavailable(NamedTuple):
     reason: str
 
 
-Decision = Execute | Goto | Idle | Fail | Unavailable
+Decision = Union[Execute, Goto, Idle, Fail, Unavailable]  # noqa: UP007 - policies may live in older Pythons
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,11 @@ class Policy(abc.ABC):
     placement: Placement = "engine"
     """`worker`: it is quick (a script, a table, a few small matrices), takes little memory, and can be loaded again in
     every worker."""
+    elsewhere: bool = False
+    """Whether it computes in another process: then it is never asked on the engine's own thread."""
+    row_by_row: bool = False
+    """Whether every row is answered by a call of its own, so that there is nothing to gain from pad rows: it gets
+    none."""
 
     def reset(self, trials: Sequence[Trial]) -> State:
         """The initial state of these trials, stacked on the first axis; None for a policy without memory."""
@@ -184,11 +189,17 @@ class Policy(abc.ABC):
     def close(self) -> None:  # noqa: B027 - optional to override
         """Let go of devices and connections. Called once, after the last act."""
 
+    def abandon(self) -> None:  # noqa: B027 - optional to override
+        """A call has taken too long, and this object is left behind: end what still computes, if that is possible.
+        Called on another thread, in the place of `close`."""
+
 
 class StagedPolicy(abc.ABC):
     """A policy of several stages. A trial starts at `stages[0]`; each forward says, per row, what comes next."""
 
     placement: Placement = "engine"
+    """As in Policy."""
+    elsewhere: bool = False
     """As in Policy."""
     stages: tuple[Stage, ...]
 
@@ -207,5 +218,8 @@ class StagedPolicy(abc.ABC):
     def close(self) -> None:  # noqa: B027 - optional to override
         """As in Policy."""
 
+    def abandon(self) -> None:  # noqa: B027 - optional to override
+        """As in Policy."""
 
-AnyPolicy = Policy | StagedPolicy
+
+AnyPolicy = Union[Policy, StagedPolicy]  # noqa: UP007 - as above

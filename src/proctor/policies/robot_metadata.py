@@ -1,14 +1,15 @@
 """What a model file says of the robot it was made for, and what follows for its actions.
 
-Exporters of tracking policies store `joint_names, joint_stiffness, joint_damping, default_joint_pos, action_scale,
-anchor_body_name` as text with commas. A policy on another robot gives numbers, but no meaning: names, order, default
-pose and gains are compared with the task's robot. An action scale of its own is honoured.
+The exporters of mjlab, Isaac Lab and those around rsl_rl store `joint_names, joint_stiffness, joint_damping,
+default_joint_pos, action_scale, observation_names, anchor_body_name` as text with commas. A policy on another robot
+gives numbers, but no meaning: names, order, default pose and gains are compared with the task's robot. An action scale
+of its own is honoured; one number is meant for all joints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from proctor.errors import InputError
 
 _ROUNDED = 2e-3
 """Exporters round to three digits."""
+_LAST_DIGIT = 5.1e-4
+"""What rounding to three decimals takes away: an action scale so near to the robot's is the robot's."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +33,32 @@ class RobotMetadata:
     joint_stiffness: np.ndarray | None = None
     joint_damping: np.ndarray | None = None
     anchor_body_name: str | None = None
+    observation_names: tuple[str, ...] | None = None
+
+    @property
+    def tells_robot(self) -> bool:
+        """Whether the file says anything of a robot."""
+        said = (self.joint_names, self.default_joint_pos, self.action_scale, self.joint_stiffness, self.joint_damping)
+        return any(value is not None for value in (*said, self.anchor_body_name))
 
     @staticmethod
     def read(found: Mapping[str, str], path: Path) -> RobotMetadata:
         """From a file's metadata. Raises InputError for numbers that are none."""
-        names = tuple(n.strip() for n in found["joint_names"].split(",")) if "joint_names" in found else None
+        names, observed = (
+            tuple(n.strip() for n in found[key].strip(" []").split(",")) if found.get(key) else None
+            for key in ("joint_names", "observation_names")
+        )
         numbers = {
             key: _numbers(found[key], key, path)
             for key in ("default_joint_pos", "action_scale", "joint_stiffness", "joint_damping")
             if key in found
         }
-        return RobotMetadata(joint_names=names, **numbers, anchor_body_name=found.get("anchor_body_name"))
+        return RobotMetadata(
+            joint_names=names,
+            **numbers,
+            anchor_body_name=found.get("anchor_body_name"),
+            observation_names=observed,
+        )
 
 
 @dataclass(frozen=True)
@@ -54,7 +72,14 @@ class ActionMap:
     def between(metadata: RobotMetadata, robot: Any, action: str, where: str) -> ActionMap:
         """For a robot description and the task's option `action`. Raises InputError where the model was made for
         another robot."""
+        if metadata.action_scale is not None and metadata.action_scale.size == 1:
+            metadata = replace(metadata, action_scale=np.full_like(robot.action_scale, metadata.action_scale[0]))
         _compare(metadata, robot, where)
+        if (
+            metadata.action_scale is not None
+            and np.abs(metadata.action_scale - robot.action_scale).max() <= _LAST_DIGIT
+        ):
+            metadata = replace(metadata, action_scale=None)
         scale = robot.action_scale if metadata.action_scale is None else metadata.action_scale
         if action == "absolute":
             return ActionMap(scale, robot.default_pose)
@@ -68,6 +93,12 @@ class ActionMap:
         if self.scale is None:
             return output.astype(np.float32, copy=False)
         return (self.offset + self.scale * output).astype(np.float32)
+
+
+def robot_of(briefing: Any) -> tuple[Any, str] | None:
+    """The robot description of a task and how its actions are meant, by its briefing; None where it tells of none."""
+    robot = getattr(getattr(briefing, "robot", None), "description", None)
+    return None if robot is None else (robot, briefing.options.action)
 
 
 def _numbers(text: str, key: str, path: Path) -> np.ndarray:

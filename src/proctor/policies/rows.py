@@ -131,6 +131,12 @@ def row_dependence(policy: AnyPolicy, batch: Batch, begin: Callable[[], None] = 
     return None
 
 
+def rounded_otherwise(policy: AnyPolicy, batch: Batch) -> bool:
+    """Whether a row of the first stage gets another answer, to the byte, when it is asked for alone."""
+    together = answers(policy, pick_rows(batch, range(len(batch))))
+    return any(answers(policy, pick_rows(batch, [row])) != [together[row]] for row in range(len(batch)))
+
+
 def _stage_dependence(policy: AnyPolicy, batch: Batch, stage: str | None, begin: Callable[[], None]) -> str | None:
     def asked(rows: Sequence[int]) -> list[Answer]:
         begin()

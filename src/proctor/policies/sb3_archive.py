@@ -26,7 +26,22 @@ _MODULES = {
     "stable_baselines3.dqn.policies": "dqn",
     "stable_baselines3.sac.policies": "sac",
     "stable_baselines3.td3.policies": "td3",
+    "sb3_contrib.ars.policies": "ars",
+    "sb3_contrib.common.maskable.policies": "maskable",
+    "sb3_contrib.common.recurrent.policies": "recurrent",
+    "sb3_contrib.crossq.policies": "crossq",
+    "sb3_contrib.qrdqn.policies": "qrdqn",
+    "sb3_contrib.tqc.policies": "tqc",
 }
+_CONTRIB = {
+    "ars": "ARS",
+    "maskable": "MaskablePPO",
+    "recurrent": "RecurrentPPO",
+    "crossq": "CrossQ",
+    "qrdqn": "QRDQN",
+    "tqc": "TQC",
+}
+_WITH_SDE = ("actor_critic", "sac", "tqc", "crossq", "recurrent")
 _CLASS = re.compile(r"<class '([\w.]+)\.(\w+)'>")
 _SUBSPACE = re.compile(r"'([^']+)': (\w+)\(")
 _BOX_TAIL = re.compile(r"\((\d+(?:, ?\d+)*,?|)\), (\w+)\)")
@@ -43,15 +58,31 @@ class Archive:
 
     @property
     def family(self) -> str:
-        """`actor_critic` (PPO, A2C), `dqn`, `sac` or `td3` (TD3, DDPG)."""
+        """`actor_critic` (PPO, A2C, TRPO), `dqn`, `sac`, `td3` (TD3, DDPG), or one of sb3-contrib: `ars`, `maskable`,
+        `recurrent`, `crossq`, `qrdqn`, `tqc`. Raises InputError for a policy class of somebody else."""
         module = self._fields("policy_class").get("__module__", "")
         if module not in _MODULES:
-            raise self.refuse(f"its policy class is from {module or 'an unknown module'}, not one of SB3's own")
+            raise InputError(
+                f"{self.path}: its policy class is from {module or 'an unknown module'}; the sb3 loader runs those of "
+                "Stable-Baselines3 and sb3-contrib. Export the policy to ONNX, or load it in Python "
+                "(policy: file.py:function)"
+            )
         return _MODULES[module]
 
     @property
+    def is_contrib(self) -> bool:
+        """Whether its policy class is one of sb3-contrib."""
+        return self.family in _CONTRIB
+
+    @property
     def algorithm(self) -> str | None:
-        """The SB3 class that reads this archive, by the fields that only it has; None where they do not tell."""
+        """Import string of the class that reads this archive, by its policy or by fields that only it has; None where
+        they do not tell."""
+        family = _MODULES.get(self._fields("policy_class").get("__module__", ""))
+        if family in _CONTRIB:
+            return f"sb3_contrib:{_CONTRIB[family]}"
+        if "cg_max_steps" in self.data:
+            return "sb3_contrib:TRPO"
         signs = {
             "clip_range": "PPO",
             "exploration_schedule": "DQN",
@@ -59,12 +90,21 @@ class Archive:
             "use_rms_prop": "A2C",
         }
         signs |= {"ent_coef_optimizer": "SAC", "target_entropy": "SAC", "gae_lambda": "A2C"}
-        return next((name for field, name in signs.items() if field in self.data), None)
+        found = next((name for field, name in signs.items() if field in self.data), None)
+        return None if found is None else f"stable_baselines3:{found}"
 
     def refuse(self, reason: str) -> InputError:
+        """For what the archive does not say, or says otherwise than its class takes it."""
         return InputError(
-            f"{self.path} cannot be rebuilt from its plain fields: {reason}. If you trust the file, set "
-            "options.trust: true; it is then loaded by Stable-Baselines3 itself, which unpickles what it "
+            f"{self.path} cannot be rebuilt from its plain fields: {reason}. Save the model again with the installed "
+            "Stable-Baselines3, or export the policy to ONNX"
+        )
+
+    def unreadable(self, name: str, value: Any) -> InputError:
+        """For a keyword argument that only its pickle tells."""
+        return InputError(
+            f'{self.path} cannot be rebuilt from its plain fields: policy_kwargs["{name}"] is {value}. If you trust '
+            "the file, set options.trust: true; it is then loaded by Stable-Baselines3 itself, which unpickles what it "
             "contains"
         )
 
@@ -81,8 +121,8 @@ class Archive:
             if name in ("activation_fn", "features_extractor_class"):
                 kwargs[name] = self._class(name, value)
             elif isinstance(value, str):
-                raise self.refuse(f'policy_kwargs["{name}"] is {value}')
-        if self.data.get("use_sde") and self.family in ("actor_critic", "sac"):
+                raise self.unreadable(name, value)
+        if self.data.get("use_sde") and self.family in _WITH_SDE:
             kwargs["use_sde"] = True
         return kwargs
 
@@ -96,7 +136,7 @@ class Archive:
             return getattr(torch.nn, kind)
         if module == "stable_baselines3.common.torch_layers" and kind in _EXTRACTORS:
             return getattr(torch_layers, kind)
-        raise self.refuse(f'policy_kwargs["{name}"] is {text}')
+        raise self.unreadable(name, text)
 
     def observation_space(self, given: Any) -> Any:
         """The space the policy was trained on: the task's, checked against the archive, with channel order

@@ -52,11 +52,26 @@ def read_weights(source: Any, where: str, device: Any) -> Any:
     try:
         return torch.load(source, map_location=device, weights_only=True)
     except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-        raise InputError(
-            f"{where} is not read as weights: it is damaged, or holds more than tensors and plain "
-            f"containers, which could run code ({reason}). If you trust the file, set options.trust: true"
-        ) from None
+        raise _unread(where, error) from None
+
+
+def _unread(where: str, error: Exception) -> InputError:
+    """What torch said of a file of weights. Trust helps with one that names code, and with no other."""
+    text = str(error).strip() or repr(error)
+    reason = next(line for line in text.partition("WeightsUnpickler error:")[2].splitlines() or [text] if line.strip())
+    reason = reason.strip().splitlines()[0].partition(". ")[0]
+    named = ("Unsupported global", "Unsupported class", "Can only build Tensor", "Trying to call reduce", "TorchScript")
+    if any(sign in text for sign in named):
+        return InputError(
+            f"{where} is not read as weights: it holds more than tensors and plain containers, which could run code "
+            f"({reason}). If you trust the file, set options.trust: true"
+        )
+    if "Unsupported operand" in text or "pickle protocol" in text:
+        return InputError(
+            f"{where} is not read as weights: it is damaged, or a pickle not written by torch, which could run code "
+            f"({reason}). Save the weights with torch.save, or as safetensors"
+        )
+    return InputError(f"{where} is damaged: torch cannot read it ({reason}). Copy or save it again")
 
 
 def find_state_dict(found: Any, key: str | None, where: str) -> dict[str, Any]:

@@ -77,6 +77,16 @@ class TrialBatch:
         return map(result_of, zip(*(self._columns[name] for name in NAMES), strict=True))
 
 
+def signed(seed: int) -> int:
+    """A seed below 2**64 as the 64 bits with a sign that a ledger keeps of it."""
+    return seed if seed < 2**63 else seed - 2**64
+
+
+def unsigned(kept: int) -> int:
+    """The seed of which a ledger keeps this."""
+    return kept if kept >= 0 else kept + 2**64
+
+
 def result_of(row: Sequence[Any]) -> TrialResult:
     """A trial from its values in the order of `NAMES`, as a ledger keeps them."""
     values = dict(zip(NAMES[4:], row[4:], strict=True))
@@ -85,7 +95,7 @@ def result_of(row: Sequence[Any]) -> TrialResult:
     values["after_stop"] = bool(values["after_stop"])
     if isinstance(values["metrics"], str):
         values["metrics"] = json.loads(values["metrics"])
-    return TrialResult(trial=Trial(*row[:4]), **values)
+    return TrialResult(trial=Trial(row[0], row[1], row[2], unsigned(row[3])), **values)
 
 
 def numbers(values: Sequence[float | None]) -> np.ndarray:

@@ -30,7 +30,7 @@ trial was a success or none."""
 Scorer = Callable[[TrialBatch], tuple[np.ndarray, Metrics]]
 """The total of each trial of a batch, NaN where it has none, and its components, as `Metrics` has metrics."""
 
-_WHOLE = ("index", "seed", "attempts", "clipped_steps")
+_WHOLE = ("index", "attempts", "clipped_steps")
 _REAL = (
     "steps_total",
     "max_steps",
@@ -149,6 +149,7 @@ def read_trials(
 def _arrays(batch: TrialBatch, lines: dict[str, str]) -> dict[str, np.ndarray]:
     """Every column that the batch has, as an array. `lines` has the lines of errors: equal ones are kept once."""
     found = {name: np.array(batch[name], np.int64) for name in _WHOLE if name in batch}
+    found |= {"seed": np.array(batch["seed"], np.uint64)} if "seed" in batch else {}
     found |= {name: numbers(batch[name]) for name in _REAL if name in batch}
     found |= {name: np.array(batch[name], bool) for name in _FLAGS if name in batch}
     found |= {name: _texts(batch[name]) for name in _TEXT if name in batch}
@@ -196,7 +197,8 @@ def _texts(values: Sequence[Any]) -> np.ndarray:
 
 def _nothing() -> dict[str, np.ndarray]:
     """The columns of a run without a finished trial: empty, with their types."""
-    kinds = {"cell": np.int32, "outcome": np.int8, "print": np.uint64, "traced": np.bool_, "score": np.float64}
+    kinds = {"cell": np.int32, "outcome": np.int8, "traced": np.bool_, "score": np.float64}
+    kinds |= dict.fromkeys(("seed", "print"), np.uint64)
     kinds |= dict.fromkeys(_WHOLE, np.int64) | dict.fromkeys(_REAL, np.float64) | dict.fromkeys(_FLAGS, np.bool_)
     kinds |= dict.fromkeys((*_TEXT, "error"), np.object_)
     return {name: np.empty(0, kind) for name, kind in kinds.items()}

@@ -37,6 +37,7 @@ def _texts(value: Any) -> bool:
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
+    "placement": lambda value: isinstance(value, dict) and isinstance(value.get("workers"), str | None),
     "versions": lambda value: isinstance(value, dict) and _texts(value.values()),
     "git": lambda value: value is None or (isinstance(value, dict) and isinstance(value.get("commit"), str)),
     "runtimes": are_runtimes,

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, FiniteFloat, TypeAdapter
 
 from proctor.errors import InputError, RunError
 from proctor.record.batch import (
@@ -27,6 +27,8 @@ from proctor.record.batch import (
     no_metrics,
     parsed_metrics,
     result_of,
+    signed,
+    unsigned,
 )
 from proctor.record.disk import DiskError, described, trouble
 from proctor.record.files import refuse_link
@@ -58,10 +60,47 @@ _COLUMNS = {name: "idx" if name == "index" else f'"{name}"' for name in NAMES}
 _FINISHED = f"SELECT {', '.join(_COLUMNS.values())} FROM trials WHERE state = 'done'"
 
 
+class _Forwards(BaseModel):
+    """What is noted of the forwards of one stage."""
+
+    forwards: FiniteFloat
+    rows: FiniteFloat
+    seconds: FiniteFloat
+
+
+class _Rating(BaseModel):
+    """What is noted of one rater's view of one trial."""
+
+    agent: str
+    task: str
+    index: int
+    rater: str | None
+    blind: bool | None
+    success: bool | None
+
+
+class _Rows(BaseModel):
+    """What is noted of the rows of one stage: how many a forward has, and what they were found to depend on."""
+
+    pad_to: int | None
+    tried: int = 0
+    again: int = 0
+    company: int = 0
+    place: int = 0
+    alone: int = 0
+    alone_unknown: int = 0
+    memory: int = 0
+
+
 _NOTES: dict[str, Any] = {
-    "batching": dict[str, dict[str, dict[str, float]]],
-    "spent": dict[str, float],
-    "seconds": float,
+    "asked": dict[str, str],
+    "corrected": list[str],
+    "imported_from": str,
+    "ratings": list[_Rating],
+    "rows": dict[str, dict[str, _Rows]],
+    "batching": dict[str, dict[str, _Forwards]],
+    "spent": dict[str, FiniteFloat],
+    "seconds": FiniteFloat,
     "shard": str,
     "fingerprints": dict[str, Any],
     "protocols": list[dict[str, Any]],
@@ -86,11 +125,12 @@ class Ledger:
         return ledger
 
     @classmethod
-    def open(cls, path: Path) -> Ledger:
+    def open(cls, path: Path, copied: bool = False) -> Ledger:
+        """`copied`: what is written goes to a copy that is gone when it is closed."""
         if not path.is_file():
             raise InputError(f"{path.parent} is not a run folder: it has no {path.name}")
         refuse_link(path)
-        ledger = cls(*reached(path))
+        ledger = cls(*reached(path, copied))
         try:
             found = ledger.get_meta("format")
             ledger._configure()
@@ -120,11 +160,11 @@ class Ledger:
         if self._copied is not None:
             self._copied.cleanup()
 
-    def problem(self, cells: Collection[tuple[str, str]] | None) -> str | None:
+    def problem(self, cells: Collection[tuple[str, str]] | None, *, large_seeds: bool = False) -> str | None:
         """What is wrong with a row, in words: a value that is not of the kind that was written, or a trial of none of
         these (agent, task), where they are known. None: nothing is."""
         try:
-            odd = odd_row(self._db)
+            odd = odd_row(self._db, large_seeds=large_seeds)
             strange = (
                 set() if cells is None else set(self._db.execute("SELECT DISTINCT agent, task FROM trials")) - {*cells}
             )
@@ -162,7 +202,7 @@ class Ledger:
 
     def add(self, trials: Iterable[tuple[Trial, int, int]]) -> None:
         """Plan trials: (trial, position of its agent, position of its task). Known ones are left alone."""
-        rows = ((t.agent, t.task, t.index, t.seed, a, k) for t, a, k in trials)
+        rows = ((t.agent, t.task, t.index, signed(t.seed), a, k) for t, a, k in trials)
         self._write(
             "INSERT OR IGNORE INTO trials (agent, task, idx, seed, agent_position, task_position) "
             "VALUES (?, ?, ?, ?, ?, ?)",
@@ -195,7 +235,7 @@ class Ledger:
         rows = self._db.execute(
             "SELECT agent, task, idx, seed, attempts FROM trials WHERE state != 'done' AND attempts > 0"
         )
-        return {Trial(*row[:4]).key: row[4] for row in rows}
+        return {Trial(*row[:4]).key: row[4] for row in rows}  # the key has no seed
 
     def reopen(self, trials: Iterable[Trial]) -> None:
         """Make these trials pending again, e.g. because their records are gone."""
@@ -248,6 +288,15 @@ class Ledger:
         )
         for agent, task, outcome, success, n in rows:
             yield agent, task, Outcome(outcome), None if success is None else bool(success), n
+
+    def seeds(self, task: str) -> dict[int, int]:
+        """The seed of every index that is planned for some agent on a task."""
+        rows = self._db.execute("SELECT DISTINCT idx, seed FROM trials WHERE task = ?", (task,))
+        return {index: unsigned(seed) for index, seed in rows}
+
+    def by_seed(self) -> list[str]:
+        """Tasks whose trials begin by their seed alone, whatever their index, where that is known."""
+        return [task for task in self.get_meta("by_seed", []) if isinstance(task, str)]
 
     def pending(self) -> set[tuple[str, str, int]]:
         """(agent, task, index) of every trial that is not done."""
@@ -323,6 +372,8 @@ def _gathered(parts: Iterable[list[tuple[Any, ...]]], names: Sequence[str]) -> d
         n += len(rows)
         if n >= BATCH:
             break
+    if min(columns["seed"], default=0) < 0:
+        columns["seed"] = [unsigned(seed) for seed in columns["seed"]]
     return columns
 
 

@@ -15,13 +15,14 @@ def connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
 
 
-def reached(path: Path) -> tuple[sqlite3.Connection, Copied]:
-    """A connection to a ledger that exists; to a copy, which is to be removed, where its folder cannot be written to:
-    SQLite writes beside a file that it reads, and what a reader settles in a ledger must go somewhere."""
-    if all(os.access(place, os.W_OK, effective_ids=True) for place in (path.parent, path)):
+def reached(path: Path, copied: bool = False) -> tuple[sqlite3.Connection, Copied]:
+    """A connection to a ledger that exists; to a copy, which is to be removed, where that is wanted or its folder
+    cannot be written to: SQLite writes beside a file that it reads, and what a reader settles in a ledger must go
+    somewhere."""
+    if not copied and all(os.access(place, os.W_OK, effective_ids=True) for place in (path.parent, path)):
         return connect(path), None
-    copied = TemporaryDirectory(prefix="proctor-ledger-")
+    folder = TemporaryDirectory(prefix="proctor-ledger-")
     for name in (path.name, f"{path.name}-wal"):
         if path.with_name(name).is_file():
-            shutil.copyfile(path.with_name(name), Path(copied.name, name))
-    return connect(Path(copied.name, path.name)), copied
+            shutil.copyfile(path.with_name(name), Path(folder.name, name))
+    return connect(Path(folder.name, path.name)), folder

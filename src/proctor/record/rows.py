@@ -35,10 +35,14 @@ _IF_KNOWN = {
 """Column -> what holds of its values: of every trial, of finished ones, and of finished ones that have a value."""
 
 
-def _query() -> str:
+_LARGE = {"seed": "typeof({0}) = 'integer'"}
+"""Where seeds may be 2**63 and larger: these are kept as the negative number of the same bits."""
+
+
+def _query(rules: Mapping[str, str]) -> str:
     """The first odd row, and its first odd column. All rows are looked at by one condition, which is quicker than to
     ask of every row which column it is: some microseconds a row."""
-    planned = {name: holds.format(f'"{name}"') for name, holds in _PLANNED.items()}
+    planned = {name: holds.format(f'"{name}"') for name, holds in rules.items()}
     done = {name: holds.format(f'"{name}"') for name, holds in _DONE.items()}
     done |= {name: f'"{name}" IS NULL OR ({holds})'.format(f'"{name}"') for name, holds in _IF_KNOWN.items()}
     whole = f"{_all(planned)} AND (state = 'pending' OR ({_all(done)}))"
@@ -50,12 +54,13 @@ def _all(conditions: Mapping[str, str]) -> str:
     return " AND ".join(f"({holds})" for holds in conditions.values())
 
 
-_ODD = _query()
+_ODD, _ODD_LARGE = _query(_PLANNED), _query(_PLANNED | _LARGE)
 
 
-def odd_row(connection: sqlite3.Connection) -> str | None:
-    """What is wrong with the first row that is not of the right kinds, in words; None where all are."""
-    found = connection.execute(_ODD).fetchone()
+def odd_row(connection: sqlite3.Connection, *, large_seeds: bool = False) -> str | None:
+    """What is wrong with the first row that is not of the right kinds, in words; None where all are. `large_seeds`: the
+    run has seeds of 2**63 or more."""
+    found = connection.execute(_ODD_LARGE if large_seeds else _ODD).fetchone()
     if found is None:
         return None
     agent, task, index, column = found

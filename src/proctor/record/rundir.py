@@ -19,9 +19,9 @@ import os
 import re
 import socket
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from proctor.config.code import Code, scoring_code
 from proctor.config.models import EvalConfig
@@ -30,6 +30,7 @@ from proctor.foreign import read_json, read_npz
 from proctor.record.disk import beginning
 from proctor.record.environment import Noted, noted
 from proctor.record.files import refuse_links_in, write_synced
+from proctor.record.latest import MADE_AT
 from proctor.record.ledger import Ledger
 from proctor.record.records import damage
 from proctor.record.trust import require
@@ -37,6 +38,11 @@ from proctor_host.episode import Episode
 from proctor_host.result import TrialResult
 
 WITHOUT_CODE = "score it without: proctor score {} --set scoring.mode=success --set scoring.metrics=[]"
+
+
+def file_name(name: str) -> str:
+    """The name of a run as a part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "_", name).strip("._")[:80] or "run"
 
 
 class RunDir:
@@ -58,11 +64,11 @@ class RunDir:
         return Path(os.path.realpath(self.path))
 
     @classmethod
-    def create(cls, cfg: EvalConfig, now: datetime) -> RunDir:
-        """A new folder `<timestamp>_<name>` under the config's output root; never one that exists."""
-        name = re.sub(r"[^A-Za-z0-9._+-]+", "_", cfg.name).strip("._")[:80] or "run"
+    def create(cls, cfg: EvalConfig, now: datetime, part: str = "") -> Self:
+        """A new folder `<timestamp>_<name><part>` under the config's output root; never one that exists."""
+        name = file_name(cfg.name)
         root = Path(cfg.output_root)
-        stem = f"{now:%Y%m%d-%H%M%S}_{name}"
+        stem = f"{now:%Y%m%d-%H%M%S}_{name}{part}"
         try:
             root.mkdir(parents=True, exist_ok=True)
             for n in range(1, 1000):
@@ -78,11 +84,12 @@ class RunDir:
         with beginning(path):
             (path / "trials").mkdir()
             run.write_config(cfg)
-            Ledger.create(path / "ledger.sqlite").close()
+            with Ledger.create(path / "ledger.sqlite") as ledger:
+                ledger.set_meta(MADE_AT, now.astimezone(UTC).isoformat())
         return run
 
     @classmethod
-    def open(cls, path: str | Path, *, trust: bool = False) -> RunDir:
+    def open(cls, path: str | Path, *, trust: bool = False) -> Self:
         run = cls(Path(path), trust=trust)
         if not os.path.isdir(run.path):
             raise InputError(f'there is no run folder "{path}"')
@@ -93,12 +100,13 @@ class RunDir:
 
     def _check_ledger(self) -> None:
         """Raise InputError where a row of the ledger could not have been written by a run of this config."""
-        cells = None
+        cells, large = None, True
         with contextlib.suppress(InputError):
             cfg = self.plain_config()
+            large = any(seed >= 2**63 for own in (cfg, *cfg.tasks) for seed in own.seeds or ())
             cells = {(agent.name, task.name) for agent in cfg.agents for task in cfg.tasks}
         with self.ledger() as ledger:
-            problem = ledger.problem(cells)
+            problem = ledger.problem(cells, large_seeds=large)
         if problem is not None:
             raise InputError(
                 f"{self.path / 'ledger.sqlite'} is damaged: {problem}. Put it back as it was, or start a new run"
@@ -135,8 +143,9 @@ class RunDir:
         """What is known of the sessions that worked on it."""
         return noted(self.path)
 
-    def ledger(self) -> Ledger:
-        return Ledger.open(self.path / "ledger.sqlite")
+    def ledger(self, copied: bool = False) -> Ledger:
+        """`copied`: a copy, so that the folder stays as it is."""
+        return Ledger.open(self.path / "ledger.sqlite", copied)
 
     # What came of it -------------------------------------------------------------------------------------------------
 

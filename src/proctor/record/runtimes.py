@@ -1,11 +1,13 @@
-"""The runtimes that a session's tasks ran in, as `environment.json` has them, and in what two of them differ.
+"""The runtimes that a session's tasks and agents lived in, as `environment.json` has them, and in what two of them
+differ.
 
-    {"runtime": 'the runtime "NAME"', "name": "NAME", "tasks": ["TASK"], "python": "3.11.9",
+    {"runtime": 'the runtime "NAME"', "name": "NAME", "tasks": ["TASK"], "agents": ["AGENT"], "python": "3.11.9",
      "implementation": "cpython", "packages": {"numpy": "2.0.0", ...}, "hash": "..."}
 
 An interpreter that was given by its path has `path` in the place of `name`. Of a host that is served elsewhere there is
 what its workers say of themselves: `python`, `implementation`, `numpy` and `host`, the version of `proctor-host`. A
-task that none of them names ran in Proctor's own interpreter, whose versions stand beside them.
+task or an agent that none of them names lived in Proctor's own interpreter, whose versions stand beside them. `agents`
+is left out where there is none.
 """
 
 from __future__ import annotations
@@ -30,10 +32,9 @@ def are_runtimes(value: Any) -> bool:
 def _is_runtime(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("runtime"), str):
         return False
-    tasks, packages = value.get("tasks"), value.get("packages", {})
+    lists, packages = [value.get("tasks"), value.get("agents", [])], value.get("packages", {})
     return (
-        isinstance(tasks, list)
-        and all(isinstance(task, str) for task in tasks)
+        all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists)
         and isinstance(packages, dict)
         and all(isinstance(version, str) for version in packages.values())
         and all(isinstance(value.get(key, ""), str) for key in _TEXTS)
@@ -47,14 +48,25 @@ def worked(sessions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def by_task(session: Mapping[str, Any]) -> dict[str, Runtime]:
     """The runtime of each task that had one."""
-    return {task: runtime for runtime in session.get("runtimes", ()) for task in runtime["tasks"]}
+    return _by("tasks", session)
+
+
+def by_agent(session: Mapping[str, Any]) -> dict[str, Runtime]:
+    """The runtime of each agent that had one."""
+    return _by("agents", session)
+
+
+def _by(kind: str, session: Mapping[str, Any]) -> dict[str, Runtime]:
+    return {name: runtime for runtime in session.get("runtimes", ()) for name in runtime.get(kind, ())}
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Tasks whose runtime was one at first and another later; None: Proctor's own interpreter."""
+    """Tasks, or agents, whose runtime was one at first and another later; None: Proctor's own interpreter."""
 
-    tasks: tuple[str, ...]
+    kind: str
+    """`tasks` or `agents`."""
+    names: tuple[str, ...]
     first: Runtime | None
     later: Runtime | None
 
@@ -68,15 +80,19 @@ class Difference:
         return few([f"{name} was {was or 'not there'} and is {now or 'gone'}" for name, was, now in pairs])
 
 
-def differences(first: Mapping[str, Any], later: Mapping[str, Any], tasks: Sequence[str]) -> Iterator[Difference]:
-    """In what the runtimes of these tasks differ between two sessions; tasks with the same difference together."""
-    old, new = by_task(first), by_task(later)
-    found: dict[tuple[int, int], list[str]] = {}
-    for task in tasks:
-        if not same(old.get(task), new.get(task)):
-            found.setdefault((id(old.get(task)), id(new.get(task))), []).append(task)
-    for names in found.values():
-        yield Difference(tuple(names), old.get(names[0]), new.get(names[0]))
+def differences(
+    first: Mapping[str, Any], later: Mapping[str, Any], lived: Mapping[str, Sequence[str]]
+) -> Iterator[Difference]:
+    """In what the runtimes of these tasks and agents (`lived`: names by kind) differ between two sessions; names with
+    the same difference together."""
+    for kind, known in lived.items():
+        old, new = _by(kind, first), _by(kind, later)
+        found: dict[tuple[int, int], list[str]] = {}
+        for name in known:
+            if not same(old.get(name), new.get(name)):
+                found.setdefault((id(old.get(name)), id(new.get(name))), []).append(name)
+        for names in found.values():
+            yield Difference(kind, tuple(names), old.get(names[0]), new.get(names[0]))
 
 
 def same(first: Runtime | None, later: Runtime | None) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from proctor.errors import BREAKS
 from proctor.registry import SECTIONS
+from proctor.report.draw.page import asset
 
 if TYPE_CHECKING:
     from proctor.config.models import AgentCfg, EvalConfig
@@ -80,6 +81,8 @@ class Section(abc.ABC):
     """What it adds to `report.csv` and to the agents of `report.json`."""
     case_layout: ClassVar[CaseLayout | None] = None
     """How the cases of its suites are shown; None: by score."""
+    stylesheets: ClassVar[tuple[str, ...]] = ()
+    """CSS files as PACKAGE/FILE, each in the folder `assets` of its package."""
 
     @abc.abstractmethod
     def html(self, report: Report, data: Any) -> str:
@@ -112,8 +115,8 @@ class Section(abc.ABC):
         return ""
 
     def styles(self) -> str:
-        """CSS that its HTML needs."""
-        return ""
+        """CSS that its HTML needs: its stylesheets, and what else it makes."""
+        return "\n".join(asset(*sheet.split("/")) for sheet in self.stylesheets)
 
     def write(self, folder: Path, data: Any) -> None:  # noqa: B027 - optional to override
         """Write further files, such as pictures, into the run folder."""

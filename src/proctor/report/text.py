@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from proctor.config.models import EvalConfig
+from proctor.plan.seeds import seeds_of_run
 from proctor.report.model import MeanEstimate, RateEstimate
 from proctor.stats import Interval
+from proctor.texts import count as count
 
 NONE, MINUS = "–", "−"
 NOISE = 1e-12
@@ -141,11 +144,6 @@ def rate_sentence(rate: RateEstimate, level: float) -> str:
     )
 
 
-def count(n: int, word: str) -> str:
-    """`1 trial`, `2 trials`, `12,000 trials`."""
-    return f"{n:,} {word}" + ("" if n == 1 else "s")
-
-
 def duration(seconds: float | None) -> str:
     if seconds is None:
         return NONE
@@ -165,13 +163,14 @@ def listed(words: list[str], most: int = 6) -> str:
 
 def trials_each(config: Mapping[str, Any]) -> str:
     """How many trials each agent has on each task: "20", or "8 to 20" where tasks differ."""
-    counts = [task["n_trials"] or config["n_trials"] for task in config["tasks"]]
+    counts = [task["n_trials"] or len(task["seeds"] or ()) or config["n_trials"] for task in config["tasks"]]
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def tick_words(value: float) -> str:
-    return _with_minus(f"{value:g}")
+def seeds_each(config: Mapping[str, Any]) -> str:
+    """Which seeds trials had: "seeds from 123", or those that are listed."""
+    return seeds_of_run(EvalConfig.model_validate(config))
 
 
 def signed(value: float) -> str:

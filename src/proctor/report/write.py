@@ -8,6 +8,7 @@ from pathlib import Path
 
 from proctor.config.models import EvalConfig
 from proctor.record.batch import TrialBatch
+from proctor.record.columns import Trials
 from proctor.report.build.aggregate import report_of
 from proctor.report.formats.base import formats_of, write_formats
 from proctor.report.model import Report, ReportContext
@@ -22,8 +23,16 @@ def write_reports(
     it. `batches` gives the finished trials in plan order. Equal trials give equal bytes, `context` aside. `out`: the
     files are written there, and only the records are read from `folder`."""
     formats = formats_of(cfg.report)
-    trials = scored_trials(cfg, batches, make_scoring(cfg.scoring, context.base), context.initial_states)
-    report = report_of(cfg, trials, context)
-    report = replace(report, sections=tuple(shown.filled(folder, report, out or folder) for shown in report.sections))
+    report, trials = drawn_up(folder, cfg, batches, context, out or folder)
     write_formats(out or folder, report, trials, formats)
     return report
+
+
+def drawn_up(
+    folder: Path, cfg: EvalConfig, batches: Iterable[TrialBatch], context: ReportContext, out: Path
+) -> tuple[Report, Trials]:
+    """The report of these trials, and the trials themselves; what its sections write goes to `out`."""
+    trials = scored_trials(cfg, batches, make_scoring(cfg.scoring, context.base), context.initial_states)
+    report = report_of(cfg, trials, context)
+    shown = tuple(shown.filled(folder, report, out) for shown in report.sections)
+    return replace(report, sections=shown), trials

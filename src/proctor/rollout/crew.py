@@ -203,7 +203,7 @@ def _backends(cfg: EvalConfig, worker: WorkerCfg) -> Iterator[Backend]:
         if runtime is not None:
             yield HostBackend.of(runtime, theirs)
             continue
-        kind = BACKENDS.find(cfg.workers.kind)
+        kind = BACKENDS.find("process" if cfg.workers.kind == "auto" else cfg.workers.kind)
         yield kind(theirs, kind.Options.model_validate(cfg.workers.options))
 
 

@@ -36,6 +36,7 @@ from proctor.rollout.attending import BEGIN, REDO, SKIP, STOP, YES, Attending, O
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.latency import prefer_short_slices
+from proctor.rollout.placing import Placing, choose_workers
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState
@@ -92,6 +93,10 @@ class Engine:
         """Numeric threads; None: what this process is told (`proctor.threads`)."""
         self.learned: Callable[[], None] | None = None
         """Called once every task is known, before the first trial: `greetings` is complete then."""
+        self.fresh = True
+        """Whether no session has worked on the run before."""
+        self.placed: dict[str, Any] = {}
+        """Where the work is done: what was chosen, and by which measurements (`rollout.placing`)."""
         self.batching: dict[str, dict[str, LaneStats]] = {}
         self.pad_to: dict[str, dict[str, int | None]] = {}
         """Rows of a forward by agent and stage, of those agents whose answers may depend on it."""
@@ -132,11 +137,17 @@ class Engine:
         if not pending:
             return self.progress
         self._attempts = self.ledger.attempts()
+        chosen = choose_workers(self.cfg, pending, first=self.fresh and not self.progress.done)
+        if chosen.workers != self.cfg.workers:
+            log.info("workers: %s, since %s", chosen.workers.kind, chosen.why)
+            self.cfg = self.cfg.model_copy(update={"workers": chosen.workers})
         self.progress.phase = "compiling kernels, once on this machine"
         compile_kernels(self.cfg, self._observe)
         self._crew = Crew(self.cfg, worker_cfg(self.cfg, self.folder))
         self._hired = self._crew.members
         self._crew.watch(self._waker.fd)
+        self._placing = Placing(self.cfg, self._crew, chosen=chosen.measured)
+        self.placed = {"workers": chosen.workers.kind, "why": chosen.why, "moved": self._placing.moved}
         try:
             self.progress.phase = "making environments"
             learning = Learning(self._crew, self.cfg)
@@ -145,7 +156,7 @@ class Engine:
             self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
             if self.learned is not None:
                 self.learned()
-            self._loading = Loading(self.cfg, self._tasks)
+            self._loading = Loading(self.cfg, self._tasks, self.folder)
             worlds = {task.name: task.worlds for task in self._tasks.values() if task.worlds is not None}
             self._scheduler = Scheduler(self.plan, pending, worlds, learning.attended)
             self.progress.phase = "trying policies"
@@ -265,6 +276,7 @@ class Engine:
                 agent.runner.examined = True
                 self.pad_to[name] = {stage.name: stage.pad_to for stage in agent.runner.stages}
             self._live[name] = {}
+            agent.in_workers |= self._placing.begins_here(name, agent)
         for member in self._crew.members:
             self._settle(member)
 
@@ -402,7 +414,8 @@ class Engine:
         """An attempt broke: try again, or record the trial as unscored."""
         self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
         self.ledger.add_fault(trial, f"{outcome.value}: {decisive_line(error)}")
-        log.warning("trial %s, attempt %d: %s: %s", trial.key, self._attempts[trial.key], outcome.value, error)
+        which = (trial.key, trial.seed, self._attempts[trial.key])
+        log.warning("trial %s (seed %d), attempt %d: %s: %s", *which, outcome.value, error)
         if self._attempts[trial.key] <= self.cfg.limits.retries:
             self.progress.retried += 1
             self._attending.broke(trial, f"{outcome.value}: {decisive_line(error)}")
@@ -567,7 +580,21 @@ class Engine:
         for agent in list(self._agents.values()):
             for answers in agent.overdue(now, self.cfg.limits.act_s):
                 self._answer(answers)
+        self._move_agents()
         self._observe()
+
+    def _move_agents(self) -> None:
+        """Have agents asked in the workers where that has turned out to be cheaper."""
+        for name, agent in self._agents.items():
+            own = self.progress.agents[name]
+            done = own.scored + own.unscored
+            if self._placing.too_slow(name, agent):
+                agent.in_workers = False
+            elif self._placing.due(name, agent, done, self.progress.planned // len(self.progress.agents) - done):
+                agent.in_workers = True
+                for member in self._crew.members:
+                    if member.worker.has_policies:
+                        member.worker.adopt(self.cfg.agent(name), agent.runner)
 
     def _lose(self, member: Member, lost: Lost) -> None:
         """A worker is gone: the trial whose code was running pays, the others start again."""
@@ -618,7 +645,7 @@ class Engine:
 
 
 def _log_policy(trial: Trial, outcome: Outcome, error: str) -> None:
-    log.warning("trial %s: %s: %s", trial.key, outcome.value.replace("_", " "), error)
+    log.warning("trial %s (seed %d): %s: %s", trial.key, trial.seed, outcome.value.replace("_", " "), error)
 
 
 def _current(request: Request) -> bool:

@@ -31,7 +31,7 @@ class SlotState(Enum):
 class Slot:
     """`ticket` changes whenever the slot moves on, so an answer that comes too late is known as such."""
 
-    __slots__ = ("agent", "last_task", "member", "number", "request", "since", "state", "ticket", "trial")
+    __slots__ = ("agent", "in_worker", "last_task", "member", "number", "request", "since", "state", "ticket", "trial")
 
     def __init__(self, member: Member, number: int):
         self.member, self.number = member, number
@@ -44,10 +44,13 @@ class Slot:
         self.last_task: str | None = None
         self.since = 0.0
         """When its trial came."""
+        self.in_worker = False
+        """Whether the policy of its trial is asked in the worker."""
 
     def assign(self, trial: Trial, task: Task, agent: AgentRuntime) -> None:
         """Take a trial. Its observations will be in the worker's columns, where its task has such."""
         self.trial, self.agent = trial, agent
+        self.in_worker = agent.in_workers and self.member.worker.has_policies
         self.request = Request(self, trial, task, agent.first_stage)
         if task.layout is not None:
             self.request.see(self.member.worker.columns(task), self.number)
@@ -55,11 +58,6 @@ class Slot:
         self.ticket += 1
         self.member.live += 1
         self.member.running += 1
-
-    @property
-    def in_worker(self) -> bool:
-        """Whether the policy of its trial is asked in the worker."""
-        return self.agent is not None and self.agent.in_workers and self.member.worker.has_policies
 
     def ask(self, now: float) -> Request:
         """The slot's request, with its freshest observation."""

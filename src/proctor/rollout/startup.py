@@ -9,15 +9,16 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig
 from proctor.errors import BREAKS, InputError, RunError
 from proctor.kernels import compile_first
-from proctor.policies import load_policy
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.crew import Crew, Member, printed
+from proctor.rollout.hosted import Housing, load_anywhere
 from proctor.rollout.progress import CancelToken
 from proctor.rollout.tasks import Task, spaces_of
 from proctor_host.copies import end_if_copied, forks
@@ -118,8 +119,9 @@ class Learning:
 class Loading:
     """Loads policies for the tasks of a run."""
 
-    def __init__(self, cfg: EvalConfig, tasks: dict[str, Task]):
+    def __init__(self, cfg: EvalConfig, tasks: dict[str, Task], folder: Path | None = None):
         self._cfg, self._tasks = cfg, tasks
+        self._housing = Housing(folder, cfg.limits.act_s)
         self._briefings = {task.name: cache(partial(suites.briefing, task.suite, task.options)) for task in cfg.tasks}
 
     def spaces(self) -> SpaceInfo:
@@ -128,7 +130,7 @@ class Loading:
 
     def load(self, agent: str) -> AnyPolicy:
         """Raises InputError, whatever the policy's own code raises."""
-        return load_agent(self._cfg.agent(agent), self.spaces())
+        return load_agent(self._cfg.agent(agent), self.spaces(), self._housing)
 
     def try_loading(self, agents: Iterable[str], waiting: Callable[[], None]) -> None:
         """Load and let go of the agents whose turn comes later: one that cannot be loaded is found now."""
@@ -140,11 +142,11 @@ class Loading:
             end_if_copied(before)
 
 
-def load_agent(agent: AgentCfg, spaces: SpaceInfo) -> AnyPolicy:
+def load_agent(agent: AgentCfg, spaces: SpaceInfo, housing: Housing | None = None) -> AnyPolicy:
     """An agent's policy. Raises InputError, whatever the policy's own code raises."""
     before = forks()
     try:
-        return load_policy(agent, spaces)
+        return load_anywhere(agent, spaces, housing)
     except InputError:
         raise
     except BREAKS as problem:

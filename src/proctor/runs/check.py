@@ -8,34 +8,54 @@ run take.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from proctor import suites
+from proctor.config.code import module_folders
 from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, RecordCfg, ScoringCfg, TaskCfg
 from proctor.errors import BREAKS, InputError, RunError
-from proctor.policies import load_policy, loader_for, options_for
+from proctor.interpreters import search_last
+from proctor.policies import loader_for, options_for
 from proctor.policies.protocol import AnyPolicy, SpaceInfo
-from proctor.policies.rows import row_dependence, sample_batch
+from proctor.policies.rows import rounded_otherwise, row_dependence, sample_batch
+from proctor.record.rundir import file_name
 from proctor.registry import SCORINGS
 from proctor.rollout.engine import Engine
+from proctor.rollout.hosted import load_anywhere
 from proctor.rollout.trying import temporary_engine
 from proctor.runs import places
 from proctor.runs.bounded import Hung, Timed, bounded
+from proctor.runs.conditions import CURE
 from proctor.runs.judging import judging_problems
+from proctor.runs.session import log, logging_to
 from proctor.runtimes import needed_for
 from proctor.scoring import make_scoring
 from proctor.suites.protocol import Env
 from proctor.threads import hold, pinned
 from proctor_host.limits import ACTING, CLOSING, MAKING, RESETTING, STEPPING, UNLOADING
+from proctor_host.output import NAME as OUTPUT
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
 
 STEPS = 25
+ALONE = "its score shows the last bits of an answer, so its protocol asks a policy for one row at a time"
+
+
+class _Asked(NamedTuple):
+    """What agents are tried on: the tasks' spaces, and which tasks ask for one row at a time."""
+
+    spaces: SpaceInfo
+    alone: frozenset[str]
 
 
 @dataclass
@@ -48,49 +68,86 @@ class Check:
     seconds: float | None = None
     """How long the run would take if every episode went to its step limit."""
     steps: int = 0
+    log: str | None = None
+    """The file that has more of it, where one was kept."""
 
     @property
     def ok(self) -> bool:
         return not self.problems
 
 
-def check(cfg: EvalConfig, config: str | None = None) -> Check:
+def check(cfg: EvalConfig, config: str | None = None, log_file: Path | None = None) -> Check:
     """Everything that can be found out without the run itself. `config`: the file that it was read from, for
-    sentences."""
-    with pinned():
-        return _check(cfg, config)
+    sentences. `log_file`: where to write, beside what was found, tracebacks and what workers printed; its folder
+    exists."""
+    if log_file is None:
+        with pinned():
+            return _check(cfg, config)
+    with logging_to(log_file):
+        found = check(cfg, config)
+        for level, lines in ((logging.INFO, found.fine), (logging.WARNING, found.warnings)):
+            for line in lines:
+                log.log(level, line)
+        for line in found.problems:
+            log.error(line)
+    return replace(found, log=str(log_file))
+
+
+def log_path(cfg: EvalConfig, now: datetime) -> Path:
+    """Where a check of this config keeps its log: beside the runs."""
+    return Path(cfg.output_root, "checks", f"{now:%Y%m%d-%H%M%S}_{file_name(cfg.name)}.log")
 
 
 def _check(cfg: EvalConfig, config: str | None) -> Check:
+    search_last(module_folders(cfg))
     found = Check(problems=judging_problems(cfg))
-    try:
-        places.find(cfg, config)
-    except InputError as error:
-        found.problems.append(str(error))
-        return found
     judged = not found.problems
     if not judged:
         cfg = cfg.model_copy(update={"scoring": ScoringCfg()})
-    tasks = tuple(task.model_copy(update={"n_trials": None}) for task in cfg.tasks)
+    placed = tuple(task for task in cfg.tasks if _is_placed(task, cfg, config, found))
+    tasks = tuple(task.model_copy(update={"n_trials": 1}) for task in placed)
     record = RecordCfg(level=cfg.record.level)
     short = cfg.model_copy(update={"tasks": tasks, "n_trials": 1, "num_parallel": 1, "record": record})
-    try:
-        engine, tried = _short_run(short.model_copy(update={"agents": (AgentCfg(name="zero", policy="zero"),)}), found)
-    except (InputError, RunError) as error:
-        found.problems += str(error).splitlines()
-        return found
-    spaces = engine.spaces()
+    spaces, tried = _try_tasks(short, found)
     found.fine += [f'task "{t}": observation {o}, action {spaces.action[t]}' for t, o in spaces.observation.items()]
     if judged:
         _try_scoring(cfg, tried, found)
-    broken = {r.trial.task for r in tried if not r.outcome.scored}
-    tasks = tuple(task for task in cfg.tasks if task.name not in broken)
-    for task in tasks:
+    sound = {r.trial.task for r in tried if r.outcome.scored}
+    for task in [task for task in cfg.tasks if task.name in sound]:
         _look_for_carry_over(task, cfg, found)
-    agents = tuple(agent for agent in cfg.agents if _loads(agent, spaces, cfg.limits, found))
+    alone = frozenset(task.name for task in cfg.tasks if task.name in spaces.observation and suites.rows_alone(task))
+    found.fine += [f'task "{task}": {ALONE}' for task in spaces.observation if task in alone]
+    agents = tuple(agent for agent in cfg.agents if _loads(agent, _Asked(spaces, alone), cfg.limits, found))
+    tasks = tuple(task for task in tasks if task.name in sound)
     if agents and tasks:
         _try_agents(cfg, short.model_copy(update={"agents": agents, "tasks": tasks}), found)
     return found
+
+
+def _is_placed(task: TaskCfg, cfg: EvalConfig, config: str | None, found: Check) -> bool:
+    """Whether the runtime that the task lives in can be used."""
+    try:
+        places.find(cfg.model_copy(update={"tasks": (task,)}), config)
+    except InputError as error:
+        found.problems += [] if str(error) in found.problems else [str(error)]
+        return False
+    return True
+
+
+def _try_tasks(short: EvalConfig, found: Check) -> tuple[SpaceInfo, list[TrialResult]]:
+    """The spaces of the tasks whose environments can be made, and a trial of a `zero` agent on each. A task that cannot
+    be made keeps no other from being tried."""
+    short = short.model_copy(update={"agents": (AgentCfg(name="zero", policy="zero"),)})
+    while short.tasks:
+        try:
+            engine, tried = _short_run(short, found)
+            return engine.spaces(), tried
+        except (InputError, RunError) as error:
+            log.info("environments could not be tried", exc_info=error)
+            found.problems += str(error).splitlines()
+            others = tuple(task for task in short.tasks if f'task "{task.name}"' not in str(error))
+            short = short.model_copy(update={"tasks": others if len(others) < len(short.tasks) else ()})
+    return SpaceInfo(), []
 
 
 def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]]:
@@ -99,11 +156,15 @@ def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]
     tasks = tuple(t.model_copy(update={"max_episode_steps": STEPS}) for t in cfg.tasks)
     cfg = cfg.model_copy(update={"limits": limits, "tasks": tasks})
     with temporary_engine(cfg) as engine:
-        bounded(engine.run, engine.stuck)
+        try:
+            bounded(engine.run, engine.stuck)
+        finally:
+            _log_output(engine.folder / OUTPUT)
         results = list(engine.ledger.results())
     found.warnings += engine.unclosed
     for r in results:
         if r.error is not None:
+            log.info("%s: %s: %s", r.trial.key, r.outcome, r.error)
             first_line = r.error.splitlines()[0]
             where = (
                 f'agent "{r.trial.agent}" on task "{r.trial.task}"' if r.outcome.scored else f'task "{r.trial.task}"'
@@ -113,6 +174,13 @@ def _short_run(cfg: EvalConfig, found: Check) -> tuple[Engine, list[TrialResult]
             clipped = f"{r.clipped_steps} of {r.steps_total} actions were clipped"
             found.warnings.append(f'agent "{r.trial.agent}" on task "{r.trial.task}": {clipped}')
     return engine, results
+
+
+def _log_output(file: Path) -> None:
+    """What workers printed, where a log is kept."""
+    with contextlib.suppress(OSError):
+        if printed := file.read_text(errors="replace").strip():
+            log.info("workers printed:\n%s", printed)
 
 
 def _try_scoring(cfg: EvalConfig, results: list[TrialResult], found: Check) -> None:
@@ -131,17 +199,20 @@ def _said(error: BaseException) -> str:
     return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
 
 
-def _loads(agent: AgentCfg, spaces: SpaceInfo, limits: LimitsCfg, found: Check) -> bool:
+def _loads(agent: AgentCfg, asked: _Asked, limits: LimitsCfg, found: Check) -> bool:
+    spaces = asked.spaces
     try:
-        policy = load_policy(agent, spaces)
+        policy = load_anywhere(agent, spaces)
         hold()
     except BREAKS as error:
+        log.info('agent "%s" could not be loaded', agent.name, exc_info=error)
         text = _said(error)
-        found.problems.append(text if agent.name in text else f'agent "{agent.name}": {text}')
+        if spaces.action or isinstance(error, InputError):  # without a task, a policy has reasons of its own to fail
+            found.problems.append(text if agent.name in text else f'agent "{agent.name}": {text}')
         return False
     timed = Timed(limits)
     try:
-        found.warnings += bounded(lambda: list(_row_problems(agent, policy, spaces, timed)), timed.stuck)
+        found.warnings += bounded(lambda: list(_row_problems(agent, policy, asked, timed)), timed.stuck)
         bounded(lambda: timed.call(UNLOADING, policy.close), timed.stuck)
     except BREAKS as error:
         found.problems.append(f'agent "{agent.name}": {_said(error)}')
@@ -149,22 +220,29 @@ def _loads(agent: AgentCfg, spaces: SpaceInfo, limits: LimitsCfg, found: Check) 
     return True
 
 
-def _row_problems(agent: AgentCfg, policy: AnyPolicy, spaces: SpaceInfo, timed: Timed) -> Iterator[str]:
+def _row_problems(agent: AgentCfg, policy: AnyPolicy, asked: _Asked, timed: Timed) -> Iterator[str]:
     pad_to = options_for(agent).pad_to
     if loader_for(agent.policy).row_by_row:
         return
     if pad_to is None:
         yield f'agent "{agent.name}": pad_to is null, so a trial\'s bytes may depend on which trials share its batch'
         return
-    for task, space in spaces.observation.items():
+    for task, space in asked.spaces.observation.items():
         trials = [Trial(agent.name, task, i, i) for i in range(pad_to)]
         try:
             batch = timed.call(ACTING, sample_batch, policy, space, trials)
             problem = timed.call(ACTING, row_dependence, policy, batch, partial(timed.begin, ACTING))
+            others = task in asked.alone and timed.call(ACTING, rounded_otherwise, policy, batch)
         except BREAKS:
             continue  # the short run says what is wrong with it
         if problem is not None:
             yield f'agent "{agent.name}" on task "{task}": {problem}; its trials are not reproducible to the byte'
+        if others:
+            yield (
+                f'agent "{agent.name}" on task "{task}": rows are computed {pad_to} at a time and are rounded '
+                "otherwise than one alone; small differences grow on this task, so the score is not that of its "
+                f"protocol, which asks for one row at a time; {CURE}"
+            )
 
 
 def _look_for_carry_over(task: TaskCfg, cfg: EvalConfig, found: Check) -> None:
@@ -175,7 +253,7 @@ def _look_for_carry_over(task: TaskCfg, cfg: EvalConfig, found: Check) -> None:
         return
     timed = Timed(cfg.limits)
     try:
-        same = bounded(lambda: _twice_alike(task, cfg.base_seed, timed), timed.stuck)
+        same = bounded(lambda: _twice_alike(task, cfg.seeds_of(task)[0], timed), timed.stuck)
     except Hung as error:
         found.problems.append(f'task "{task.name}": {error}')
         return
@@ -220,7 +298,8 @@ def _signature(env: Env, seed: int, timed: Timed) -> list[bytes]:
 def _try_agents(cfg: EvalConfig, short: EvalConfig, found: Check) -> None:
     try:
         engine, results = _short_run(short, found)
-    except InputError as error:
+    except (InputError, RunError) as error:
+        log.info("agents could not be tried", exc_info=error)
         found.problems += str(error).splitlines()
         return
     healthy = [r for r in results if r.error is None and r.steps_total]

@@ -17,9 +17,16 @@ FOUND = {
     "again": "gave other answers when the same rows were asked for again, with the same generators",
     "company": "gave a row another answer when the rows beside it were others",
     "place": "gave a row another answer in another place of the batch",
+    "memory": "gave other answers to the same observations, so what is asked for many trials at once remembers",
 }
 """What breaks the promise that a trial is a function of agent, task and seed."""
 CURE = "options: {pad_to: 1} asks for every row alone"
+CURES = {
+    "company": CURE,
+    "place": CURE,
+    "memory": "give a class, or a function without arguments that makes one, then every trial has its own",
+}
+"""What helps, where something does."""
 
 
 def added(known: Rows, more: Rows) -> dict[str, dict[str, dict[str, Any]]]:
@@ -42,7 +49,7 @@ def cautions(rows: Rows, sessions: Sequence[Mapping[str, Any]]) -> Iterator[str]
     for key, said in FOUND.items():
         if agents := _agents(rows, lambda stage, key=key: stage.get(key, 0) > 0):
             yield f"{text.listed(agents)} {said}: trials may not come out the same to the byte" + (
-                "." if key == "again" else f"; {CURE}."
+                f"; {CURES[key]}." if key in CURES else "."
             )
     numbers = sorted({session["numeric_threads"] for session in sessions if "numeric_threads" in session})
     if len(numbers) > 1:

@@ -38,6 +38,8 @@ class RunLogs:
         self._run, self._cfg = run, cfg
         self._loggers: dict[str, Logger] = {}
         self._due = time.monotonic() + EVERY_S
+        self.notes: list[str] = []
+        """A sentence for each logger that raised."""
 
     def __enter__(self) -> RunLogs:
         for number, entry in enumerate(self._cfg.loggers):
@@ -49,7 +51,7 @@ class RunLogs:
                 self.__exit__()
                 raise
             except BREAKS as error:
-                log.warning("the logger %s could not be opened and is left out: %r", entry.kind, error)
+                self._note(f"the logger {entry.kind} could not be opened and is left out: {_said(error)}")
         config = self._cfg.model_dump(mode="json")
         self._each(lambda logger: logger.begin(config))
         return self
@@ -109,8 +111,18 @@ class RunLogs:
             try:
                 call(logger)
             except BREAKS as error:
-                log.warning("the logger %s raised %r and is switched off", name, error)
+                self._note(f"the logger {name} raised {_said(error)} and is switched off; the run is not affected")
                 del self._loggers[name]
+
+    def _note(self, text: str) -> None:
+        log.warning(text)
+        self.notes.append(text)
+
+
+def _said(error: BaseException) -> str:
+    """What was raised, in one line of bounded length."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
 
 
 def progress_values(progress: Progress) -> dict[str, float]:

@@ -1,9 +1,9 @@
 """Outcomes from elsewhere, trials on a real robot for instance, as a run folder that reports and comparisons read.
 
-A CSV file with a row per trial. `agent` and `success` must be there; `task`, `trial`, `seed`, `score`, `steps`,
-`max_steps`, `outcome`, `case`, `rater` and `blind` may be; every other column with numbers is kept as a metric. With a
-`seed` (whatever numbers initial conditions), trials of one seed are paired between agents; without, they are
-independent. Rows of one trial by different raters are votes on it.
+A CSV file with a row per trial, or a file of another evaluator (`proctor.runs.outcomes`). `agent` and `success` must be
+there; `task`, `trial`, `seed`, `score`, `steps`, `max_steps`, `outcome`, `case`, `rater` and `blind` may be; every
+other column with numbers is kept as a metric. With a `seed` (whatever numbers initial conditions), trials of one seed
+are paired between agents; without, they are independent. Rows of one trial by different raters are votes on it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from proctor.record.rundir import RunDir
 from proctor.report import Report
 from proctor.runs.changing import changed
 from proctor.runs.noting import note_protocol
-from proctor.runs.outcome_rows import Row, read_rows
+from proctor.runs.outcomes.reading import Reading, read_outcomes
+from proctor.runs.outcomes.rows import Row, blanks, read_rows, refuse
 from proctor.runs.ratings import keep_ratings, settled
 from proctor.runs.report import write_report
 from proctor.verdict.trials import IMPORTED
@@ -30,6 +31,7 @@ from proctor_host.trials import Trial
 
 MAY_CHANGE = ("report", "declare", "agents.*.group")
 """What overrides may change of an imported run."""
+READING = Reading()
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,23 @@ class ImportOptions:
     """The task of rows that name none."""
     overrides: tuple[str, ...] = ()
     """Changes of the run's config (`key=value`), of the keys in MAY_CHANGE."""
+    reading: Reading = READING
 
 
-def import_outcomes(path: str | Path, options: ImportOptions) -> tuple[RunDir, Report]:
-    """A new run folder with the outcomes of a CSV file, and its report. Errors name row and column."""
-    rows = _numbered(read_rows(Path(path), options.task))
+@dataclass(frozen=True)
+class Imported:
+    """A new run folder and its report. `notes` say what the file does not tell, and how it was understood."""
+
+    run: RunDir
+    report: Report
+    notes: tuple[str, ...]
+
+
+def import_outcomes(path: str | Path, options: ImportOptions) -> Imported:
+    """A new run folder with the outcomes of a file. Errors name every row and column that is wrong."""
+    found = read_outcomes(Path(path), options.reading)
+    found = replace(found, notes=(*found.notes, *blanks(found.raws)))
+    rows = _numbered(Path(path), read_rows(Path(path), found.raws, options.task))
     votes: dict[Trial, list[Row]] = {}
     for row in rows:
         votes.setdefault(row.result.trial, []).append(row)
@@ -56,11 +70,12 @@ def import_outcomes(path: str | Path, options: ImportOptions) -> tuple[RunDir, R
     with run.locked(), run.ledger() as ledger:
         ledger.set_meta("shard", "1/1")
         ledger.set_meta("imported_from", str(path))
+        ledger.set_meta("imported_as", {"kind": found.kind, "notes": found.notes})
         note_protocol(ledger, cfg)
         ledger.add((r.trial, agents.index(r.trial.agent), tasks.index(r.trial.task)) for r in results)
         ledger.finish(results)
         keep_ratings(ledger, rows)
-    return run, write_report(run)
+    return Imported(run, write_report(run), found.notes)
 
 
 def _check_declared(cfg: EvalConfig, results: Iterable[TrialResult]) -> None:
@@ -70,42 +85,41 @@ def _check_declared(cfg: EvalConfig, results: Iterable[TrialResult]) -> None:
         raise InputError(f"{found}; expected success, score or a column with numbers: {', '.join(sorted(known))}")
 
 
-def _numbered(rows: list[Row]) -> list[Row]:
+def _numbered(path: Path, rows: list[Row]) -> list[Row]:
     """Rows whose trials have an index: the seed, or where trials are numbered as well, the place of both among those of
     the task. It is the same for every agent."""
     seeded = [row for row in rows if row.seed is not None]
     if seeded and len(seeded) < len(rows):
-        blank = next(row for row in rows if row.seed is None)
-        raise InputError(
-            f"row {blank.line}, column seed: empty, while other rows have one; give all rows a seed, or none"
-        )
+        empty = "column seed: empty, while other rows have one; give all rows a seed, or none"
+        refuse(path, [f"{row.where}, {empty}" for row in rows if row.seed is None])
     keys = _keys(rows)
     by_seed = bool(seeded) and all(row.trial is None for row in rows)
     tasks = itertools.groupby(sorted(set(keys)), key=lambda key: key[0])
     places = {key: place for _, own in tasks for place, key in enumerate(own)}
     order = {key: key[1] for key in keys} if by_seed else places
-    seen: dict[Trial, dict[str | None, int]] = {}
-    numbered = []
+    seen: dict[Trial, dict[str | None, str]] = {}
+    numbered, problems = [], []
     for row, key in zip(rows, keys, strict=True):
         trial = Trial(*row.cell, order[key], order[key] if row.seed is None else row.seed)
-        _check_new(row, trial, seen.setdefault(trial, {}))
-        seen[trial][row.rater] = row.line
+        problems += _repeated(row, trial, seen.setdefault(trial, {}))
+        seen[trial].setdefault(row.rater, row.where)
         numbered.append(replace(row, result=replace(row.result, trial=trial)))
+    refuse(path, problems)
     return numbered
 
 
-def _check_new(row: Row, trial: Trial, others: dict[str | None, int]) -> None:
-    """Raise InputError where this trial is there already, unless all of its rows are of different raters. `others` has
-    the rows of the trial by rater."""
+def _repeated(row: Row, trial: Trial, others: dict[str | None, str]) -> list[str]:
+    """What is wrong where this trial is there already, unless all of its rows are of different raters. `others` has the
+    rows of the trial by rater."""
     if not others or (row.rater is not None and None not in others and row.rater not in others):
-        return
-    line = others.get(row.rater) or next(iter(others.values()))
+        return []
+    first = others.get(row.rater) or next(iter(others.values()))
     what = f"trial {row.trial}" if row.seed is None else f"seed {row.seed}"
     by = "" if row.rater is None or row.rater not in others else f" by the rater {row.rater}"
-    raise InputError(
-        f"row {row.line}: {trial.agent} on {trial.task} has {what}{by} already, in row {line}; number repeated trials "
-        "in a column trial, and name the rater in every row of a trial that several judged"
-    )
+    return [
+        f"{row.where}: {trial.agent} on {trial.task} has {what}{by} already, in {first}; number repeated trials in a "
+        "column trial, and name the rater in every row of a trial that several judged"
+    ]
 
 
 def _keys(rows: list[Row]) -> list[tuple[str, int, int]]:
@@ -124,8 +138,8 @@ def _config(rows: list[Row], results: Iterable[TrialResult], options: ImportOpti
     scored = [row for row in rows if row.result.outcome.scored]
     blank = [row for row in scored if row.result.episode_reward is None]
     if blank and len(blank) < len(scored):
-        line = blank[0].line
-        raise InputError(f"{path}, row {line}, column score: empty, while other rows have one; give all, or none")
+        empty = "column score: empty, while other rows have one; give all, or none"
+        refuse(path, [f"{row.where}, {empty}" for row in blank])
     counts = Counter((r.trial.task, r.trial.agent) for r in results)
     agents, tasks = (dict.fromkeys(row.cell[which] for row in rows) for which in (0, 1))
     n_trials = {task: max(n for (name, _), n in counts.items() if name == task) for task in tasks}

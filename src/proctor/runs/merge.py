@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -23,6 +23,7 @@ from proctor.plan.resume import differences, is_free
 from proctor.record.ledger import Ledger
 from proctor.record.records import damage
 from proctor.record.rundir import RunDir
+from proctor.runs import pinning
 from proctor.runs.conditions import added
 from proctor.runs.noting import join_protocols
 from proctor.runs.places import keep_locks
@@ -34,18 +35,29 @@ VIDEO = re.compile(r"videos/[^/\0]+\.mp4")
 
 
 def merge(paths: Sequence[str | Path], *, trust: bool = False) -> RunDir:
-    """A new run folder with everything that the given ones have. `trust`: code that they are scored with, too."""
+    """A new run folder with everything that the given ones have, and its reports. `trust`: code that they are scored
+    with, too."""
+    merged = joined(paths, {}, trust=trust)
+    write_report(merged)
+    return merged
+
+
+def joined(paths: Sequence[str | Path], changes: Mapping[str, str], *, trust: bool = False) -> RunDir:
+    """As `merge`, yet without reports. `changes`: another `name` or `output_root` of the new run."""
     if len(paths) < 2:
         raise InputError("name at least two run folders to merge")
     runs = [RunDir.open(path, trust=trust) for path in paths]
     cfg = _common_config(runs)
     prints = [_noted(run, "fingerprints", {}) for run in runs]
     _check_files(runs, prints)
+    cfg = cfg.model_copy(update=dict(changes))
     merged = RunDir.create(cfg, datetime.now())
     with merged.locked(), merged.ledger() as ledger:
         ledger.set_meta("shard", "1/1")
         ledger.set_meta("fingerprints", prints[0])
+        ledger.set_meta(pinning.KEY, _noted(runs[0], pinning.KEY, {}))
         join_protocols(ledger, runs)
+        ledger.set_meta("by_seed", _noted(runs[0], "by_seed", []))
         ledger.add(Plan(cfg).placed())
         for run in runs:
             _copy(run, merged, ledger)
@@ -57,7 +69,6 @@ def merge(paths: Sequence[str | Path], *, trust: bool = False) -> RunDir:
     sessions = [session for run in runs for session in run.environment().sessions]
     merged.write_json("environment.json", {"sessions": sessions, "current": sessions[-1] if sessions else {}})
     keep_locks(merged, (runtime for session in sessions for runtime in session.get("runtimes", ())))
-    write_report(merged)
     return merged
 
 

@@ -22,6 +22,15 @@ def note_protocol(ledger: Ledger, cfg: EvalConfig) -> None:
         ledger.set_meta(KEY, [*known, new])
 
 
+def note_beginnings(ledger: Ledger, cfg: EvalConfig) -> None:
+    """Note which tasks begin by their seed alone: their trials can be paired wherever a seed stands in a list."""
+    from proctor.suites import suite_for
+
+    found = [(task, suite_for(task)) for task in cfg.tasks]
+    by_seed = [task.name for task, suite in found if suite.begins_by_seed(suite.Options.model_validate(task.options))]
+    ledger.set_meta("by_seed", by_seed)
+
+
 def join_protocols(ledger: Ledger, runs: Sequence[RunDir]) -> None:
     """Note the protocols of several folders that become one, each once."""
     found: list[Noted] = []

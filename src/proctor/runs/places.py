@@ -1,4 +1,5 @@
-"""Where a run's tasks live: the runtimes that a session finds, notes and compares with those that the run began with.
+"""Where a run's tasks and agents live: the runtimes that a session finds, notes and compares with those that the run
+began with.
 
 A run folder keeps a lock of each (`runtimes/NAME-HASH.lock.txt`), from which it can be built again as it was."""
 
@@ -11,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from proctor.config.models import EvalConfig
+from proctor.config.models import EvalConfig, RuntimeCfg
 from proctor.errors import InputError
 from proctor.record.files import write_synced
 from proctor.record.rundir import RunDir
 from proctor.record.runtimes import Difference, Runtime, called, differences, worked
 from proctor.report import text
 from proctor.rollout.crew import by_place
+from proctor.rollout.hosted import home_of
 from proctor.rollout.stopper import Stopper
 from proctor.runtimes import locate
 from proctor.runtimes.recipes import install_command
@@ -28,19 +30,34 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def find(cfg: EvalConfig, config: str | None = None) -> list[dict[str, Any]]:
-    """The runtimes of a config's tasks, as a session notes them (`proctor.record.runtimes`). Raises InputError, with
-    the command that helps, where one cannot be used. `config`: the file that the command may name."""
+    """The runtimes of a config's tasks and agents, as a session notes them (`proctor.record.runtimes`). Raises
+    InputError, with the command that helps, where one cannot be used. `config`: the file that the command may name."""
     found = []
-    for runtime, tasks in by_place(cfg.tasks).items():
-        if runtime is None:
-            continue
+    for runtime, lived in _homes(cfg).items():
         if runtime.address is not None:
-            found.append({"runtime": f"the host at {runtime.address}", "tasks": tasks})
+            found.append({"runtime": f"the host at {runtime.address}", **lived})
             continue
         there = locate(runtime, config)
         which = {"path": str(there.python)} if there.name is None else {"name": there.name}
-        found.append({"runtime": there.label, **which, "tasks": tasks, **there.identity})
+        found.append({"runtime": there.label, **which, **lived, **there.identity})
     return found
+
+
+def _homes(cfg: EvalConfig) -> dict[RuntimeCfg, dict[str, list[str]]]:
+    """By runtime: the tasks that run there, and the agents, if any, that live there."""
+    tasks, agents = by_place(cfg.tasks), {}
+    for agent in cfg.agents:
+        agents.setdefault(home_of(agent), []).append(agent.name)
+    known = [runtime for runtime in {**tasks, **agents} if runtime is not None]
+    return {
+        runtime: {"tasks": tasks.get(runtime, []), **({"agents": agents[runtime]} if runtime in agents else {})}
+        for runtime in known
+    }
+
+
+def lived(cfg: EvalConfig) -> dict[str, list[str]]:
+    """The names of a config's tasks and agents, by kind."""
+    return {"tasks": [task.name for task in cfg.tasks], "agents": [agent.name for agent in cfg.agents]}
 
 
 def find_again(run: RunDir, cfg: EvalConfig) -> list[dict[str, Any]]:
@@ -57,7 +74,7 @@ def find_again(run: RunDir, cfg: EvalConfig) -> list[dict[str, Any]]:
 
 def find_for_session(run: RunDir, cfg: EvalConfig) -> list[dict[str, Any]]:
     """The runtimes that a session on this run will use: none where nothing is left to run."""
-    if not any(runtime is not None for runtime in by_place(cfg.tasks)):
+    if not _homes(cfg):
         return []
     with run.ledger() as ledger:
         left = Stopper(cfg, ledger).needed(ledger.pending())
@@ -116,33 +133,36 @@ def _bringing_back(run: Path, runtime: Runtime | None) -> str | None:
     return f"{shlex.quote(runtime['path'])} -m pip install -r {shlex.quote(str(lock))}" if "path" in runtime else None
 
 
-def changes(run: RunDir, runtimes: Sequence[Runtime], tasks: Sequence[str]) -> Iterator[str]:
-    """In what the runtimes of these tasks are not those that the run began with, in sentences without an end."""
+def changes(run: RunDir, runtimes: Sequence[Runtime], cfg: EvalConfig) -> Iterator[str]:
+    """In what the runtimes of a config's tasks and agents are not those that the run began with, in sentences
+    without an end."""
     before = _first(run)
     if not before:
         return
-    for found in differences(before, {"runtimes": runtimes}, tasks):
+    for found in differences(before, {"runtimes": runtimes}, lived(cfg)):
         yield f"{_was_another(found, 'when this run began', 'now')}{_back(run.path, found)}"
 
 
-def cautions(run: Path, sessions: Sequence[Mapping[str, Any]], tasks: Sequence[str]) -> Iterator[str]:
-    """Which tasks ran in other runtimes in one part of a run than in another: of one that was resumed, or merged."""
+def cautions(run: Path, sessions: Sequence[Mapping[str, Any]], cfg: EvalConfig) -> Iterator[str]:
+    """Which tasks and agents lived in other runtimes in one part of a run than in another: of one that was
+    resumed, or merged."""
     parts = worked(sessions)
     said: dict[str, None] = {}
     for later in parts[1:]:
-        for found in differences(parts[0], later, tasks):
+        for found in differences(parts[0], later, lived(cfg)):
             sentence = _was_another(found, "at first", "in a later part")
             said[f"{sentence[0].upper()}{sentence[1:]}: trials of the two may differ{_back(run, found)}."] = None
     yield from said
 
 
 def _was_another(found: Difference, first: str, later: str) -> str:
-    tasks = text.listed([f'"{task}"' for task in found.tasks])
+    names = text.listed([f'"{name}"' for name in found.names])
     told = f" ({found.told()})" if found.told() else ""
-    which = "task" if len(found.tasks) == 1 else "tasks"
+    which = found.kind[:-1] if len(found.names) == 1 else found.kind
     if found.same_place:
-        return f"{called(found.first)} of {which} {tasks} was another {first} than {later}{told}"
-    return f"{which} {tasks} ran in {called(found.first)} {first} and in {called(found.later)} {later}{told}"
+        return f"{called(found.first)} of {which} {names} was another {first} than {later}{told}"
+    ran = "ran" if found.kind == "tasks" else "lived"
+    return f"{which} {names} {ran} in {called(found.first)} {first} and in {called(found.later)} {later}{told}"
 
 
 def _back(run: Path, found: Difference) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.record.ledger import Ledger
-from proctor.runs.outcome_rows import Row
+from proctor.runs.outcomes.rows import Row
 from proctor.verdict.raters import KEY, Rating
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
@@ -61,11 +61,14 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _agreed(rows: Sequence[Row], column: str, field: str) -> Any:
     """What the raters say of a fact, where any of them does."""
-    found = {getattr(row.result, field): row.line for row in reversed(rows) if getattr(row.result, field) is not None}
+    found: dict[Any, str] = {}
+    for row in rows:
+        if (value := getattr(row.result, field)) is not None:
+            found.setdefault(value, row.where)
     if len(found) > 1:
-        (a, first), (b, second) = sorted(found.items(), key=lambda item: item[1])[:2]
+        (a, first), (b, second) = list(found.items())[:2]
         raise InputError(
-            f"row {second}, column {column}: found {b}, while row {first} has {a} for the same trial; raters may "
+            f"{second}, column {column}: found {b}, while {first} has {a} for the same trial; raters may "
             "differ in what they judge, and a trial has one number of steps and one case"
         )
     return next(iter(found), None)

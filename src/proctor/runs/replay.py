@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from proctor.config.code import code_of
+from proctor.config.code import code_of, module_folders
 from proctor.config.models import EvalConfig, RecordCfg, VideoCfg, WorkersCfg
 from proctor.errors import InputError, RunError
 from proctor.foreign import read_npz
+from proctor.interpreters import search_last
 from proctor.plan.plan import Plan
 from proctor.record import environment
 from proctor.record.ledger import Ledger
@@ -26,6 +27,7 @@ from proctor.runs.session import threads_of
 from proctor.threads import wanted
 from proctor_host.episode import digest
 from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,15 @@ class Replay:
 
 
 def replay(path: str | Path, name: str, video: Path | None = None, *, trust: bool = False) -> Replay:
-    """Run a trial again, with the run's number of numeric threads. `name` is its key (`agent/task/0003`) or the name of
-    its npz. `video`: also film it there. The code that the run names must be trusted (`proctor.record.trust`), unless
-    `trust`."""
+    """Run a trial again, with the run's number of numeric threads. `name` is its key (`agent/task/0003`), the name of
+    its npz, or a short name (`find_trial`). `video`: also film it there. The code that the run names must be trusted
+    (`proctor.record.trust`), unless `trust`."""
     if video is not None:
         require_video()
     run = RunDir.open(path, trust=trust)
     whole = run.plain_config()
     run.require_trust(code_of(whole))
+    search_last(module_folders(whole))
     recorded = find_trial(run, name)
     cfg = _only(whole, recorded, film=video is not None)
     runtimes = places.find_again(run, cfg)
@@ -68,17 +71,39 @@ def replay(path: str | Path, name: str, video: Path | None = None, *, trust: boo
 
 
 def find_trial(run: RunDir, name: str) -> TrialResult:
+    """The finished trial of this name: its key, its npz file, or a short name that means no other (`short_names`), or
+    else the beginning of one key. Raises InputError where there is none, or where several could be meant."""
     stem = Path(name).name.removesuffix(".npz")
-    keys = []
+    keys, meant = [], [list[TrialResult]() for _ in range(3)]
     for result in run.results():
-        if name == result.trial.key or (result.npz is not None and Path(result.npz).stem == stem):
+        key = result.trial.key
+        if name == key or (result.npz is not None and Path(result.npz).stem == stem):
             return result
-        keys.append(result.trial.key)
+        keys.append(key)
+        first, second = short_names(result.trial)
+        for tier, fits in zip(meant, (name in first, name in second, bool(name) and key.startswith(name)), strict=True):
+            tier += [result] if fits else []
+    found = next(filter(None, meant), [])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        some = ", ".join(result.trial.key for result in found[:5])
+        more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
+        raise InputError(f'"{name}" could mean {len(found):,} trials of {run.path}: {some}{more}; say which')
+    shown = ", ".join(keys[:3]) + (f", ... {keys[-1]}" if len(keys) > 3 else "")
     raise InputError(
         f'no finished trial "{name}" in {run.path}'
-        + did_you_mean(name, keys)
+        + (did_you_mean(name, keys) or (f"; it has {shown}" if keys else "; none is finished"))
         + " (npz_path in summary.csv names them too)"
     )
+
+
+def short_names(trial: Trial) -> tuple[set[str], set[str]]:
+    """What a trial may be called where that means no other: agent and task, or one of them, or none, and its index with
+    or without zeros or its seed (`seed126`). Second, and asked last: the same with the seed as a plain number."""
+    owners = ("", f"{trial.agent}/", f"{trial.task}/", f"{trial.agent}/{trial.task}/")
+    first = (f"{trial.index:04d}", str(trial.index), f"seed{trial.seed}")
+    return {owner + last for owner in owners for last in first}, {f"{owner}{trial.seed}" for owner in owners}
 
 
 def _only(cfg: EvalConfig, result: TrialResult, film: bool) -> EvalConfig:
@@ -98,7 +123,7 @@ def _conditions(run: RunDir, cfg: EvalConfig, runtimes: Sequence[Runtime]) -> tu
     about its agent's rows."""
     with run.ledger() as ledger:
         rows = {name: found for name, found in ledger.get_meta("rows", {}).items() if name == cfg.agents[0].name}
-    known = (*places.changes(run, runtimes, [cfg.tasks[0].name]), *cautions(rows, ()))
+    known = (*places.changes(run, runtimes, cfg), *cautions(rows, ()))
     sessions = run.environment().sessions
     threads = threads_of(run)
     if threads is None:

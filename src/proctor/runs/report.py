@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from proctor.config.models import EvalConfig
 from proctor.plan.plan import Shard
+from proctor.record.columns import Trials
 from proctor.record.environment import Noted
 from proctor.record.ledger import Ledger
 from proctor.record.records import Found, of_wrong_size
 from proctor.record.rundir import RunDir
-from proctor.report import Report, ReportContext, write_reports
+from proctor.report import Report, ReportContext, drawn_up, write_reports
 from proctor.report.text import count
 from proctor.rollout.stopper import Stopper
 from proctor.runs import conditions, places
@@ -35,35 +38,47 @@ def write_report(run: RunDir, overrides: Sequence[str] = (), out: Path | None = 
     these files alone: the run's config stays. `out`: another folder to write to, which exists."""
     cfg = changed(run.config(), overrides, ("report", "agents.*.group"), "proctor report")
     with run.ledger() as ledger:
-        ledger.settle_success()
-        planned, _ = ledger.counts()
-        stopper = Stopper(cfg, ledger)
-        stopper.mark()
-        env, rows = run.environment(), ledger.get_meta("rows", {})
-        context = ReportContext(
-            generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            environment={**env.current, "models": ledger.get_meta("fingerprints", {}), "rows": rows},
-            planned=planned,
-            duration_s=ledger.get_meta("seconds"),
-            batch=ledger.get_meta("batching"),
-            spent=ledger.get_meta("spent"),
-            rounding=tuple(conditions.rounding(rows)),
-            notes=_notes(ledger),
-            cautions=(
-                *_about_records(run, ledger),
-                *_cautions(env),
-                *conditions.cautions(rows, env.sessions),
-                *places.cautions(run.path, env.sessions, [task.name for task in cfg.tasks]),
-            ),
-            stops=stopper.stops(),
-            spared=stopper.spared(),
-            protocols=protocols(ledger),
-            ratings=kept_ratings(ledger),
-            level=LEVEL if cfg.declare is None else round(1 - cfg.declare.alpha, 12),
-            looks=tuple(ledger.looks()),
-            initial_states=ledger.initial_states(),
-        )
-        return write_reports(run.real, cfg, ledger.batches(), context, out)
+        return write_reports(run.real, cfg, ledger.batches(), _context(run, cfg, ledger), out)
+
+
+def read_report(run: RunDir) -> tuple[Report, Trials]:
+    """The report of a run as it stands, and its trials. Nothing is written to its folder."""
+    cfg = run.config()
+    with TemporaryDirectory(prefix="proctor-report-") as aside, run.ledger(copied=True) as ledger:
+        context = _context(run, cfg, ledger)
+        return drawn_up(run.real, cfg, ledger.batches(), context, Path(aside))
+
+
+def _context(run: RunDir, cfg: EvalConfig, ledger: Ledger) -> ReportContext:
+    """What a report needs beside config and results. Settles in the ledger what is not settled yet."""
+    ledger.settle_success()
+    planned, _ = ledger.counts()
+    stopper = Stopper(cfg, ledger)
+    stopper.mark()
+    env, rows = run.environment(), ledger.get_meta("rows", {})
+    return ReportContext(
+        generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        environment={**env.current, "models": ledger.get_meta("fingerprints", {}), "rows": rows},
+        planned=planned,
+        duration_s=ledger.get_meta("seconds"),
+        batch=ledger.get_meta("batching"),
+        spent=ledger.get_meta("spent"),
+        rounding=tuple(conditions.rounding(rows)),
+        notes=_notes(ledger),
+        cautions=(
+            *_about_records(run, ledger),
+            *_cautions(env),
+            *conditions.cautions(rows, env.sessions),
+            *places.cautions(run.path, env.sessions, cfg),
+        ),
+        stops=stopper.stops(),
+        spared=stopper.spared(),
+        protocols=protocols(ledger),
+        ratings=kept_ratings(ledger),
+        level=LEVEL if cfg.declare is None else round(1 - cfg.declare.alpha, 12),
+        looks=tuple(ledger.looks()),
+        initial_states=ledger.initial_states(),
+    )
 
 
 def _about_records(run: RunDir, ledger: Ledger) -> Iterator[str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from proctor.config import EvalConfig, apply_overrides, config_from_dict
-from proctor.config.code import code_of
+from proctor.config.code import code_of, module_folders
 from proctor.errors import InputError
+from proctor.interpreters import search_last
 from proctor.plan.plan import Plan
 from proctor.plan.resume import check_resumable
 from proctor.policies import fingerprint
@@ -21,7 +22,7 @@ from proctor.record.records import Found, damaged
 from proctor.record.rundir import RunDir
 from proctor.record.trust import remember
 from proctor.report.text import count
-from proctor.runs import places
+from proctor.runs import pinning, places
 from proctor.runs.noting import note_protocol
 from proctor.runs.report import shard_of
 from proctor.runs.session import Hooks, RunEnd, log, work
@@ -43,6 +44,7 @@ def resume(
     cfg = _overridden(old, overrides)
     remember(code_of(cfg))
     check_resumable(old, cfg)
+    search_last(module_folders(cfg))
     with finishing(run.path), run.locked():
         for folder in (run.path, run.path / "trials"):
             remove_leftovers(folder)
@@ -59,11 +61,12 @@ def resume(
             run.write_config(cfg)
             note_protocol(ledger, cfg)
             (run.path / "trials").mkdir(exist_ok=True)
-            again = _reopened(run, ledger)
+            again = (*pinning.moved(ledger), *_reopened(run, ledger))
             if retry_unscored:
                 ledger.reopen_unscored()
             ledger.add(Plan(cfg, shard).placed())
-        return replace(work(run, cfg, hooks), notes=again)
+        end = work(run, cfg, hooks)
+        return replace(end, notes=(*again, *end.notes))
 
 
 def _note_look(run: RunDir, ledger: Ledger, old: EvalConfig, cfg: EvalConfig) -> None:

@@ -64,10 +64,10 @@ class Hooks:
 
 def work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     """One session, followed by the config's loggers. The folder is locked."""
-    with finishing(run.path), _logging_to(run.path / "run.log"), RunLogs(run, cfg) as logs:
+    with finishing(run.path), logging_to(run.path / "run.log"), RunLogs(run, cfg) as logs:
         end = _session(run, cfg, replace(hooks, progress=logs.ahead_of(hooks.progress)))
         logs.end(end.progress, None if end.report is None else run.report())
-        return end
+    return replace(end, notes=(*end.notes, *logs.notes))
 
 
 def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
@@ -79,6 +79,7 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     with run.ledger() as ledger:
         engine = Engine(cfg, Plan(cfg, shard_of(ledger)), run.path, ledger)
         engine.threads = threads
+        engine.fresh = len(sessions["sessions"]) == 1
         engine.learned = lambda: _note_hosts(run, sessions, engine)
         engine.observer, engine.operator = hooks.progress, hooks.operator
         engine.cancel = hooks.cancel or engine.cancel
@@ -91,6 +92,7 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
             _add_spent(ledger, engine)
             _add_rows(ledger, engine)
         log.info("session ends: %d of %d done, %d unscored", progress.done, progress.planned, progress.unscored)
+    sessions["current"]["placement"] = engine.placed
     sessions["current"]["trials"] = progress.done - progress.done_before
     sessions["current"]["seconds"] = round(time.monotonic() - began, 3)
     run.write_json("environment.json", sessions)
@@ -132,7 +134,7 @@ def _note_hosts(run: RunDir, sessions: dict[str, Any], engine: Engine) -> None:
     runtimes = sessions["current"].get("runtimes", [])
     if places.greeted(runtimes, engine.greetings()):
         run.write_json("environment.json", sessions)
-    for text in places.changes(run, runtimes, [task.name for task in engine.cfg.tasks]):
+    for text in places.changes(run, runtimes, engine.cfg):
         log.warning("%s; trials of the two sessions may differ", text)
 
 
@@ -180,7 +182,8 @@ class _RunLog(logging.FileHandler):
 
 
 @contextlib.contextmanager
-def _logging_to(path: Path) -> Iterator[None]:
+def logging_to(path: Path) -> Iterator[None]:
+    """Write what Proctor logs to this file, and nowhere else."""
     handler = _RunLog(path, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)

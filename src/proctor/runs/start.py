@@ -7,8 +7,9 @@ import shutil
 from datetime import datetime
 
 from proctor.config import EvalConfig
-from proctor.config.code import code_of
+from proctor.config.code import code_of, module_folders
 from proctor.errors import InputError
+from proctor.interpreters import search_last
 from proctor.plan.plan import Plan, Shard
 from proctor.policies import fingerprint
 from proctor.record.disk import beginning
@@ -17,9 +18,10 @@ from proctor.record.trust import remember
 from proctor.record.video import require_video
 from proctor.rollout.attending import Operator
 from proctor.rollout.progress import CancelToken, Observer
-from proctor.runs import places
+from proctor.runs import pinning, places
 from proctor.runs.judging import require_judging
-from proctor.runs.noting import note_protocol
+from proctor.runs.noting import note_beginnings, note_protocol
+from proctor.runs.run import Run
 from proctor.runs.session import Hooks, RunEnd, work
 
 
@@ -30,10 +32,11 @@ def run_evaluation(
     cancel: CancelToken | None = None,
     shard: str | None = None,
     operator: Operator | None = None,
-) -> RunDir:
+) -> Run:
     """Run an examination in a new folder and write its reports. May be called from any thread. `operator` is asked
     where trials need a person."""
-    return start(cfg, Hooks(progress, cancel, operator), None if shard is None else Shard.parse(shard)).run
+    end = start(cfg, Hooks(progress, cancel, operator), None if shard is None else Shard.parse(shard))
+    return Run.of(end.run)
 
 
 def start(
@@ -52,17 +55,21 @@ def start(
             "a shard cannot follow stop_when: its test reads the trials of all shards in their order. Run without "
             "--shard, or without stop_when"
         )
+    search_last(module_folders(cfg))
     require_judging(cfg)
     places.find(cfg, config)
+    cfg, asked = pinning.pinned(cfg)
     prints = {agent.name: fingerprint(agent) for agent in cfg.agents}
     remember(code_of(cfg))
-    run = RunDir.create(cfg, datetime.now())
+    run = RunDir.create(cfg, datetime.now(), "" if shard is None else shard.suffix)
     with beginning(run.path), contextlib.ExitStack() as held:
         held.enter_context(run.locked())
         with run.ledger() as ledger:
             ledger.set_meta("shard", str(shard or Shard()))
             ledger.set_meta("fingerprints", prints)
+            ledger.set_meta(pinning.KEY, asked)
             note_protocol(ledger, cfg)
+            note_beginnings(ledger, cfg)
             ledger.add(Plan(cfg, shard).placed())
         lock = held.pop_all()
     with lock:

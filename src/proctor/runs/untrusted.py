@@ -23,12 +23,14 @@ from proctor.config.paths import Context, absolute, expand_pattern, import_parts
 from proctor.config.problems import Problems
 from proctor.config.runtime import CHOSEN
 from proctor.policies.files import sha256
+from proctor.references import is_reference
 from proctor.registry import BACKENDS, LOGGERS, RUNTIMES, SCORINGS, SUITES
 
 _ONLY_IF_NAMED = {registry.group for registry in (BACKENDS, LOGGERS, RUNTIMES, SCORINGS, SUITES)}
 """Groups whose parts are loaded where a config names them; parts of other groups are loaded in any run."""
 _NAMES_CODE = (
     "policy",
+    "preprocessor",
     "suite",
     "mode",
     "metrics",
@@ -102,6 +104,8 @@ def _is_own(code: Code) -> bool:
 
 
 def _listed(code: Code, origin: str | None = None) -> Listed:
+    if is_reference(code.target):
+        return Listed(code.where, code.target, "file from a hub that runs when it is loaded", None, None)
     if code.file is None:
         return Listed(code.where, code.target, "part of Python", None, None)
     return Listed(code.where, code.target, origin or _source(code.file), str(code.file), code.sha256)
@@ -151,13 +155,17 @@ def _missing(data: Mapping[str, Any], found: set[str]) -> Iterator[Listed]:
 
 
 def _runtimes(data: Mapping[str, Any], base: Path) -> Iterator[Listed]:
-    """Interpreters and packages that tasks would run in the place of this interpreter and what is installed here."""
-    tasks = data.get("tasks")
-    for place, task in enumerate(tasks if isinstance(tasks, list) else ()):
-        runtime = task.get("runtime") if isinstance(task, dict) else None
+    """Interpreters and packages that agents and tasks would run in the place of this interpreter and what is installed
+    here."""
+    lists = [(kind, data.get(kind)) for kind in ("agents", "tasks")]
+    entries = [
+        (kind, place, one) for kind, found in lists if isinstance(found, list) for place, one in enumerate(found)
+    ]
+    for kind, place, entry in entries:
+        runtime = entry.get("runtime") if isinstance(entry, dict) else None
         if not isinstance(runtime, dict):
             continue
-        where, packages, python = f"tasks.{place}.runtime", runtime.get("packages"), runtime.get("python")
+        where, packages, python = f"{kind}.{place}.runtime", runtime.get("packages"), runtime.get("python")
         for package in packages if isinstance(packages, list) else ():
             yield Listed(f"{where}.packages", str(package), "package that is installed for it", None, None)
         if not isinstance(packages, list) and isinstance(python, str):

@@ -23,13 +23,13 @@ from proctor.exports import lazily
 
 if TYPE_CHECKING:
     from proctor.config.models import RuntimeCfg
-    from proctor.runtimes.locating import Located, locate, needed_for
+    from proctor.runtimes.locating import Located, chosen, locate, needed_for
     from proctor.runtimes.recipes import RuntimeRecipe, RuntimeSpecification, described, specify
     from proctor.runtimes.verify import Problem, problems_of
 
 __getattr__ = lazily(__name__, __file__)
 
 __all__ = [
-    "Located", "Problem", "RuntimeCfg", "RuntimeRecipe", "RuntimeSpecification", "described", "locate", "needed_for",
-    "problems_of", "specify",
+    "Located", "Problem", "RuntimeCfg", "RuntimeRecipe", "RuntimeSpecification", "chosen", "described", "locate",
+    "needed_for", "problems_of", "specify",
 ]  # fmt: skip

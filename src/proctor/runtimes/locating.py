@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Located:
-    """An interpreter that environments can run in."""
+    """An interpreter that environments and policies can live in."""
 
     label: str
     """For sentences: `the runtime "NAME"`, or the interpreter's path."""
@@ -97,15 +97,23 @@ def _given(path: str) -> Located:
 def needed_for(task: TaskCfg, suite: Suite) -> RuntimeCfg | None:
     """The runtime that a task's environments run in; None: this interpreter. What the task says goes first; else, where
     a package that the suite needs cannot be imported here, it is the suite's own."""
-    if task.runtime is not None:
-        return task.runtime
-    if suite.runtime is None or all(_importable(package) for package, _ in suite.needs()):
+    return chosen(task.runtime, suite.runtime, suite.needs())
+
+
+def chosen(said: RuntimeCfg | None, recipe: str | None, needs: Iterable[tuple[str, str]]) -> RuntimeCfg | None:
+    """The runtime that a config says; else, where a package that is needed cannot be imported here, that of the recipe;
+    else None: this interpreter."""
+    if said is not None:
+        return said
+    if recipe is None or all(_importable(package) for package, _ in needs):
         return None
-    return RuntimeCfg(name=suite.runtime)
+    return RuntimeCfg(name=recipe)
 
 
 def _importable(package: str) -> bool:
+    """Whether a package is here. A mere folder of its name on the path is none."""
     try:
-        return importlib.util.find_spec(package) is not None
+        spec = importlib.util.find_spec(package)
+        return spec is not None and (spec.origin is not None or isinstance(spec.submodule_search_locations or [], list))
     except (ImportError, ValueError):
         return False

@@ -135,7 +135,8 @@ def equivalent_means(differences: np.ndarray, margin: float, alpha: float = 0.05
     check_margin(margin)
     check_alpha(alpha)
     if len(values) < 2:
-        return Equivalence(_mean(values), margin, alpha, None, None, "none: fewer than two pairs")
+        gap = float(values[0]) if len(values) else None
+        return Equivalence(gap, margin, alpha, None, None, "none: fewer than two pairs")
     error = float(values.std(ddof=1)) / math.sqrt(len(values))
     return _student(float(values.mean()), error, len(values) - 1, (margin, alpha), "two tests of Student's of pairs")
 
@@ -155,10 +156,6 @@ def equivalent_task_means(
     spread = float((squares**2 / freedoms).sum())
     freedom = float(squares.sum()) ** 2 / spread if spread else 1.0
     return _student(gap, math.sqrt(squares.sum()), freedom, (margin, alpha), "two tests of Welch's, tasks alike")
-
-
-def _mean(values: np.ndarray) -> float | None:
-    return float(values.mean()) if len(values) else None
 
 
 def _student(gap: float, error: float, freedom: float, rule: tuple[float, float], method: str) -> Equivalence:

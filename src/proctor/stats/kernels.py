@@ -181,27 +181,6 @@ def flipped_sums(out, first, keys, values):
 
 
 @kept(nogil=True)
-def t_values(out, first, keys, values):
-    """`out[r]`: the mean of replicate `first + r` minus that of the values, in units of its own standard error."""
-    n = len(values)
-    centre = values.mean()
-    for r in range(len(out)):
-        state = stream(keys[1], first + r)
-        total, squares = 0.0, 0.0
-        for _ in range(n):
-            state += GOLDEN
-            move = values[np.int64(((mixed(state) >> HALF) * np.uint64(n)) >> HALF)] - centre
-            total += move
-            squares += move * move
-        mean = total / n
-        variance = (squares - n * mean * mean) / (n - 1)
-        if variance > 1e-18 * squares:
-            out[r] = mean / np.sqrt(variance / n)
-        else:
-            out[r] = np.inf if mean > 0 else -np.inf
-
-
-@kept(nogil=True)
 def spending_streams(stops, steps, budgets):
     """For each row of `steps` (-1, 0, 1 per look): in `stops` the look, from 1, at which the boundary is crossed, with
     the sign of the sum there; 0 where it never is. `budgets[i]` is what may be spent by look i + 1. The recursion is

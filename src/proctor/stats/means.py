@@ -7,7 +7,7 @@ import numpy as np
 from proctor.stats.bootstrap import Estimate, NoInterval, bootstrap_mean
 from proctor.stats.intervals import Interval, wilson
 from proctor.stats.resampling import Resampling
-from proctor.stats.units import Units, combined, opened
+from proctor.stats.units import Units, combined, opened, within
 
 RATE = Interval(0.0, 1.0)
 WILSON = "wilson"
@@ -27,7 +27,7 @@ def rate_interval(units: Units, level: float) -> Interval | None:
         if (own := wilson(int((values != 0).sum()), len(values), level)) is not None
     ]
     found = combined(parts, units.shares, units.design_effect)
-    return None if found is None else Interval(max(0.0, found.low), min(1.0, found.high))
+    return within(found, RATE)
 
 
 def mean_estimate(units: Units, level: float, resampling: Resampling, limits: Interval | None = None) -> Estimate:
@@ -39,5 +39,5 @@ def mean_estimate(units: Units, level: float, resampling: Resampling, limits: In
     if limits is None or found.reason not in (None, NoInterval.EQUAL):
         return Estimate(units.mean, units.n, found.interval, found.reason, method=found.method)
     start = found.interval or Interval(units.mean, units.mean)
-    wide = opened(start, units.mean, units.count, level, limits)
+    wide = within(opened(start, units.mean, units.count, level, limits), limits)
     return Estimate(units.mean, units.n, wide, method=found.method)

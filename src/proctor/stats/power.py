@@ -14,6 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from proctor.stats.betting import STAKES
 from proctor.stats.intervals import check_alpha
 from proctor.stats.significance import BARNARD_LIMIT, barnard_region, binomial
 from proctor.stats.spending import simulate_spending
@@ -142,16 +143,22 @@ def trials_sequential(difference: float, discordant: float, power: float = 0.8, 
     return SampleSize(n, found, f"simulation of {STREAMS:,} streams")
 
 
-def trials_mean(effect: float, power: float = 0.8, alpha: float = 0.05) -> SampleSize:
-    """How many pairs a test of their mean difference needs, where that is `effect` standard deviations of a pair's
-    difference; a normal approximation with a correction for few pairs."""
+def trials_after_a_look(differences: np.ndarray, power: float = 0.8, alpha: float = 0.05) -> SampleSize:
+    """How many pairs in all `always_valid` needs, where further ones differ as these do: trials that are added because
+    of a look are tested so. A normal approximation of the wealth of the best bet, which must reach 1/alpha although the
+    wealth was shared out among all bets. `n` None where no bet grows."""
     check_alpha(alpha)
-    if not effect > 0:
-        raise ValueError(f"an effect of {effect:g} standard deviations; it lies above 0")
-    z = NORMAL.inv_cdf(1 - alpha / 2)
-    n = ((z + NORMAL.inv_cdf(_target(power))) / effect) ** 2 + z * z / 2
-    method = "test of the mean, normal approximation"
-    return SampleSize(math.ceil(n) if n <= MOST_TRIALS else None, power, method)
+    values = np.asarray(differences, dtype=np.float64)
+    if not len(values) or not values.sum():
+        raise ValueError("the differences average 0; no number of trials settles that")
+    shares = values * np.sign(values.sum()) / np.abs(values).max()
+    logs = np.log1p(STAKES[:, None] * shares)
+    growth, spread = logs.mean(axis=1), NORMAL.inv_cdf(_target(power)) * logs.std(axis=1)
+    wealth = math.log(2 * len(STAKES) / alpha)
+    growth, spread = growth[growth > 0], spread[growth > 0]
+    roots = (spread + np.sqrt(np.maximum(0.0, spread * np.abs(spread) + 4 * growth * wealth))) / (2 * growth)
+    n = float((roots**2).min(initial=math.inf))
+    return SampleSize(math.ceil(n) if n <= MOST_TRIALS else None, power, "bets on signs, normal approximation")
 
 
 def smallest(power_of: Callable[[int], float], target: float) -> int | None:

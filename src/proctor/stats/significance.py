@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
+from proctor.stats import flips
 from proctor.stats.intervals import Discordance, check_count
 from proctor.stats.resampling import Resampling
 
@@ -167,6 +169,15 @@ def binomial(n: int, rates: np.ndarray) -> np.ndarray:
     return np.exp(ways + xlogy(k, p) + xlog1py(n - k, -p))
 
 
+def _flipping(n: int) -> Callable[..., None]:
+    """What flips the signs of so many values; the results are the same to the bit."""
+    if n <= flips.FEW:
+        return flips.flipped_sums
+    from proctor.stats import kernels
+
+    return kernels.flipped_sums
+
+
 def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> TestResult:
     """Paired differences: how often is their sum as far from 0 when every sign is a coin's? All signs are tried with up
     to 20 differences other than 0; above, `resampling` says how many are drawn, and with which seed (default 9,999),
@@ -189,10 +200,8 @@ def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> 
     if len(values) > DRAWN_FLIPS:
         z = total / math.sqrt(float((values**2).sum()))
         return TestResult(2 * NormalDist().cdf(-abs(z)), "sign-flip permutation, normal limit", False, total)
-    from proctor.stats import kernels
-
     resampling = resampling or Resampling(9_999)
-    drawn = resampling.fill((), len(values), kernels.flipped_sums, resampling.stream_keys(), values)
+    drawn = resampling.fill((), len(values), _flipping(len(values)), resampling.stream_keys(), values)
     hits = int(np.count_nonzero(np.abs(drawn) >= reached))
     p_value = (1 + hits) / (1 + len(drawn))
     if hits == 0:

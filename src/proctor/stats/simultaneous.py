@@ -19,6 +19,9 @@ from proctor.stats.resampling import Resampling
 
 FEWEST_UNITS = 8
 """With fewer, resamples say too little of the tails."""
+LEAST_SPREAD = 0.25
+"""A resample's standard error is at least this part of the sample's own: a resample that happens to leave out all that
+varies would make t as large as one likes, and says nothing."""
 CHUNK = 2_000_000
 """Numbers of one block of resamples."""
 
@@ -37,9 +40,9 @@ def simultaneous_intervals(
     differences: Sequence[np.ndarray], level: float = 0.95, resampling: Resampling | None = None
 ) -> Simultaneous:
     """For the mean of each array of unit differences. Where all arrays have the same length, entry i of each belongs to
-    unit i (nan: this pair lacks the unit), and units are resampled jointly; else, with fewer than 8 units, and where
-    too many resamples do not vary, Student's intervals at Bonferroni's level are given. For success rates, where
-    few pairs differ, `tango` at level 1 - (1 - level) / k for k pairs is the better interval."""
+    unit i (nan: this pair lacks the unit), and units are resampled jointly; else, and with fewer than 8 units,
+    Student's intervals at Bonferroni's level are given. For success rates, where few pairs differ, `tango` at level
+    1 - (1 - level) / k for k pairs is the better interval."""
     check_level(level)
     arrays = [np.asarray(values, dtype=np.float64) for values in differences]
     if any(values.ndim != 1 or np.isinf(values).any() for values in arrays):
@@ -63,20 +66,21 @@ def _factors(
     if aligned and len(chosen[0]) >= FEWEST_UNITS:
         largest = np.sort(largest_t(np.stack(chosen, axis=1), resampling))
         factor = float(largest[min(len(largest) - 1, math.ceil(level * (len(largest) + 1)) - 1)])
-        if math.isfinite(factor):
-            return [factor] * len(chosen), f"largest |t| of all pairs, {resampling.n_resamples:,} resamples of units"
+        return [factor] * len(chosen), f"largest |t| of all pairs, {resampling.n_resamples:,} resamples of units"
     share = 1 - (1 - level) / (2 * max(1, len(chosen)))
     sizes = [int(np.count_nonzero(~np.isnan(values))) for values in chosen]
     return [t_quantile(n - 1, share) for n in sizes], f"Student's, Bonferroni's level for {len(chosen)}"
 
 
 def largest_t(values: np.ndarray, resampling: Resampling) -> np.ndarray:
-    """The largest |t| of the columns of `values` `(units, pairs)` in each resample of units; infinite where a column
-    differs from its mean and does not vary."""
+    """The largest |t| of the columns of `values` `(units, pairs)` in each resample of units. A column that does not
+    vary has none."""
     rng = np.random.Generator(np.random.PCG64(resampling.seed))
     units = len(values)
     there = (~np.isnan(values)).astype(np.float64)
     centred = np.where(there > 0, values - np.nanmean(values, axis=0), 0.0)
+    known = there.sum(axis=0)
+    own = np.sqrt((centred**2).sum(axis=0) / np.maximum(known, 1.0) / np.maximum(known - 1, 1.0))
     found = []
     block = max(1, CHUNK // max(values.size, 1))
     for start in range(0, resampling.n_resamples, block):
@@ -85,8 +89,6 @@ def largest_t(values: np.ndarray, resampling: Resampling) -> np.ndarray:
         n = weights @ there
         mean = np.divide(weights @ centred, n, out=np.zeros_like(n), where=n > 0)
         spread = np.divide(weights @ centred**2, n, out=np.zeros_like(n), where=n > 0) - mean**2
-        error = np.sqrt(np.maximum(spread, 0.0) / np.maximum(n - 1, 1.0))
-        flat = (n < 2) | (spread <= 1e-12 * (mean**2 + (centred**2).mean(axis=0)))
-        t = np.divide(np.abs(mean), error, out=np.full_like(mean, np.inf), where=~flat)
-        found.append(np.where(flat & (np.abs(mean) <= 1e-12), 0.0, t).max(axis=1))
+        error = np.maximum(np.sqrt(np.maximum(spread, 0.0) / np.maximum(n - 1, 1.0)), LEAST_SPREAD * own)
+        found.append(np.divide(np.abs(mean), error, out=np.zeros_like(mean), where=error > 0).max(axis=1))
     return np.concatenate(found)

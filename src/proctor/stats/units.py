@@ -138,6 +138,13 @@ def opened(interval: Interval | None, mean: float, n: int, level: float, limits:
     return Interval(min(interval.low, low), max(interval.high, mean + unseen * (limits.high - mean)))
 
 
+def within(interval: Interval | None, limits: Interval | None) -> Interval | None:
+    """An interval without what lies beyond limits; as it is where there are none."""
+    if interval is None or limits is None:
+        return interval
+    return Interval(max(limits.low, interval.low), min(limits.high, interval.high))
+
+
 def rare(n: int, level: float) -> float:
     """The most probable event that n units may all have missed, at this level."""
     return 1 - ((1 - level) / 2) ** (1 / n)

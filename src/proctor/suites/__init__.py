@@ -37,6 +37,12 @@ def is_batch(task: TaskCfg) -> bool:
     return suite.is_batch(suite.Options.model_validate(task.options))
 
 
+def rows_alone(task: TaskCfg) -> bool:
+    """Whether the task's own protocol asks for one row at a time."""
+    suite = suite_for(task)
+    return suite.rows_alone(suite.Options.model_validate(task.options))
+
+
 def isolated(name: str, options: Mapping[str, Any]) -> bool:
     """Whether environments of this suite with these options may be made in worker processes only."""
     suite = find_suite(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -85,6 +86,21 @@ class Suite(abc.ABC):
         """How many trials a task has where the config says nothing: the number of its cases; None: the run's."""
         return None
 
+    def trial_seeds(self, options: Any, n: int) -> Sequence[int] | None:
+        """The seeds that the task's own protocol gives its first n trials, each below 2**64; None: the run's. They are
+        what `reset` gets and what every table shows."""
+        return None
+
+    def begins_by_seed(self, options: Any) -> bool:
+        """Whether the seed alone decides how a trial begins, and its index nothing. Then trials of two runs are paired
+        by their seeds, wherever these stand in the lists of the runs."""
+        return False
+
+    def rows_alone(self, options: Any) -> bool:
+        """Whether the task's own protocol asks a policy for one row at a time, and its scores show the last bits of an
+        answer: small differences grow from step to step. Then agents whose options do not say `pad_to` have 1."""
+        return False
+
     def briefing(self, options: Any) -> Any:
         """What an agent may know of a task before its trials (reference motions, instructions). Asked in the main
         process, at most once for a task, and only where a policy wants it."""
@@ -97,6 +113,11 @@ class Suite(abc.ABC):
 
     def isolated(self, options: Any) -> bool:
         """Whether the task's environments run code that must stay out of the main process."""
+        return False
+
+    def harmless(self, options: Any) -> bool:
+        """Whether the task's environments are known to be plain Python that neither hangs nor takes its process down:
+        a short run may then step them in the main process (`workers: auto`)."""
         return False
 
     def needs(self) -> list[tuple[str, str]]:

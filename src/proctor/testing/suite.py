@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pydantic
 
 from proctor.suites.protocol import BatchEnv, Env, Suite, SuiteOptions
-from proctor.testing.common import Conformance, check_needs, check_options_class, check_part
+from proctor.testing.common import Conformance, check_needs, check_options_class, check_part, frozen
 
 
 class SuiteConformance(Conformance[Suite]):
@@ -57,6 +57,28 @@ class SuiteConformance(Conformance[Suite]):
         suite = self.make()
         count = suite.default_trials(self._options(suite))
         assert count is None or count >= 1, f"default_trials gave {count}; expected None or at least 1"
+
+    def test_seeds_of_a_protocol_stay_when_trials_are_added(self) -> None:
+        suite = self.make()
+        few, more = (suite.trial_seeds(self._options(suite), n) for n in (2, 5))
+        if few is None or more is None:
+            assert few is more, "trial_seeds gives seeds for some numbers of trials and none for others"
+            return
+        assert (len(few), len(more)) == (2, 5), f"trial_seeds gave {len(few)} and {len(more)} seeds for 2 and 5 trials"
+        assert list(more[:2]) == list(few), "trial_seeds gives the first trials other seeds when more are planned"
+        assert len(set(more)) == 5, "trial_seeds gives a seed twice"
+        assert all(0 <= seed < 2**64 for seed in more), "trial_seeds gives a seed that is not from 0 to 2**64 - 1"
+
+    def test_an_index_decides_nothing_where_the_seed_does(self) -> None:
+        suite = self.make()
+        if not suite.begins_by_seed(self._options(suite)):
+            return
+        with contextlib.closing(self._env(suite)) as env:
+            first, second = (
+                frozen(env.reset([0], [3], [index])[0] if isinstance(env, BatchEnv) else env.reset(3, index))
+                for index in (0, 7)
+            )
+            assert first == second, "begins_by_seed is true, and another index begins another trial"
 
     def test_makes_what_it_says(self) -> None:
         suite = self.make()

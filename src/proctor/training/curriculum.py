@@ -109,7 +109,7 @@ class Curriculum:
         where no motion has the metric, or where metrics are of motions that `names` does not have."""
         order = list(metrics if names is None else names)
         self._check(metrics, order)
-        difficulty = np.array([_number(metrics.get(name, {}).get(self.cfg.metric)) for name in order])
+        difficulty = np.array([metrics.get(name, {}).get(self.cfg.metric) for name in order], np.float64)
         found = sampling_weights(difficulty, self.cfg)
         unmeasured = tuple(name for name, value in zip(order, difficulty, strict=True) if not np.isfinite(value))
         if unmeasured:
@@ -154,7 +154,3 @@ class Curriculum:
                 + did_you_mean(self.cfg.metric, known)
                 + f" (found {', '.join(known) or 'none'})"
             )
-
-
-def _number(value: Any) -> float:
-    return float("nan") if value is None else float(value)

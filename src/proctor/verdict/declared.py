@@ -16,6 +16,7 @@ from typing import Any, TypedDict
 
 from proctor.config.models import DeclareCfg, EvalConfig
 from proctor.plan.resume import differences
+from proctor.texts import count
 
 SHORT = 16
 """Characters of a hash that are shown to people."""
@@ -96,7 +97,7 @@ def _trials(cfg: EvalConfig, declare: DeclareCfg, facts: Facts) -> Iterator[str]
         if facts.missing and finished < planned:
             yield f"only {finished:,} of {planned:,} trials of {agent} on {task} are finished"
         if unscored:
-            yield f"{_count(unscored, 'trial')} of {agent} on {task} {'is' if unscored == 1 else 'are'} unscored"
+            yield f"{count(unscored, 'trial')} of {agent} on {task} {'is' if unscored == 1 else 'are'} unscored"
 
 
 def _rates(cfg: EvalConfig, declare: DeclareCfg, facts: Facts) -> Iterator[str]:
@@ -121,10 +122,10 @@ def _changes(cfg: EvalConfig, history: Sequence[Noted]) -> Iterator[str]:
     if not declared:
         yield "the run has no note that anything was declared when it began"
     elif declared[0]["done"]:
-        yield f"it was declared after {_count(declared[0]['done'], 'trial')} had finished"
+        yield f"it was declared after {count(declared[0]['done'], 'trial')} had finished"
     now = noted(cfg, history[-1]["done"] if history else 0)
     for before, after in pairwise([*history, now]):
-        when = f"after {_count(after['done'], 'trial')} had finished"
+        when = f"after {count(after['done'], 'trial')} had finished"
         old, new = before["declare"], after["declare"]
         if old is not None and old != new:
             became = "nothing" if new is None else hash_of(new)[:SHORT]
@@ -135,7 +136,3 @@ def _changes(cfg: EvalConfig, history: Sequence[Noted]) -> Iterator[str]:
             yield f"the number of trials on {task} was changed {when}, from {a} to {b}"
         if before["groups"] != after["groups"]:
             yield f"the groups of agents were changed {when}"
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"

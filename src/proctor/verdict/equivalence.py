@@ -51,20 +51,14 @@ def likenesses(found: Compared, measure: Measure, margin: float, baseline: str |
     each has a wider interval, so that the chance of calling any of them alike that is not stays what one has."""
     if not margin > 0:
         raise InputError(f"--equivalent {margin:g}: expected the largest difference that does not matter, above 0")
-    agents = {agent.name: agent for agent in found.agents}
     pairs = [(pair.a, pair.b) for pair in found.comparison.pairs]
     if baseline is not None:
-        if baseline not in agents:
-            raise InputError(f'no agent "{baseline}"; expected one of {", ".join(agents)}')
-        pairs = [(name, baseline) for name in agents if name != baseline]
+        pairs = [(agent.name, found.agent(baseline).name) for agent in found.agents if agent.name != baseline]
     level = 1 - 2 * (1 - found.judging.level) / max(1, len(pairs))
     if not level > 0:
         raise InputError(f"--level {found.judging.level:g}: expected more than 0.5 for --equivalent")
     judging = replace(found.judging, level=level)
-    empty = [name for pair in pairs for name in pair if not agents[name].n]
-    if empty:
-        raise InputError(f"{empty[0]} has no scored trial; there is nothing to decide by")
-    return [rule(agents[a], agents[b], measure, margin, judging) for a, b in pairs]
+    return [rule(found.agent(a), found.agent(b), measure, margin, judging) for a, b in pairs]
 
 
 def rule(a: AgentTrials, b: AgentTrials, measure: Measure, margin: float, judging: JudgeCfg) -> Likeness:

@@ -60,6 +60,11 @@ def limits_of(a: TaskTrials, b: TaskTrials, measure: Measure, limits: Interval |
     return Interval(float(seen.min()), float(seen.max())) if len(seen) else None
 
 
+def differences_within(limits: Interval | None) -> Interval | None:
+    """Between what differences of values within limits lie; None where there are none."""
+    return None if limits is None else Interval(limits.low - limits.high, limits.high - limits.low)
+
+
 def possible(
     trials: TaskTrials, measure: Measure, limits: Interval, unseen: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

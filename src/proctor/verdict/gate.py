@@ -92,23 +92,15 @@ def gates(found: Compared, measure: Measure, margin: float, baseline: str | None
         raise InputError(f"--fail-if-worse {margin:g}: expected how much worse is tolerated, 0 or more")
     matches = _matches(found, baseline)
     judging = replace(found.judging, level=1 - (1 - found.judging.level) / len(matches))
-    by_name = {agent.name: agent for agent in found.agents}
-    rulings = []
-    for base, new in matches:
-        empty = [name for name in (base, new) if not by_name[name].n]
-        if empty:
-            raise InputError(f"{empty[0]} has no scored trial; there is nothing to decide by")
-        rulings.append(rule_on(by_name[new], by_name[base], measure, margin, judging, found.left_out))
-    return rulings
+    sides = [(found.agent(base), found.agent(new)) for base, new in matches]
+    return [rule_on(new, base, measure, margin, judging, found.left_out) for base, new in sides]
 
 
 def _matches(found: Compared, baseline: str | None) -> list[tuple[str, str]]:
     """The names of the agents that are held against each other, as (base, new)."""
     names = list(found.origin)
     if baseline is not None:
-        if baseline not in names:
-            raise InputError(f'no agent "{baseline}"; expected one of {", ".join(names)}')
-        return [(baseline, name) for name in names if name != baseline]
+        return [(found.agent(baseline).name, name) for name in names if name != baseline]
     if len(found.runs) != 2:
         raise InputError("--fail-if-worse needs two runs, BASE and NEW, or --baseline AGENT")
     bases, news = ({own: name for name, (run, own) in found.origin.items() if run == which} for which in (0, 1))

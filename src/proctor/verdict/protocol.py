@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from proctor.config.models import EvalConfig, ScoringCfg
 from proctor.errors import InputError
 from proctor.plan.resume import differences
+from proctor.plan.seeds import seeds_of_run
 from proctor.record.environment import DECISIVE
 from proctor.record.rundir import RunDir
-from proctor.record.runtimes import Runtime, by_task, called, few, same, versions_apart, worked
+from proctor.record.runtimes import Runtime, by_agent, by_task, called, few, same, versions_apart, worked
 from proctor.registry import SCORINGS
 from proctor.scoring import make_scoring
+from proctor.texts import count
 
-FREE_OF_TASK = frozenset({"n_trials", "runtime"})
-"""How many trials there are does not change any of them; a runtime is compared by what is in it."""
+FREE_OF_TASK = frozenset({"n_trials", "runtime", "seeds"})
+"""How many trials there are, and with which seeds, changes none of them; a runtime is compared by what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +32,40 @@ class Examined:
     versions: Mapping[str, str]
     runtimes: Mapping[str, Runtime] | None = None
     """The runtimes of tasks that had one, when trials last ran; None where that is not known."""
+    homes: Mapping[str, Runtime] = field(default_factory=dict)
+    """And those of agents."""
     looks: tuple[int, ...] = ()
     """Numbers of trials at which results were seen before more were run."""
+    by_seed: frozenset[str] = frozenset()
+    """Tasks whose trials begin by their seed alone."""
 
     def described(self) -> str:
         """What was run, in a line."""
         cfg = self.cfg
         trials = ", ".join(dict.fromkeys(str(cfg.trials_of(task)) for task in cfg.tasks))
-        agents, tasks = _count(len(cfg.agents), "agent"), _count(len(cfg.tasks), "task")
+        agents, tasks = count(len(cfg.agents), "agent"), count(len(cfg.tasks), "task")
         return (
-            f"{cfg.name}: {agents}, {tasks}, trials of each: {trials}, scoring {cfg.scoring.mode}, seeds from "
-            f"{cfg.base_seed}; {self.run.path}"
+            f"{cfg.name}: {agents}, {tasks}, trials of each: {trials}, scoring {cfg.scoring.mode}, "
+            f"{seeds_of_run(cfg)}; {self.run.path}"
         )
 
 
-def examine(paths: Sequence[str | Path], level: float, *, trust: bool = False) -> list[Examined]:
-    """The runs as far as comparing them goes, each under a short name: its folder's, or the path where folders are
-    named alike. Raises InputError for a run that is named twice, for a `level` of intervals that is none, and for a
-    run that is scored by code which is not trusted, unless `trust`."""
+Paths = Sequence[str | Path] | Mapping[str, str | Path]
+"""Run folders, or run folders by the names that they are to have."""
+
+
+def examine(paths: Paths, level: float, *, trust: bool = False) -> list[Examined]:
+    """The runs as far as comparing them goes, each under a short name: the one that it is given, or its folder's, or
+    the path where folders are named alike. Raises InputError for a run that is named twice, for a `level` of intervals
+    that is none, and for a run that is scored by code which is not trusted, unless `trust`."""
     if not 0 < level < 1:
         raise InputError(f"a level of {level:g}; it lies between 0 and 1, 0.95 for instance")
-    runs = [RunDir.open(path, trust=trust) for path in paths]
+    runs = [RunDir.open(path, trust=trust) for path in (paths.values() if isinstance(paths, Mapping) else paths)]
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise InputError("a run folder is named twice; name each once")
     names = [run.path.resolve().name for run in runs]
     labels = names if len(set(names)) == len(names) else [str(run.path) for run in runs]
+    labels = list(paths) if isinstance(paths, Mapping) else labels
     return [_examined(label, run) for label, run in zip(labels, runs, strict=True)]
 
 
@@ -62,12 +73,15 @@ def _examined(label: str, run: RunDir) -> Examined:
     known = run.environment()
     last = next(reversed(worked(known.sessions)), known.current)
     versions, runtimes = known.current.get("versions", {}), by_task(last) if last else None
-    return Examined(label, run, run.config(), versions, runtimes, _looks(run))
-
-
-def _looks(run: RunDir) -> tuple[int, ...]:
+    homes = by_agent(last) if last else {}
     with run.ledger() as ledger:
-        return tuple(ledger.looks())
+        looks, by_seed = tuple(ledger.looks()), frozenset(ledger.by_seed())
+    return Examined(label, run, run.config(), versions, runtimes, homes, looks, by_seed)
+
+
+def paired_by_seed(runs: Sequence[Examined]) -> frozenset[str]:
+    """Tasks of which trials are paired by their seeds: those that begin by them alone in every run."""
+    return frozenset.intersection(*(run.by_seed for run in runs))
 
 
 def against(what: str, first: object, second: object) -> str:
@@ -98,15 +112,20 @@ def unlike_versions(first: Examined, second: Examined) -> list[str]:
 
 
 def unlike_runtimes(first: Examined, second: Examined) -> list[str]:
-    """Tasks of both runs whose environments ran in different software: hashes, and packages that are not equal."""
+    """Tasks and agents of both runs that lived in different software: hashes, and packages that are not equal."""
     if first.runtimes is None or second.runtimes is None:
         return []
+    also = {agent.name for agent in second.cfg.agents}
+    agents = [agent.name for agent in first.cfg.agents if agent.name in also]
+    pairs = [
+        (f"task {name}", first.runtimes.get(name), second.runtimes.get(name)) for name in common_tasks([first, second])
+    ]
+    pairs += [(f"agent {name}", first.homes.get(name), second.homes.get(name)) for name in agents]
     found = []
-    for name in common_tasks([first, second]):
-        a, b = first.runtimes.get(name), second.runtimes.get(name)
+    for what, a, b in pairs:
         if not same(a, b):
-            apart = few([against(what, x or "none", y or "none") for what, x, y in versions_apart(a, b)])
-            found.append(against(f"task {name}, runtime", _hashed(a), _hashed(b)) + (f" ({apart})" if apart else ""))
+            apart = few([against(which, x or "none", y or "none") for which, x, y in versions_apart(a, b)])
+            found.append(against(f"{what}, runtime", _hashed(a), _hashed(b)) + (f" ({apart})" if apart else ""))
     return found
 
 
@@ -177,7 +196,3 @@ def _settings(scoring: ScoringCfg) -> dict[str, Any]:
 def _short(value: Any) -> str:
     text = "none" if value is None else str(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"

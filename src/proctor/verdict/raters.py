@@ -10,6 +10,7 @@ import numpy as np
 
 from proctor.record.ledger import Ledger
 from proctor.stats.agreement import Agreement, cohens_kappa
+from proctor.texts import count
 
 KEY = "ratings"
 """What a ledger keeps ratings under."""
@@ -91,8 +92,7 @@ class Raters:
         if alone and len(self.blinding) > 1:
             yield f"{'; '.join(alone[:6])}: a difference between agents may be one between raters."
         if self.ties:
-            which = "1 trial" if self.ties == 1 else f"{self.ties:,} trials"
-            yield f"In {which} as many raters saw a success as did not; a tie counts as a failure."
+            yield f"In {count(self.ties, 'trial')} as many raters saw a success as did not; a tie counts as a failure."
         for a, b, found in self.agreements:
             if found.kappa is not None and found.kappa < LITTLE:
                 yield (

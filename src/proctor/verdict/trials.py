@@ -24,7 +24,7 @@ class TaskTrials:
     """The finished trials of one agent on one task. `index`, `success` and `score` (NaN where a trial has none) are of
     the scored ones; `unscored` holds the indices of those that the infrastructure broke, `missing` of those that were
     planned and have not run. `n_repeats` more were left out, since each is known to be an episode that is here
-    already."""
+    already. An index is what trials of two agents are paired by: their place in the plan or, `by_seed`, the seed."""
 
     index: np.ndarray
     success: np.ndarray
@@ -50,7 +50,25 @@ class TaskTrials:
     @property
     def seeds(self) -> np.ndarray:
         """Trials of one seed are not independent of each other."""
-        return self.index if self.seed is None else self.seed
+        return self.index.astype(np.uint64) if self.seed is None else self.seed
+
+    def by_seed(self, seeds: Mapping[int, int]) -> TaskTrials:
+        """With the seed for an index, in the order of seeds; `seeds`: those of missing trials, by index."""
+        assert self.seed is not None
+        assert self.unscored_seed is not None
+        order = np.argsort(self.seed, kind="stable")
+        missing = np.array(sorted(seeds[index] for index in self.missing.tolist()), np.uint64)
+        return replace(
+            self,
+            index=self.seed[order],
+            success=self.success[order],
+            score=self.score[order],
+            seed=self.seed[order],
+            unscored=np.sort(self.unscored_seed),
+            unscored_seed=np.sort(self.unscored_seed),
+            missing=missing,
+            terms={name: column[order] for name, column in self.terms.items()},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +99,22 @@ class AgentTrials:
         return np.concatenate([task.score for task in self.tasks.values()]) if self.tasks else np.empty(0)
 
 
-def read_agents(ledger: Ledger, cfg: EvalConfig, tasks: Sequence[str]) -> list[AgentTrials]:
+def read_agents(
+    ledger: Ledger, cfg: EvalConfig, tasks: Sequence[str], by_seed: Collection[str] = ()
+) -> list[AgentTrials]:
     """Every agent of the config on these of its tasks, from what a verdict needs of a ledger: a hundred thousand trials
-    in a fraction of a second."""
+    in a fraction of a second. `by_seed`: tasks of which trials are paired by their seeds."""
     scoring = make_scoring(cfg.scoring)
     reads = reads_of(scoring)
     batches = ledger.batches() if reads is None else ledger.batches((*READ, *reads[0]), reads[1])
     agents = agents_of(scored_trials(cfg, batches, scoring, ledger.initial_states()), cfg, tasks)
-    return agents if cfg.stop_when else [_with_missing(agent, ledger.pending()) for agent in agents]
+    agents = agents if cfg.stop_when else [_with_missing(agent, ledger.pending()) for agent in agents]
+    planned = {task: ledger.seeds(task) for task in tasks if task in by_seed}
+    return [replace(agent, tasks=_by_seed(agent.tasks, planned)) for agent in agents] if planned else agents
+
+
+def _by_seed(tasks: Mapping[str, TaskTrials], planned: Mapping[str, Mapping[int, int]]) -> dict[str, TaskTrials]:
+    return {name: own.by_seed(planned[name]) if name in planned else own for name, own in tasks.items()}
 
 
 def _with_missing(agent: AgentTrials, pending: Collection[tuple[str, str, int]]) -> AgentTrials:

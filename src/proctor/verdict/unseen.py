@@ -17,7 +17,8 @@ from proctor.verdict.trials import AgentTrials, TaskTrials
 
 def unseen_tasks(a: AgentTrials, b: AgentTrials) -> list[str]:
     """The tasks on which one of the two has such trials."""
-    return [task for task in a.tasks if any(_count(agent.tasks[task]) for agent in (a, b) if task in agent.tasks)]
+    tried = {task: [agent.tasks[task] for agent in (a, b) if task in agent.tasks] for task in a.tasks}
+    return [task for task, own in tried.items() if any(len(one.unscored) or len(one.missing) for one in own)]
 
 
 def widest_interval(pair: Pair, a: AgentTrials, b: AgentTrials, measure: Measure, judging: JudgeCfg) -> Interval | None:
@@ -42,10 +43,6 @@ def widest_interval(pair: Pair, a: AgentTrials, b: AgentTrials, measure: Measure
         ends.append(compare_pair(left, right, judging).of(measure).interval)
     against, in_favour = ends
     return None if against is None or in_favour is None else Interval(against.low, in_favour.high)
-
-
-def _count(trials: TaskTrials) -> int:
-    return len(trials.unscored) + len(trials.missing)
 
 
 def _filled(trials: TaskTrials, measure: Measure, value: float) -> TaskTrials:

@@ -329,7 +329,7 @@ def test_verdicts(build) -> None:
     near = report_of(build(["a", "b"], ["t"], 4, faults=0))
     assert near.verdict.startswith("No winner yet. b ranks first (score ")
     assert "but is not significantly better than a in 4 pairs of trials: difference " in near.verdict
-    assert re.search(r"about [\d,]+ trials each would settle it with 80 % probability: [\d,]+ more\.", near.verdict)
+    assert re.search(r"about [\d,]+ trials each would settle it with 80 % probability: [\d,]+ more, t", near.verdict)
 
 
 def test_a_result_of_an_unknown_agent_is_refused(run) -> None:

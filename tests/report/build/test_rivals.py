@@ -105,7 +105,9 @@ def test_the_verdict_says_whom_the_first_beats(build) -> None:
 
 def test_small_n_is_a_caution(build) -> None:
     found = [f.text for f in report_of(build(["a", "b"], ["t"], 12, faults=0)).findings if f.level == "caution"]
-    assert any(words.startswith("As few as 12 scored trials per agent and task: below 20") for words in found)
+    assert any(
+        words.startswith("Only 12 trials of an agent on a task were scored: with fewer than 20") for words in found
+    )
 
 
 def test_p_values_are_never_zero_in_words() -> None:

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import re
 import sys
-from types import ModuleType, SimpleNamespace
 
 import pytest
 from csv_numbers import read_csv
 
-from proctor import CsvLogger, DictLogger, Loggers, MlflowLogger, TensorboardLogger, WandbLogger
+from proctor import CsvLogger, DictLogger, Loggers, MlflowLogger, TensorboardLogger, TrackioLogger, WandbLogger
 from proctor.errors import InputError, MissingExtra
 
 VALUES = {"eval/tracking/emd": 0.1 + 0.2, "eval/tracking/emd#std": float("nan")}
@@ -66,85 +64,14 @@ def test_tensorboard_reads_what_was_written(tmp_path):
     assert [(e.step, e.value) for e in events.Scalars("eval/tracking/emd")] == [(100, 0.5), (200, 0.25)]
 
 
-class WandbRun:
-    """Drops what comes with an earlier step, as the real one."""
-
-    def __init__(self):
-        self.step, self.rows = -1, []
-
-    def log(self, data, step=None):
-        assert isinstance(data, dict)
-        if step >= self.step:
-            self.step = step
-            self.rows.append((step, data))
-
-
-@pytest.fixture
-def wandb(monkeypatch):
-    module = ModuleType("wandb")
-    module.run = WandbRun()
-    monkeypatch.setitem(sys.modules, "wandb", module)
-    return module
-
-
-def test_wandb_gets_values_with_their_step(wandb):
-    logger = WandbLogger()
-    logger.log({"eval/tracking/emd#std": 0.5}, 7)
-    logger.close()
-    assert wandb.run.rows == [(7, {"eval/tracking/emd#std": 0.5})]
-    own = WandbRun()
-    WandbLogger(own).log({"a": 1.0}, 1)
-    assert own.rows == [(1, {"a": 1.0})]
-
-
-def test_wandb_needs_a_run(wandb):
-    wandb.run = None
-    with pytest.raises(InputError, match=r"call wandb.init\(\) first"):
-        WandbLogger()
-
-
-def test_wandb_starts_a_run_where_none_is_active_and_ends_only_that(wandb, tmp_path):
-    active, own = wandb.run, WandbRun()
-    own.finished, own.config = 0, SimpleNamespace(update=lambda values, allow_val_change: own.rows.append(values))
-    own.finish = lambda: setattr(own, "finished", own.finished + 1)
-    wandb.init = lambda project, name, dir: own if (project, name) == ("p", tmp_path.name) else None
-    options = WandbLogger.Options(project="p")
-    WandbLogger.for_run(options, tmp_path).close()
-    assert WandbLogger.for_run(options, tmp_path).run is active
-    wandb.run = None
-    logger = WandbLogger.for_run(options, tmp_path)
-    logger.begin({"name": "x"})
-    logger.close()
-    logger.close()
-    assert (logger.run, own.finished, own.rows) == (own, 1, [{"proctor": {"name": "x"}}])
-
-
-@pytest.fixture
-def mlflow(monkeypatch):
-    """Refuses the names that MLflow refuses."""
-    module, logged = ModuleType("mlflow"), []
-
-    def log_metrics(metrics, step=None, synchronous=None, run_id=None):
-        for name, value in metrics.items():
-            assert re.fullmatch(r"[/\w.\- :]*", name), name
-            assert isinstance(value, float)
-        logged.append((step, run_id, metrics))
-
-    module.log_metrics = log_metrics
-    monkeypatch.setitem(sys.modules, "mlflow", module)
-    return SimpleNamespace(logged=logged)
-
-
-def test_mlflow_gets_names_that_it_allows(mlflow):
-    logger = MlflowLogger("run7")
-    logger.log({"eval/tracking/emd": 1, "eval/tracking/emd#std": 0.5}, 3)
-    logger.close()
-    assert mlflow.logged == [(3, "run7", {"eval/tracking/emd": 1.0, "eval/tracking/emd.std": 0.5})]
-
-
 @pytest.mark.parametrize(
     ("make", "package"),
-    [(WandbLogger, "wandb"), (MlflowLogger, "mlflow"), (lambda: TensorboardLogger("x"), "tensorboard")],
+    [
+        (WandbLogger, "wandb"),
+        (MlflowLogger, "mlflow"),
+        (lambda: TensorboardLogger("x"), "tensorboard"),
+        (lambda: TrackioLogger(object()), "trackio"),
+    ],
 )
 def test_a_missing_package_is_one_sentence(monkeypatch, make, package):
     class Absent:

@@ -12,14 +12,14 @@ import yaml
 from examining import digests, examination, policy, task
 from typer.testing import CliRunner
 
-from proctor import InputError, RunDir, config_from_dict, run_evaluation
+from proctor import InputError, Run, config_from_dict, run_evaluation
 from proctor.cli import app
 from proctor.runs.tune import Settings, TuneCfg, Tuning, tune, yaml_lines
 from proctor.runs.tune.measuring import env_seconds
 from proctor.runs.tune.tuning import apply, current_settings
 
 
-def test_settings_change_no_result(tmp_path: Path, examine: Callable[..., RunDir]) -> None:
+def test_settings_change_no_result(tmp_path: Path, examine: Callable[..., Run]) -> None:
     cfg = config_from_dict(examination(tmp_path, agents=[policy("TwoStages")]))
     tuned = run_evaluation(apply(cfg, Settings(0, 8, 32, 0.002)))
     assert digests(tuned) == digests(examine(agents=[policy("TwoStages")]))

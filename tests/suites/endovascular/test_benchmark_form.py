@@ -13,7 +13,7 @@ import pytest
 import steve_double
 from examining import timeless
 
-from proctor import CancelToken, EvalConfig, InputError, Progress, RunDir, config_from_dict, load_config, run_evaluation
+from proctor import CancelToken, EvalConfig, InputError, Progress, Run, config_from_dict, load_config, run_evaluation
 from proctor.config import ConfigError
 from proctor.runs.resume import resume
 
@@ -192,7 +192,7 @@ def test_an_agent_brings_what_the_suite_lets_it_bring():
 
 def test_one_run_from_a_thread_with_progress(tmp_path):
     seen: list[Progress] = []
-    runs: list[RunDir] = []
+    runs: list[Run] = []
     config = config_from_dict(small(tmp_path))
     thread = threading.Thread(target=lambda: runs.append(run_evaluation(config, progress=seen.append)))
     thread.start()

@@ -20,7 +20,7 @@ from proctor import (
     Execute,
     InputError,
     Policy,
-    RunDir,
+    Run,
     Stage,
     StagedPolicy,
     StageOutput,
@@ -34,11 +34,11 @@ from proctor.suites.goals.visuals import TaskVisuals, Visuals, write_visuals
 from proctor.testing import PolicyConformance
 from proctor_host.trials import Trial
 
-Examine = Callable[..., RunDir]
+Examine = Callable[..., Run]
 TASKS = [room_task(corner) for corner in CORNERS]
 
 
-def successes(run: RunDir) -> dict[str, float]:
+def successes(run: Run) -> dict[str, float]:
     found: dict[str, list[bool]] = {}
     for result in run.results():
         assert result.error is None, result.error

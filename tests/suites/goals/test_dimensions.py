@@ -3,67 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
+from goal_answers import SPACE, TASKS, cfg, every, gallery_of, made_up, visuals_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proctor.suites.goals import dimensions
-from proctor.suites.goals.config import BandCfg, GoalsCfg, RangeCfg
+from proctor.suites.goals import against_visuals, among_goals, dimensions
+from proctor.suites.goals.config import BandCfg, RangeCfg
 from proctor.suites.goals.dimensions import band_of
-from proctor.suites.goals.evidence import Answers, Gallery
+from proctor.suites.goals.evidence import Answers
 from proctor.suites.goals.metrics.embeddings import Embeddings, SpaceMismatch
-from proctor.suites.goals.report.model import Dimension, absent
-from proctor.suites.goals.visuals import TaskVisuals, Visuals
-
-SPACE = "made/up"
-TASKS = ("a", "b", "c", "d")
-
-
-def cfg(**keys: Any) -> GoalsCfg:
-    return GoalsCfg.model_validate({"model": "any:Model", "k": 2, **keys})
-
-
-def visuals_of(by_task: dict[str, np.ndarray], space: str = SPACE) -> Visuals:
-    def own(vectors: np.ndarray) -> TaskVisuals:
-        n = np.arange(len(vectors))
-        frames = np.zeros((len(n), 2, 2, 3), np.uint8)
-        return TaskVisuals(Embeddings(vectors, space), n, n, n, n > n, frames, "", len(n))
-
-    return Visuals(space, {task: own(vectors) for task, vectors in by_task.items()})
-
-
-def made_up(seed: int = 0, n: int = 6, dim: int = 8) -> tuple[Answers, Gallery, Visuals]:
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(len(TASKS), dim))
-    visuals = visuals_of({task: c + 0.4 * rng.normal(size=(n, dim)) for task, c in zip(TASKS, centres, strict=True)})
-    goals = centres[:, None] + 0.3 * rng.normal(size=(len(TASKS), 3, dim))
-    wordings = {task: c + 0.2 * rng.normal(size=(4, dim)) for task, c in zip(TASKS, centres, strict=True)}
-    texts = Embeddings(rng.normal(size=(len(TASKS), dim)) + 1, "made/text")
-    answers = Answers("p", "any:Prior", SPACE, TASKS, goals, wordings, texts)
-    return answers, gallery_of(visuals), visuals
-
-
-def gallery_of(visuals: Visuals, tasks: tuple[str, ...] = TASKS) -> Gallery:
-    gallery = Gallery.of(visuals, tasks, "trial")
-    assert gallery is not None
-    return gallery
-
-
-def every(answers: Answers, gallery: Gallery | None, config: GoalsCfg) -> dict[str, Dimension]:
-    found = None if gallery is None else dimensions.neighbours(answers, gallery, config.k)
-    no_gap = Dimension("quality_gap", absent("there are no trials"), "pairs")
-    made = dimensions.dimensions_of(answers, gallery, found, no_gap, config)
-    return {name: own for name, own in made.items() if name != "quality_gap"}
-
-
-def numbers(found: dict[str, Dimension]) -> dict[str, Any]:
-    return {
-        name: (own.overall.value, *(own.overall.interval or ()), own.overall.n, own.band) for name, own in found.items()
-    }
-
+from proctor.suites.goals.report.model import Dimension, Reading, absent
 
 # Laws -----------------------------------------------------------------------------------------------------------------
 
@@ -112,10 +64,10 @@ def test_the_ground_truth_is_accurate_with_one_visual_or_by_the_mean() -> None:
     for known, mode in ((one, "raw"), (one, "mean_embedding"), (visuals, "mean_embedding")):
         goals = np.stack([known.goal(task) for task in TASKS])[:, None]
         truth = Answers("truth", "ground_truth", SPACE, TASKS, goals, dict.fromkeys(TASKS, goals[0]))
-        found = dimensions.accuracy(truth, gallery_of(known), cfg(accuracy=mode))
+        found = against_visuals.accuracy(truth, gallery_of(known), cfg(accuracy=mode))
         assert found.overall.value == pytest.approx(1, abs=1e-6)
     raw = Answers("truth", "", SPACE, TASKS, np.stack([visuals.goal(t) for t in TASKS])[:, None], {})
-    assert 0.8 < (dimensions.accuracy(raw, gallery_of(visuals), cfg()).overall.value or 0) < 1
+    assert 0.8 < (against_visuals.accuracy(raw, gallery_of(visuals), cfg()).overall.value or 0) < 1
 
 
 def test_a_constant_prior_is_degenerate_and_a_shuffled_one_as_apart_as_before() -> None:
@@ -154,7 +106,7 @@ def test_draws_that_are_alike_are_looked_up_once_with_the_same_answer() -> None:
     nudged = still.goals.copy()
     nudged[0, 1] *= 1 + 1e-9
     nudged[0, 1, 0] += 1e-12
-    one, each = (dimensions.neighbours(a, gallery, 4) for a in (still, replace(still, goals=nudged)))
+    one, each = (against_visuals.neighbours(a, gallery, 4) for a in (still, replace(still, goals=nudged)))
     assert (one.index == each.index).all()
     assert one.cosine == pytest.approx(each.cosine, abs=1e-9)
 
@@ -163,7 +115,7 @@ def test_accuracy_modes() -> None:
     goals = np.array([[[1.0, 0.0]]])
     answers = Answers("p", "", SPACE, ("a",), goals, {})
     gallery = gallery_of(visuals_of({"a": np.array([[1.0, 0.0], [0.0, 2.0]])}), ("a",))
-    values = {m: dimensions.accuracy(answers, gallery, cfg(accuracy=m)).overall.value for m in
+    values = {m: against_visuals.accuracy(answers, gallery, cfg(accuracy=m)).overall.value for m in
               ("raw", "mean_embedding", "shifted")}  # fmt: skip
     assert values == {"raw": 0.5, "mean_embedding": pytest.approx(np.sqrt(0.5)), "shifted": 0.75}
 
@@ -176,7 +128,7 @@ def test_more_visuals_give_narrower_intervals_around_the_value() -> None:
     for n in (5, 80):
         answers, gallery, _ = made_up(n=n)
         for mode in ("raw", "mean_embedding"):
-            overall = dimensions.accuracy(answers, gallery, cfg(accuracy=mode)).overall
+            overall = against_visuals.accuracy(answers, gallery, cfg(accuracy=mode)).overall
             assert overall.interval is not None
             assert overall.value is not None
             assert overall.interval.low < overall.value < overall.interval.high
@@ -189,11 +141,10 @@ def test_more_visuals_give_narrower_intervals_around_the_value() -> None:
 def test_a_deterministic_prior_has_no_interval_of_width_zero() -> None:
     answers, _, _ = made_up()
     still = replace(answers, goals=np.repeat(answers.goals[:, :1], 5, axis=1))
-    overall = dimensions.consistency(still, cfg()).overall
-    assert overall.value == pytest.approx(1)
-    assert overall.interval is None
-    assert overall.no_interval is not None
-    assert "all values are equal" in overall.no_interval
+    overall = among_goals.consistency(still, cfg()).overall
+    assert (overall.value, overall.interval, overall.n) == (1, None, 4)
+    assert overall.no_interval == "every draw is the same: the prior does not draw"
+    assert among_goals.consistency(still, cfg()).band == "deterministic"
 
 
 # Not available --------------------------------------------------------------------------------------------------------
@@ -215,35 +166,39 @@ def test_what_is_missing_is_not_available_and_never_zero() -> None:
     assert "one task" in (reasons["variance"] or "")
     assert reasons["gain_cross_space"] == "the model has no text encoder"
     partly = gallery_of(visuals_of({"a": visuals.tasks["a"].embeddings.vectors}))
-    by_task = dimensions.accuracy(answers, partly, cfg()).by_task
+    by_task = against_visuals.accuracy(answers, partly, cfg()).by_task
     assert by_task["a"].value is not None
     assert by_task["b"].value is None
     assert "collect some" in (by_task["b"].reason or "")
 
 
-def test_more_neighbours_than_visuals_are_not_available() -> None:
-    answers, gallery, _ = made_up(n=2)
-    found = dimensions.retrieval(answers, gallery, None, cfg(k=50))
-    assert found.overall.reason == "k is 50, and there are only 8 success embeddings"
+def test_a_task_with_few_visuals_is_looked_at_with_as_many_as_it_has() -> None:
+    answers, gallery, visuals = made_up(n=2)
+    own = {task: found.embeddings.vectors for task, found in visuals.tasks.items()}
+    truth = replace(answers, goals=np.stack([visuals.goal(task) for task in TASKS])[:, None])
+    assert every(truth, gallery, cfg(k=50))["retrieval"].overall.value == 1
+    uneven = gallery_of(visuals_of({**own, "a": own["a"][:1]}))
+    found = every(truth, uneven, cfg(k=2))["retrieval"]
+    assert (found.by_task["a"].n, found.by_task["b"].n) == (1, 2)
 
 
 def test_texts_of_other_dimensions_give_no_gain() -> None:
     answers, gallery, _ = made_up()
     other = replace(answers, texts=Embeddings(np.ones((4, 3)), "made/text"))
-    reason = dimensions.gain_cross_space(other, gallery, cfg()).overall.reason
+    reason = against_visuals.gain_cross_space(other, gallery, cfg()).overall.reason
     assert reason == "texts have 3 dimensions and success visuals 8"
-    reason = dimensions.preservation_cross_space(other, cfg()).overall.reason
+    reason = among_goals.preservation_cross_space(other, cfg()).overall.reason
     assert reason == "the text encoder gives one embedding for all tasks"
 
 
 def test_goals_and_visuals_of_two_spaces_are_refused() -> None:
     answers, _, visuals = made_up()
     elsewhere = gallery_of(visuals_of({t: own.embeddings.vectors for t, own in visuals.tasks.items()}, "other/space"))
-    for compute in (dimensions.accuracy, dimensions.gain_cross_space):
+    for compute in (against_visuals.accuracy, against_visuals.gain_cross_space):
         with pytest.raises(SpaceMismatch, match=r"goal accuracy of p compares .* space made/up .* space other/space"):
             compute(answers, elsewhere, cfg())
     with pytest.raises(SpaceMismatch, match="retrieval by p"):
-        dimensions.neighbours(answers, elsewhere, 2)
+        against_visuals.neighbours(answers, elsewhere, 2)
 
 
 # Bands ----------------------------------------------------------------------------------------------------------------
@@ -266,7 +221,8 @@ def test_goals_and_visuals_of_two_spaces_are_refused() -> None:
     ],
 )
 def test_bands(value: float | None, band: BandCfg | RangeCfg, word: str | None) -> None:
-    assert band_of(value, band) == word
+    reading = absent("none") if value is None else Reading(value, 5)
+    assert band_of(Dimension("any", reading, "tasks"), band) == word
 
 
 def test_bands_are_configuration() -> None:
@@ -276,13 +232,13 @@ def test_bands_are_configuration() -> None:
     assert every(answers, gallery, cfg())["accuracy"].band == "excellent"
 
 
-def test_a_variance_that_cannot_be_larger_is_not_called_high() -> None:
+def test_a_word_that_could_not_have_been_another_is_not_said() -> None:
     orthogonal = np.eye(4)[:, None]
-    answers = Answers("p", "", SPACE, TASKS, orthogonal, dict.fromkeys(TASKS, orthogonal[0]))
+    answers = Answers("p", "", SPACE, TASKS, orthogonal, dict.fromkeys(TASKS, orthogonal[:1]))
     found = every(answers, None, cfg())["variance"]
     assert (found.overall.value, found.band) == (pytest.approx(3 / 16), "normal")
-    wide = np.eye(4, 200)[:, None]
-    answers = replace(answers, goals=wide, wordings=dict.fromkeys(TASKS, wide[0]))
-    narrow = cfg(bands={"variance": {"low": 1e-9, "high": 1e-8}})
-    assert every(answers, None, narrow)["variance"].band == "normal"
-    assert every(answers, None, cfg(bands={"variance": {"low": 1, "high": 2}}))["variance"].band == "low"
+    assert every(answers, None, cfg(bands={"variance": {"low": 0.01, "high": 0.1}}))["variance"].band == "high"
+    assert every(answers, None, cfg(bands={"variance": {"low": 1}}))["variance"].band is None
+    gap = Dimension("quality_gap", Reading(0.04, 50), "pairs", most=0.06)
+    assert band_of(gap, BandCfg(excellent=0.1, good=0.3)) is None
+    assert band_of(replace(gap, most=0.9), BandCfg(excellent=0.1, good=0.3)) == "excellent"

@@ -17,7 +17,7 @@ from examining import by_key, digests
 from libero_double import ASSETS, DRAWN, initial_states
 from PIL import Image
 
-from proctor import InputError, RunDir, config_from_dict, run_evaluation
+from proctor import InputError, Run, config_from_dict, run_evaluation
 from proctor.config import ConfigError
 from proctor.errors import MissingExtra
 from proctor.runs.resume import resume
@@ -56,7 +56,7 @@ def examination(folder: Path, **keys: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def run(folder: Path, **keys: Any) -> RunDir:
+def run(folder: Path, **keys: Any) -> Run:
     found = run_evaluation(config_from_dict(examination(folder, **keys)))
     assert all(result.outcome.scored for result in found.results()), [result.error for result in found.results()]
     return found
@@ -74,9 +74,10 @@ def test_a_trial_is_its_initial_state_whatever_the_seed(package: Path) -> None:
     env = build()
     first = env.reset(1, 1)
     assert env.constants() == {"initial_state": 1, "instruction": "put thing 0 on the plate"}
-    again = env.reset(99, 1 + libero_double.STATES)
+    again = env.reset(99, 1)
     for key, value in first.items():
         np.testing.assert_array_equal(again[key], value)
+    np.testing.assert_array_equal(env.reset(1, 1 + libero_double.STATES)["state"], first["state"])
     assert (env.reset(1, 2)["state"] != first["state"]).any()
     np.testing.assert_allclose(first["state"][:3], initial_states()[1, :3].astype(np.float32))
 
@@ -101,7 +102,17 @@ def test_the_original_protocol_leaves_frames_as_they_are(package: Path) -> None:
     env = build(protocol="libero_original", render_px=None, image_px=None)
     frame = env.reset(0, 0)["image/agentview"]
     np.testing.assert_array_equal(frame, env._world.sim.render(camera_name="agentview", width=128, height=128))
-    assert env.render().shape == (16, 16, 3)
+
+
+def test_a_video_shows_the_hand_beside_the_room(package: Path) -> None:
+    env = build()
+    env.reset(0, 0)
+    room, hand = np.split(env.render(), 2, axis=1)
+    for camera, shown in (("agentview", room), ("robot0_eye_in_hand", hand)):
+        np.testing.assert_array_equal(shown[::-1], env._world.sim.render(camera_name=camera, width=16, height=16))
+    alone = build(video_cameras=["robot0_eye_in_hand"])
+    alone.reset(0, 0)
+    np.testing.assert_array_equal(alone.render(), hand)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +135,7 @@ def test_protocols(package: Path, protocol: str, trials: int, wait: int, dummy: 
     envs = [LiberoEnv(libero, LiberoOptions.model_validate(task.options)) for task in cfg.tasks]
     assert [env.max_steps for env in envs] == limits
     assert envs[0].dummy_action().tolist() == dummy
-    assert envs[0].dummy_action().dtype == np.float32
+    assert envs[0].dummy_action().dtype == np.float64
 
 
 def test_the_configs_own_numbers_go_before_the_protocols() -> None:
@@ -202,6 +213,52 @@ def _flags(env: LiberoEnv) -> np.ndarray:
     return env._world.sim._render_context_offscreen.scn.flags
 
 
+def furniture(env: LiberoEnv, index: int) -> float:
+    env.reset(0, index)
+    return env._world.sim.furniture
+
+
+def test_a_trial_has_a_scene_of_its_own_whatever_came_before(package: Path) -> None:
+    env = build()
+    places = [furniture(env, index) for index in range(5)]
+    assert len(set(places)) == 5
+    assert [furniture(env, index) for index in (3, 0)] == [places[3], places[0]]
+    assert furniture(build(scene_seed=10), 0) == places[3], "the seed and the index are added"
+
+
+def test_a_sequence_is_that_of_a_loop_that_seeds_once(package: Path) -> None:
+    """As openpi's evaluation does it: seed, then a reset for each trial; here in any order."""
+    world = build()._world
+    world.seed(7)
+    expected = [world.reset() and world.sim.furniture for _ in range(6)]
+    env = build(scenes="sequence")
+    order = [3, 0, 5, 5, 1, 4, 2]
+    assert [furniture(env, index) for index in order] == [expected[index] for index in order]
+    assert furniture(build(scenes="sequence"), 5) == expected[5]
+
+
+def test_one_scene_for_all_trials_is_an_option(package: Path) -> None:
+    env = build(scenes="same")
+    assert furniture(env, 0) == furniture(env, 3) == furniture(build(), 0)
+
+
+def test_actions_are_clipped_as_libero_clips_them(package: Path, tmp_path: Path) -> None:
+    """A gripper at -1.0004 is no failure: the records are those of the action at its bound."""
+    runs = [
+        run(
+            tmp_path / str(k),
+            agents=[{"name": "ahead", "policy": f"{LOOKER}:Ahead", "options": {"kwargs": {"by": by, "gripper": grip}}}],
+            tasks=[{"suite": "libero", "options": {"benchmark": "spatial", "task": 0, **SMALL}, "wait_steps": 0}],
+        )
+        for k, (by, grip) in enumerate([(1.0, -1.0), (1.3, -1.0004)])
+    ]
+    within, beyond = (by_key(one) for one in runs)
+    assert all(result.success for result in beyond.values())
+    assert [result.clipped_steps for result in beyond.values()] == [result.steps_total for result in beyond.values()]
+    assert {r.steps_total for r in within.values()} == {r.steps_total for r in beyond.values()}
+    assert digests(runs[0]) == digests(runs[1])
+
+
 def test_the_scene_seed_places_furniture_and_numpys_generator_is_left_alone(package: Path) -> None:
     np.random.seed(3)  # noqa: NPY002 - somebody's
     expected = np.random.random()  # noqa: NPY002
@@ -236,9 +293,22 @@ def test_the_import_asks_nothing_and_keeps_the_users_config(package: Path, monke
     assert os.environ[CONFIG_VARIABLE] == str(own)
 
 
+def test_what_the_package_has_downloaded_is_found(package: Path) -> None:
+    """hf-libero keeps its assets in a folder of the user's, not beside its code."""
+    downloaded = Path(os.environ["HOME"]) / ".cache" / "libero" / "assets"
+    downloaded.parent.mkdir(parents=True)
+    (package / "assets").rename(downloaded)
+    import_libero(None)
+    assert find_assets(package, None) == downloaded
+
+
 def test_missing_assets_are_named(package: Path, tmp_path: Path) -> None:
     (package / "assets" / "textures").rmdir()
-    expected = f"LIBERO's assets are missing: {package / 'assets'} has no textures; .* set assets_folder"
+    downloads = Path(os.environ["HOME"]) / ".cache" / "libero" / "assets"
+    expected = (
+        f"LIBERO's assets are missing: {package / 'assets'} has no textures, there is no folder {downloads}; "
+        ".* set assets_folder"
+    )
     with pytest.raises(InputError, match=expected):
         import_libero(None)
     with pytest.raises(InputError, match=f"there is no folder {tmp_path / 'nowhere'}; expected the folders scenes"):

@@ -13,7 +13,7 @@ import pytest
 from drawing import needs_frames
 from examining import by_key, digests
 
-from proctor import InputError, RunDir, config_from_dict, run_evaluation
+from proctor import InputError, Run, config_from_dict, run_evaluation
 from proctor.config import ConfigError
 from proctor.policies.protocol import Batch, SpaceInfo
 from proctor.runs.resume import resume
@@ -78,7 +78,7 @@ def examination(folder: Path, **keys: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def run(folder: Path, **keys: Any) -> RunDir:
+def run(folder: Path, **keys: Any) -> Run:
     found = run_evaluation(config_from_dict(examination(folder, **keys)))
     assert all(result.outcome.scored for result in found.results()), [result.error for result in found.results()]
     return found

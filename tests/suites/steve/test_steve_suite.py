@@ -14,7 +14,7 @@ import pytest
 import steve_double
 from examining import by_key, digests, timeless
 
-from proctor import InputError, RunDir, config_from_dict, run_evaluation
+from proctor import InputError, Run, config_from_dict, run_evaluation
 from proctor.config import ConfigError
 from proctor.registry import import_object
 from proctor.suites.steve.build import import_eve
@@ -54,7 +54,7 @@ def benchmark(folder: Path, **keys: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def run(folder: Path, **keys: Any) -> RunDir:
+def run(folder: Path, **keys: Any) -> Run:
     return run_evaluation(config_from_dict(benchmark(folder, **keys)))
 
 

@@ -125,8 +125,8 @@ def test_many_pairs_are_compared_by_formula_and_say_so() -> None:
     x = rng.normal(size=20_001)
     a, b = agent("a", x > 0, x + 0.02), agent("b", x > 0, x + rng.normal(size=len(x)) * 0.1)
     found = compare_pair(a, b, QUICK)
-    assert found.score.method == "Student's interval of pairs"
-    assert found.score.test.method == "sign flips and Student's test, the larger p"
+    assert found.score.method == "Student's interval of pairs, corrected for skewness"
+    assert found.score.test.method == "sign flips and Student's test corrected for skewness, the larger p"
     low, high = found.score.interval
     assert low < found.score.value < high
     assert found.score.test.p_value < 1e-6

@@ -36,6 +36,12 @@ def verdict(report: Report) -> str:
 
 def _alone(report: Report, agent: AgentReport, level: str) -> str:
     """What a single agent came to."""
+    if broken_agents(report):
+        first = _causes(report, agent)[0]
+        trials = "its only trial" if agent.overall.n_trials == 1 else f"all {agent.overall.n_trials:,} trials"
+        return f"No verdict: {agent.agent} broke in {trials}. {first.outcome.replace('_', ' ').capitalize()}: " + (
+            first.message
+        )
     score = agent.overall.score
     if not report.defines_success:
         return f"{agent.agent} has {'no score' if score.mean is None else _score(agent, level)} in " + (
@@ -214,8 +220,8 @@ def _small_n(report: Report) -> Iterator[str]:
         yield "Some agents have a single scored trial on a task: no score interval can be given there."
     elif smallest < SMALL_N:
         yield (
-            f"As few as {smallest} scored trials per agent and task: below {SMALL_N}, bootstrap intervals tend to be "
-            "too narrow."
+            f"Only {smallest} trials of an agent on a task were scored: with fewer than {SMALL_N}, bootstrap intervals "
+            "tend to be too narrow."
         )
 
 

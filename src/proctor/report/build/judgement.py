@@ -93,9 +93,9 @@ def _open(found: Comparison, rivals: list[Pair]) -> str:
     ).rstrip()
 
 
-def more_trials(found: Comparison, pair: Pair, measure: Measure | None = None) -> str:
+def more_trials(found: Comparison, pair: Pair) -> str:
     """How many trials would settle a pair that is open."""
-    needed = needed_trials(found, pair, measure, POWER)
+    needed = needed_trials(found, pair, power=POWER)
     n = min(pair.n_a, pair.n_b)
     if needed is None:
         return "proctor power says how many trials show a difference that matters."
@@ -103,9 +103,15 @@ def more_trials(found: Comparison, pair: Pair, measure: Measure | None = None) -
         return "A million trials would not settle a difference as small as this."
     total = _rounded(max(needed.n, n + 1), n)
     return (
-        f"If that is the true difference, about {total:,} trials each would settle it with {text.percent(POWER)} "
-        f"probability: {total - n:,} more. Trials that are added after a look are tested as such."
+        f"If that is the true difference, about {total:,} trials each{_by_seed(pair, found, total)} would settle it "
+        f"with {text.percent(POWER)} probability: {total - n:,} more, tested as trials that are added after a look."
     )
+
+
+def _by_seed(pair: Pair, found: Comparison, total: int) -> str:
+    """How many seeds that is, where every task has the same ones."""
+    units, tasks = pair.of(found.by).units, len(pair.tasks)
+    return f" ({-(-total // tasks):,} seeds on each of {tasks} tasks)" if 1 < tasks == pair.n_a / units else ""
 
 
 def _rounded(total: int, n: int) -> int:

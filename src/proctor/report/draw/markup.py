@@ -28,10 +28,10 @@ def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], ki
     )
 
 
-def plain_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+def plain_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of plain text, as a terminal shows it; names of columns begin with a capital."""
     titles = [esc(name[:1].upper() + name[1:]) for name in header]
-    return table(caption, titles, ([NONE if c == text.NONE else esc(c) for c in row] for row in rows), kind)
+    return table(caption, titles, ([NONE if c == text.NONE else esc(c) for c in row] for row in rows))
 
 
 def _td(cell: str) -> str:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from proctor.report import text
 from proctor.report.model import Finding
 
+FINDINGS = 12
+"""How many findings are listed."""
+
 
 def escape(words: str) -> str:
     """Text that Markdown and its HTML show as it is, on one line."""
@@ -33,10 +36,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, rule, *rows])
 
 
-def findings(found: Sequence[Finding], where: str = "the HTML file", most: int = 12) -> str:
+def findings(found: Sequence[Finding], where: str = "the HTML file") -> str:
     """A list of the first findings, and how many more there are; "" without any."""
-    shown = [f"- {'**Caution.** ' if f.level == 'caution' else ''}{escape(f.text)}" for f in found[:most]]
-    return "\n".join([*shown, f"- … and {len(found) - most} more in {where}"] if len(found) > most else shown)
+    shown = [f"- {'**Caution.** ' if f.level == 'caution' else ''}{escape(f.text)}" for f in found[:FINDINGS]]
+    return "\n".join([*shown, f"- … and {len(found) - FINDINGS} more in {where}"] if len(found) > FINDINGS else shown)
 
 
 def more(hidden: int, what: str, where: str = "`report.html`") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from proctor.report.draw.markup import figure_row, rows_figure
 from proctor.report.draw.svg import Axis, axis_row, esc, round_axis, track, upright
-from proctor.report.text import fixed, signed, tick_words
+from proctor.report.text import fixed, signed
 
 COLOURS = 8
 
@@ -25,7 +25,7 @@ def term_bars(rows: Mapping[str, Mapping[str, float]], title: str) -> str:
         f"{name} {', '.join(f'{term} {signed(value)}' for term, value in parts.items())}"
         for name, parts in rows.items()
     )
-    return rows_figure(title, drawn, axis_row(axis, tick_words), f"{title}: {spoken}.", "terms")
+    return rows_figure(title, drawn, axis_row(axis), f"{title}: {spoken}.", "terms")
 
 
 def term_legend(terms: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from proctor.report.model import AgentReport, Report
 from proctor.report.section import Column
 
 T = TypeVar("T")
-TEXT, WHOLE, REAL = "VARCHAR", "BIGINT", "DOUBLE"
+TEXT, WHOLE, LARGE, REAL = "VARCHAR", "BIGINT", "UBIGINT", "DOUBLE"
 
 COMMON: dict[str, str] = {
     "agent": TEXT,
@@ -74,7 +74,8 @@ class TrialTable:
         """Name to type: the common ones with those of the sections among them, further score components, further
         metrics in alphabetical order."""
         parts = [f"score_{name}" for name in self._components() if name not in self._placed("component")]
-        return {**self._first(), **dict.fromkeys([*parts, *self._metric_columns().values()], REAL)}
+        columns = {**self._first(), **dict.fromkeys([*parts, *self._metric_columns().values()], REAL)}
+        return columns | ({"seed": LARGE} if self.trials["seed"].max(initial=0) >= 2**63 else {})
 
     def values(self) -> dict[str, np.ndarray]:
         """A value for every trial and column that is not by agent or task; NaN or None where there is none."""
@@ -130,15 +131,20 @@ def write_trials(path: Path, table: TrialTable, how: str) -> None:
     only."""
     import duckdb
 
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection, replacing(path) as temporary:
+        connection.execute(f"COPY ({selected(connection, table, how)}) TO {_quoted(str(temporary))} ({how})")
+
+
+def selected(connection: Any, table: TrialTable, how: str) -> str:
+    """The query that gives the table, typed, once its columns have been shown to a connection."""
     names, values = table.names(), table.values()
     source = {f"v{i}": column for i, column in enumerate(values.values())}
     source |= {f"n{i}": place + 1 for i, (place, _) in enumerate(names.values())}
     picks = [_pick(name, kind, list(values), list(names), how) for name, kind in table.columns().items()]
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection, replacing(path) as temporary:
-        connection.register("source", source)
-        for i, (_, texts) in enumerate(names.values()):
-            connection.execute(f"SET VARIABLE n{i} = ?", [texts])
-        connection.execute(f"COPY (SELECT {', '.join(picks)} FROM source) TO {_quoted(str(temporary))} ({how})")
+    connection.register("source", source)
+    for i, (_, texts) in enumerate(names.values()):
+        connection.execute(f"SET VARIABLE n{i} = ?", [texts])
+    return f"SELECT {', '.join(picks)} FROM source"
 
 
 CSV = "FORMAT csv, DELIM ';', HEADER true, NULL '', USE_TMP_FILE false"
@@ -156,7 +162,8 @@ def _pick(name: str, kind: str, values: list[str], names: list[str], how: str) -
         value = "NULL"
     else:
         value = f"v{values.index(name)}"
-        value = f"nullif({value}, '')" if kind == TEXT else f"nullif({value}, 'nan'::DOUBLE)"
+        if name != "seed":  # which every trial has, and which a DOUBLE need not hold
+            value = f"nullif({value}, '')" if kind == TEXT else f"nullif({value}, 'nan'::DOUBLE)"
     if how == CSV and kind == TEXT:
         value = f"CASE WHEN left({value}, 1) IN ({_FORMULAS}) THEN '''' || {value} ELSE {value} END"
     return f"CAST({value} AS {kind}) AS {_identifier(cells.written(name) if how == CSV else name)}"

@@ -11,7 +11,7 @@ from proctor.report.draw.term_bars import term_bars, term_legend
 from proctor.report.leaderboard.words import advice_words, episodes_words, score_words, verdict
 from proctor.report.model import Finding
 from proctor.report.sections.differences import differences
-from proctor.report.text import signed, tick_words
+from proctor.report.text import signed
 from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
 
 
@@ -89,7 +89,7 @@ def _intervals(board: Leaderboard) -> str:
     rows = [(e.agent, interval_row(axis, e.score, e.interval), words[e.agent]) for e in known]
     reasons = dict.fromkeys(e.reason for e in known if e.interval is None and e.reason)
     note = lead(f"An open dot has no interval: {'; '.join(reasons)}.") if reasons else ""
-    return note + forest(f"Score, with its {text.percent(board.level)} interval", rows, svg.axis_row(axis, tick_words))
+    return note + forest(f"Score, with its {text.percent(board.level)} interval", rows, svg.axis_row(axis))
 
 
 def _terms(board: Leaderboard) -> str:

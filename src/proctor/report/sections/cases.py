@@ -9,7 +9,6 @@ from proctor.metrics import MetricInfo
 from proctor.report import text
 from proctor.report.draw import pipes, svg
 from proctor.report.draw.markup import estimate, heat_cell, lead, small, table
-from proctor.report.draw.page import asset
 from proctor.report.draw.svg import esc
 from proctor.report.model import Case, CaseTable, MetricEstimate, Report, TargetResult
 from proctor.report.section import Section
@@ -22,6 +21,7 @@ class Targets(Section):
     """Agent x target: met or missed, with the number behind it."""
 
     key, title, place = "targets", "Targets", 20
+    stylesheets = ("proctor.report/cases.css",)
 
     def html(self, report: Report, data: Any) -> str:
         if not report.targets:
@@ -48,9 +48,6 @@ class Targets(Section):
             for result in report.targets
         ]
         return "## Targets\n\n" + pipes.table(["agent", "target", "", "mean (interval)"], rows, left=4) if rows else ""
-
-    def styles(self) -> str:
-        return asset("proctor.report", "cases.css")
 
 
 def target_words(result: TargetResult) -> str:
@@ -79,6 +76,7 @@ class Cases(Section):
     """Per task: cases x agents by the measure that orders them, then the cases of each agent in full."""
 
     key, title, place = "cases", "Case by case", 110
+    stylesheets = ("proctor.report/cases.css",)
 
     def html(self, report: Report, data: Any) -> str:
         if not report.cases:
@@ -106,9 +104,6 @@ class Cases(Section):
         shown = pipes.table(header, rows[:MAX_CASES], left=3)
         total = sum(len(t.cases) for t in report.cases)
         return "## Worst cases\n\n" + shown + pipes.more(total - min(len(rows), MAX_CASES), "case")
-
-    def styles(self) -> str:
-        return asset("proctor.report", "cases.css")
 
 
 def _successes(case: Case) -> str:

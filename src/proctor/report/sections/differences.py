@@ -9,7 +9,6 @@ from proctor.report import text
 from proctor.report.build.judgement import difference_words, p_value
 from proctor.report.draw import pipes, svg
 from proctor.report.draw.markup import NONE, figure_row, lead, small, table
-from proctor.report.draw.page import asset
 from proctor.report.draw.svg import esc
 from proctor.report.model import Report
 from proctor.report.section import Section
@@ -24,15 +23,13 @@ class Differences(Section):
     """Every pair of agents: differences with their intervals, tests, wins and losses by task."""
 
     key, title, place = "differences", "Differences", 50
+    stylesheets = ("proctor.report/comparison.css",)
 
     def html(self, report: Report, data: Any) -> str:
         return differences(report.comparison)
 
     def markdown(self, report: Report, data: Any) -> str:
         return differences_markdown(report.comparison) if report.comparison else ""
-
-    def styles(self) -> str:
-        return asset("proctor.report", "comparison.css")
 
 
 def differences(found: Comparison | None) -> str:

@@ -90,17 +90,14 @@ def _extremes(report: Report, kind: str) -> str:
     caption, last = ("Lowest scores", "Score") if kind == "worst" else ("Longest wall times", "Time")
     rows = [
         [
-            *(esc(trial.agent), esc(trial.task), _seed(trial), _words(trial.outcome), _steps(trial)),
+            *(esc(trial.agent), esc(trial.task), _seed(trial), _words(trial.outcome)),
+            NONE if trial.steps is None else f"{trial.steps:,}",
             text.number(trial.score) if kind == "worst" else f"{text.number(trial.wall_time_s, 2)} s",
         ]
         for trial in report.extremes
         if trial.kind == kind
     ]
     return table(caption, ["Agent", "Task", "Seed", "Outcome", "Steps", last], rows, "extremes") if rows else ""
-
-
-def _steps(trial: Extreme) -> str:
-    return NONE if trial.steps is None else f"{trial.steps:,}"
 
 
 def _seed(trial: Extreme) -> str:
@@ -193,7 +190,7 @@ class How(Section):
         context, scoring = report.context, report.scoring
         lines = [
             f"{report.finished:,} of {text.count(report.planned, 'planned trial')} finished, {report.scored:,} "
-            f"scored; {text.trials_each(report.config)} per agent and task, seeds from {report.config['base_seed']}.",
+            f"scored; {text.trials_each(report.config)} per agent and task, {text.seeds_each(report.config)}.",
             f"Scoring {pipes.escape(scoring.name)}, version {pipes.escape(scoring.version)}.",
             "Success intervals: Wilson. Score intervals: bootstrap within tasks "
             f"({context.n_resamples:,} resamples). Unscored trials enter no rate.",
@@ -212,7 +209,7 @@ def _facts(report: Report) -> dict[str, str]:
     context, scoring = report.context, report.scoring
     floor = "none" if scoring.floor is None else f"{scoring.floor:g}"
     return {
-        "Trials": f"{text.trials_each(report.config)} per agent and task, seeds from {report.config['base_seed']}; "
+        "Trials": f"{text.trials_each(report.config)} per agent and task, {text.seeds_each(report.config)}; "
         f"{report.finished:,} of {report.planned:,} finished, {report.scored:,} scored",
         "Scoring": f"{scoring.name}, version {scoring.version}; a trial that the policy broke scores {floor}",
         "Intervals": f"{text.percent(context.level)}; rates: Wilson; scores: BCa bootstrap within "

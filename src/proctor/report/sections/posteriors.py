@@ -10,7 +10,6 @@ import numpy as np
 from proctor.report import text
 from proctor.report.draw import pipes, svg
 from proctor.report.draw.markup import figure_row, lead, rows_figure, table
-from proctor.report.draw.page import asset
 from proctor.report.draw.svg import esc
 from proctor.report.model import Report
 from proctor.report.section import Section
@@ -23,6 +22,7 @@ class PosteriorSection(Section):
     """The posterior of every agent's success rate; nothing unless the config says `report.posterior`."""
 
     key, title, place = "posterior", "Posterior of success", 42
+    stylesheets = ("proctor.report/posterior.css",)
 
     def html(self, report: Report, data: Any) -> str:
         found = dict(list(posteriors(report).items())[:MOST_ROWS])
@@ -75,9 +75,6 @@ class PosteriorSection(Section):
             for (agent, own), chance in zip(found.items(), best, strict=True)
         ]
         return {"posterior": {"prior": "Beta(0.5, 0.5)", "level": report.context.level, "agents": agents}}
-
-    def styles(self) -> str:
-        return asset("proctor.report", "posterior.css")
 
 
 def posteriors(report: Report) -> dict[str, Posterior]:

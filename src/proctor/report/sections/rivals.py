@@ -9,7 +9,6 @@ import numpy as np
 from proctor.report import text
 from proctor.report.draw.charts import Frame, Line, chart, legend
 from proctor.report.draw.markup import lead
-from proctor.report.draw.page import asset
 from proctor.report.draw.svg import Axis, axis_for, round_axis, unit_axis
 from proctor.report.model import AgentReport, Report, Training
 from proctor.report.section import Section
@@ -21,6 +20,7 @@ class Profiles(Section):
     """Which share of trials scores above each value; nothing where scores are only 0 or 1."""
 
     key, title, place = "profiles", "Profiles", 60
+    stylesheets = ("proctor.report/comparison.css",)
 
     def html(self, report: Report, data: Any) -> str:
         if not report.profiles:
@@ -36,22 +36,17 @@ class Profiles(Section):
         )
         hidden = len([a for a in report.agents if a.overall.score.mean is not None]) - len(report.profiles)
         words += f" Not drawn: {text.count(hidden, 'agent')} of lower rank." if hidden > 0 else ""
-        halves = "; ".join(f"{p.agent} {text.percent(_share_at(p.profile.shares))}" for p in report.profiles)
+        middle = len(first.thresholds) // 2
+        halves = "; ".join(f"{p.agent} {text.percent(float(p.profile.shares[middle]))}" for p in report.profiles)
         spoken = f"Performance profiles. Share of trials above the middle of the scale: {halves}."
         return lead(words) + legend([p.agent for p in report.profiles]) + chart(frame, lines, spoken)
-
-    def styles(self) -> str:
-        return asset("proctor.report", "comparison.css")
-
-
-def _share_at(shares: np.ndarray) -> float:
-    return float(shares[len(shares) // 2])
 
 
 class Curves(Section):
     """Success and score of the checkpoints of every training."""
 
     key, title, place = "curves", "Over training", 70
+    stylesheets = ("proctor.report/comparison.css",)
 
     def html(self, report: Report, data: Any) -> str:
         if not report.trainings:
@@ -67,9 +62,6 @@ class Curves(Section):
         across = round_axis(min(steps), max(steps))
         drawn = [_curve(report, across, by_name, measure) for measure in report.measures]
         return lead(words) + legend(names) + f'<div class="pair">{"".join(drawn)}</div>'
-
-    def styles(self) -> str:
-        return asset("proctor.report", "comparison.css")
 
 
 def _curve(report: Report, across: Axis, by_name: dict[str, AgentReport], measure: str) -> str:

@@ -57,6 +57,8 @@ class ActionChecker:
             return Chunk(a, 0, "the policy gave an empty chunk of actions")
         if a.dtype.kind not in "fiub":
             return Chunk(a, 0, f"action has dtype {a.dtype}; expected numbers")
+        if self.whole and not self.shape and a.dtype.kind == "f" and len(a) > 1:
+            return Chunk(a, 0, self._scores(a))
         cast = self._plainly_valid(a)
         return self._slow(a) if cast is None else Chunk(cast, len(cast))
 
@@ -99,6 +101,14 @@ class ActionChecker:
         reason = None if valid == len(a) else self._reason(a[valid], finite[valid], whole[valid])
         clean = np.where(np.isfinite(inside), inside, 0.0).reshape(a.shape).astype(self.dtype)
         return Chunk(clean, valid, reason, outside & ok if (outside & ok)[:valid].any() else None)
+
+    def _scores(self, a: np.ndarray) -> str:
+        shown = np.array2string(a, threshold=8, precision=4)
+        return (
+            f"the policy gave {len(a)} floats {shown} for one action that is a whole number from {_span(self.low)} to "
+            f"{_span(self.high)}; if they are scores, return int(np.argmax(scores)); a chunk of actions is made of "
+            "whole numbers (.astype(int))"
+        )
 
     def _reason(self, action: np.ndarray, finite: bool, whole: bool) -> str:
         shown = np.array2string(action, threshold=8, precision=4)

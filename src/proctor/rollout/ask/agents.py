@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -46,12 +47,16 @@ class AgentRuntime:
         self._hangs = 0
         self.given_up: str | None = None
         self.in_workers = False
-        """Whether its policy is asked in the workers."""
+        """Whether its policy is asked in the workers, for trials that begin now."""
+        self.load_s = 0.0
+        """What loading the policy took."""
         self.lanes: dict[str, Lane] = {}
         self._open()
 
     def _open(self) -> None:
+        began = time.perf_counter()
         policy = self._load()
+        self.load_s = time.perf_counter() - began
         self.runner = PolicyRunner.of(policy, self._options)
         for stage in self.runner.stages:
             lane = Lane(self.runner, stage, self._slots, self._deliver)
@@ -59,6 +64,11 @@ class AgentRuntime:
             self.lanes[stage.name] = lane
         wanted = self._options.placement
         self.in_workers = self._hangs == 0 and (policy.placement if wanted == "auto" else wanted) == "worker"
+
+    @property
+    def may_move(self) -> bool:
+        """Whether nobody has said where it is to be asked, and it has never hung."""
+        return self._options.placement == "auto" and self._hangs == 0 and self.given_up is None
 
     @property
     def first_stage(self) -> str:
@@ -107,7 +117,8 @@ class AgentRuntime:
         self._hangs += 1
         reason = too_long(lane.stage.name, limit_s)
         log.warning("agent %s: %s (%d requests)", self.name, reason, len(lane.in_flight))
-        suspects, old = lane.in_flight, dict(self.lanes)
+        suspects, old, left = lane.in_flight, dict(self.lanes), self.runner.policy
+        left.abandon()
         if self._hangs >= MAX_HANGS:
             self.given_up = f"{reason}; after {MAX_HANGS} hangs the agent was given up"
         else:

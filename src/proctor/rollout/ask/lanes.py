@@ -14,11 +14,13 @@ not take the engine with it.
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -37,6 +39,23 @@ QUICK_S = 0.0003
 """A forward so quick that waking up once more, for company, would cost as much."""
 TICK_S = 0.001
 """Shorter waits are not worth it: the system's clock for waiting is no finer."""
+
+
+_RUNNING = threading.local()
+"""`lane`: whose forward this thread runs."""
+
+
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """What is done within, in a forward, is no time of the policy's: its limit holds for what follows."""
+    lane: Lane | None = getattr(_RUNNING, "lane", None)
+    if lane is not None:
+        lane.started_at = math.inf
+    try:
+        yield
+    finally:
+        if lane is not None:
+            lane.started_at = time.monotonic()
 
 
 class Moment(NamedTuple):
@@ -175,7 +194,7 @@ class Lane:
         if self._recent_s > SHORT_S:
             for request in requests:
                 request.lane = self
-        if here and 0.0 < self._recent_s < SHORT_S:
+        if here and 0.0 < self._recent_s < SHORT_S and not self.runner.policy.elsewhere:
             self._forward(requests)
         else:
             self._work.put(requests)
@@ -203,6 +222,7 @@ class Lane:
                 self._deliver(self, Answers.failed(requests, explain(problem)))
 
     def _forward(self, requests: list[Request]) -> None:
+        _RUNNING.lane = self
         answers = self.runner.answers(self.stage.name, requests)
         if found := self.runner.examine(self.stage.name, self._begin):
             self.stats.found += found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 
 from proctor.errors import BREAKS
-from proctor.policies.protocol import AnyPolicy, Batch
+from proctor.policies.protocol import AnyPolicy, Batch, Policy
 from proctor.policies.rows import Answer, answers, pick_rows
 
 DUE = (1, 20)
@@ -21,7 +21,8 @@ DUE = (1, 20)
 @dataclass(frozen=True)
 class RowFindings:
     """In how many of the forwards that were asked again something mattered that must not (`again`: the time of asking),
-    or showed: `alone`, that a row by itself rounds otherwise; `alone_unknown`, that the policy takes no single row."""
+    or showed: `alone`, that a row by itself rounds otherwise; `alone_unknown`, that the policy takes no single row;
+    `memory`, that a policy which is asked row by row, so that no row knows another, answers otherwise all the same."""
 
     tried: int = 0
     again: int = 0
@@ -29,6 +30,7 @@ class RowFindings:
     place: int = 0
     alone: int = 0
     alone_unknown: int = 0
+    memory: int = 0
 
     def __add__(self, other: RowFindings) -> RowFindings:
         return RowFindings(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -43,8 +45,11 @@ def examine(policy: AnyPolicy, batch: Batch, stage: str, begin: Callable[[], Non
         return answers(policy, pick_rows(batch, rows), stage)
 
     rows = range(len(batch))
+    apart = isinstance(policy, Policy) and policy.row_by_row
     try:
         expected = asked(rows)
+        if apart:
+            return RowFindings(tried=1, memory=int(_remembers(asked, expected)))
         if asked(rows) != expected:
             return RowFindings(tried=1, again=1)
         alone = _alone(asked, expected)
@@ -54,6 +59,12 @@ def examine(policy: AnyPolicy, batch: Batch, stage: str, begin: Callable[[], Non
     company = repeated[0] != expected[0]
     place = any(answer != repeated[0] for answer in repeated) or (turned != expected and not company)
     return RowFindings(1, 0, int(company), int(place), int(alone is True), int(alone is None))
+
+
+def _remembers(asked: Callable[[Sequence[int]], list[Answer]], expected: list[Answer]) -> bool:
+    """Whether it matters to a row which were asked for before it."""
+    rows = range(len(expected))
+    return asked(rows) != expected or asked(rows[::-1])[::-1] != expected or asked([0]) != expected[:1]
 
 
 def _alone(asked: Callable[[Sequence[int]], list[Answer]], expected: list[Answer]) -> bool | None:

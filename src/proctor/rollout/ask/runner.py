@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -100,7 +101,10 @@ class PolicyRunner:
         self._pad_to = {stage.name: stage.pad_to or pad_to for stage in self.stages}
         self._tokens = {stage.name: stage.tokens for stage in self.stages}
         self._staged = policy if isinstance(policy, StagedPolicy) else None
+        self._unpadded = isinstance(policy, Policy) and policy.row_by_row
         self._told = any(self._tokens.values())
+        self._alone = threading.Lock() if self._staged is None else nullcontext()
+        """A plain policy answers one caller at a time: a lane and a worker of this process may share it."""
         self._buffers: dict[Any, list[np.ndarray]] = {}
         self._held = _Held()
         self.examined = False
@@ -125,19 +129,26 @@ class PolicyRunner:
             self._held.yes = True
         before = forks()
         try:
-            size = self._pad_to[stage] or len(requests)
-            if len(requests) <= size:
-                return self._block(stage, requests)
-            return Answers.joined([self._block(stage, requests[i : i + size]) for i in range(0, len(requests), size)])
+            with self._alone:
+                return self._in_blocks(stage, requests)
         except BREAKS as problem:
             return Answers.failed(requests, explain(problem))
         finally:
             end_if_copied(before)
 
+    def _in_blocks(self, stage: str, requests: Sequence[Request]) -> Answers:
+        size = self._pad_to[stage] or len(requests)
+        if len(requests) <= size:
+            return self._block(stage, requests)
+        return Answers.joined([self._block(stage, requests[i : i + size]) for i in range(0, len(requests), size)])
+
     def examine(self, stage: str, begin: Callable[[], None]) -> RowFindings | None:
         """Ask again for the last forward of a stage, if it is one to be examined; `begin` is called before each."""
         kept = self._kept.pop(stage, None)
-        return None if kept is None else examine(self.policy, kept, stage, begin)
+        if kept is None:
+            return None
+        with self._alone:
+            return examine(self.policy, kept, stage, begin)
 
     def _keep(self, stage: str, batch: Batch) -> None:
         """Keep a copy of a batch that is to be asked again."""
@@ -188,7 +199,7 @@ class PolicyRunner:
 
     def _forward(self, stage: str, block: Sequence[Request]) -> Answers:
         n = len(block)
-        rows = self._pad_to[stage] or n
+        rows = n if self._unpadded else self._pad_to[stage] or n
         trials = [request.trial for request in block]
         batch = Batch(
             observation=self._observation(stage, block, rows),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -41,6 +42,8 @@ from proctor_host.output import last_lines, open_log
 
 END_SECONDS = 4 * GRACE_S
 """How long a keeper may take to end its worker and all that this has started."""
+MARK = "PROCTOR_KEEPER"
+"""A variable that a worker, and all that it starts, inherits: who has lost both keeper and parents is found by it."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class ProcessWorker(ChannelWorker):
         self._interpreter = interpreter
         self.called = "a worker process" if interpreter.name is None else f"a worker in {interpreter.name}"
         self.has_policies = interpreter.extras is not None
+        self._mark = secrets.token_hex(16)
         self._board = SharedBoard.create(slots)
         self._pulse = Watch(self._board.pulse)
         self._place: Place | None = None
@@ -138,8 +142,8 @@ class ProcessWorker(ChannelWorker):
         try:
             return subprocess.Popen(
                 self._interpreter.line(*map(str, (*files, os.getpid()))), pass_fds=files,
-                env=_environment(self._interpreter.environment), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                process_group=0,
+                env=environment_of(self._interpreter.environment) | {MARK: self._mark}, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, process_group=0,
             )  # fmt: skip
         finally:
             os.close(log)
@@ -150,24 +154,42 @@ class ProcessWorker(ChannelWorker):
         return Path(self._cfg.folder)
 
     def kill(self) -> None:
-        """The keeper ends everybody, and then itself. If it does not, or was killed, the worker dies with it, and the
-        worker's process group is ended from here."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(END_SECONDS)
-        if self._process.poll() in (None, -signal.SIGKILL):
-            self._process.kill()
-            self._process.wait()
-            if "pid" in self.greeting:
-                with contextlib.suppress(OSError):
-                    os.killpg(int(self.greeting["pid"]), signal.SIGKILL)
+        end_kept(self._process, self._mark, self.greeting)
         self._closed = True
         self._channel.sock.close()
         self._board.close()
 
 
-def _environment(given: Mapping[str, str]) -> dict[str, str]:
+def end_kept(keeper: subprocess.Popen[bytes], mark: str, greeting: Mapping[str, Any]) -> None:
+    """End a keeper, which ends everybody, and then itself. If it does not, or was killed, the worker dies with it, and
+    what the worker has started is ended from here: its process group, and whoever bears the keeper's mark."""
+    if keeper.poll() is None:
+        keeper.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            keeper.wait(END_SECONDS)
+    if keeper.poll() in (None, -signal.SIGKILL):
+        keeper.kill()
+        keeper.wait()
+        if "pid" in greeting:
+            with contextlib.suppress(OSError):
+                os.killpg(int(greeting["pid"]), signal.SIGKILL)
+        _end_marked(f"{MARK}={mark}".encode())
+
+
+def _end_marked(variable: bytes) -> None:
+    """Kill every process that has inherited this variable, as `/proc` tells, and those that they have started
+    meanwhile; one that does not die within `GRACE_S` is left."""
+    until, found = time.monotonic() + GRACE_S, True
+    while found and time.monotonic() < until:
+        found = False
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if variable in (entry / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(entry.name), signal.SIGKILL)
+                    found = True
+
+
+def environment_of(given: Mapping[str, str]) -> dict[str, str]:
     """What is given, with the run's number of threads for numeric libraries, and off-screen rendering where there is no
     display."""
     env = {**given, **dict.fromkeys(threads.VARIABLES, str(threads.wanted()))}

@@ -12,11 +12,12 @@ import numpy as np
 from proctor import suites
 from proctor.config.models import AgentCfg, EvalConfig, RecordCfg, TaskCfg, WorkersCfg
 from proctor.errors import InputError, RunError
-from proctor.policies import load_policy, options_for
+from proctor.policies import options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
+from proctor.rollout.hosted import load_anywhere
 from proctor.rollout.progress import Progress
 from proctor.rollout.tasks import Task
 from proctor.rollout.trying import temporary_engine
@@ -95,7 +96,7 @@ def _batch_steps(env: BatchEnv, sample: Sampler, rng: np.random.Generator) -> It
 @contextmanager
 def runner_of(agent: AgentCfg, spaces: SpaceInfo) -> Iterator[PolicyRunner]:
     """The agent's policy as a run would use it."""
-    policy, options = load_policy(agent, spaces), options_for(agent)
+    policy, options = load_anywhere(agent, spaces), options_for(agent)
     try:
         yield PolicyRunner.of(policy, options)
     finally:

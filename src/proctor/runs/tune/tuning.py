@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from proctor.config.code import module_folders
 from proctor.config.models import EvalConfig, WorkersCfg
+from proctor.interpreters import search_last
 from proctor.network.offer import tasks_of
 from proctor.policies import loader_for, options_for
 from proctor.runs.tune.measuring import CROWD, ForwardCost, ask_costs, env_seconds, forward_cost, run_rate, runner_of
@@ -73,12 +75,13 @@ def tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tunin
 
 
 def _tune(cfg: EvalConfig, tuning: TuneCfg, tell: Callable[[str], None]) -> Tuning:
+    search_last(module_folders(cfg))
     spaces, tasks = tasks_of(cfg, cfg.agents[0])
     each = tuning.seconds / len(cfg.tasks)
     env_s = {}
     for task in cfg.tasks:
         tell(f'stepping the environment of task "{task.name}"')
-        env_s[task.name] = env_seconds(task, cfg.base_seed, each, min(cfg.num_parallel, 16))
+        env_s[task.name] = env_seconds(task, cfg.seeds_of(task)[0], each, min(cfg.num_parallel, 16))
     forwards, sizes = {}, [size for size in SIZES if size <= tuning.most_slots]
     for agent in cfg.agents:
         tell(f'asking agent "{agent.name}"')
@@ -149,4 +152,4 @@ def _pad_to(cfg: EvalConfig) -> int | None:
 
 def _enough_trials(cfg: EvalConfig, slots: int) -> EvalConfig:
     """So many trials that a short run does not come to its end early; tasks with a known number keep theirs."""
-    return cfg.model_copy(update={"n_trials": max(cfg.n_trials, 50 * slots)})
+    return cfg.model_copy(update={"n_trials": max(cfg.n_trials, 50 * slots), "seeds": None})

@@ -22,6 +22,9 @@ class CrafterSuite(Suite):
         """Such as `collect_wood`."""
         return options.task
 
+    def begins_by_seed(self, options: CrafterOptions) -> bool:
+        return True
+
     def briefing(self, options: CrafterOptions) -> dict[str, Any]:
         """`instruction`: what the agent is told; `paraphrases`: all five ways to say it."""
         return {"instruction": options.told, "paraphrases": list(INSTRUCTIONS[options.task])}

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from proctor import caches
 from proctor.kernels import kept
 from proctor.suites.endovascular.anatomy import ArchType, VesselTree, aortic_arch
 from proctor.suites.endovascular.rod import Field
@@ -117,9 +118,7 @@ def shared(tree: VesselTree, folder: Path | None = None) -> Field:
 
 
 def cache_folder() -> Path:
-    base = os.environ.get("PROCTOR_CACHE") or os.environ.get("XDG_CACHE_HOME")
-    root = Path(base) if base else Path.home() / ".cache"
-    return root / "proctor" / "vessel-grids"
+    return caches.folder("vessel-grids")
 
 
 def _key(tree: VesselTree) -> str:

@@ -17,12 +17,12 @@ PARTS = {
         "endovascular/navigator": "proctor.suites.endovascular.loaders:NavigatorLoader",
     },
     "proctor.metrics": {
-        **{name: f"proctor.suites.endovascular.metrics.motion:LAST.{name}" for name in LAST},
-        "tip_speed_max_mm_s": "proctor.suites.endovascular.metrics.motion:TipSpeedMax",
-        "tip_speed_mean_mm_s": "proctor.suites.endovascular.metrics.motion:TipSpeedMean",
-        "tip_jerk_p95_mm_s3": "proctor.suites.endovascular.metrics.motion:TipJerkP95",
-        **{name: f"proctor.suites.endovascular.metrics.safety:SIGNALS.{name}" for name in FORCES},
-        "wall_force_max": "proctor.suites.endovascular.metrics.safety:WallForceMax",
+        **{name: f"proctor.suites.endovascular.metrics:LAST.{name}" for name in LAST},
+        "tip_speed_max_mm_s": "proctor.suites.endovascular.metrics:TipSpeedMax",
+        "tip_speed_mean_mm_s": "proctor.suites.endovascular.metrics:TipSpeedMean",
+        "tip_jerk_p95_mm_s3": "proctor.suites.endovascular.metrics:TipJerkP95",
+        **{name: f"proctor.suites.endovascular.metrics:SIGNALS.{name}" for name in FORCES},
+        "wall_force_max": "proctor.suites.endovascular.metrics:WallForceMax",
     },
     "proctor.scorings": {
         "default_v1": "proctor.suites.endovascular.scoring:DefaultV1",

@@ -16,6 +16,9 @@ class ArchSuite(Suite):
         anatomy = options.anatomy
         return f"arch-{anatomy.arch_type}-{'-'.join(anatomy.target_branches)}"
 
+    def begins_by_seed(self, options: Any) -> bool:
+        return True
+
     def scoring(self, options: Any) -> str:
         return "default_v1"
 

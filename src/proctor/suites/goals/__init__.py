@@ -12,8 +12,21 @@ if TYPE_CHECKING:
     from proctor.suites.goals.contrastive.model import Checkpoint, write_checkpoint
     from proctor.suites.goals.instructions import Instruction
     from proctor.suites.goals.metrics.embeddings import Embeddings
+    from proctor.suites.goals.metrics.formulas import (
+        consistency,
+        discriminability,
+        goal_accuracy,
+        goal_variance,
+        quality_gap,
+        retrieval,
+        semantic_robustness,
+    )
     from proctor.suites.goals.protocol import GoalModel
 
 __getattr__ = lazily(__name__, __file__)
 
-__all__ = ["Checkpoint", "Embeddings", "GoalModel", "Instruction", "nets", "tiles", "word_counts", "write_checkpoint"]
+__all__ = [
+    "Checkpoint", "Embeddings", "GoalModel", "Instruction", "consistency", "discriminability", "goal_accuracy",
+    "goal_variance", "nets", "quality_gap", "retrieval", "semantic_robustness", "tiles", "word_counts",
+    "write_checkpoint",
+]  # fmt: skip

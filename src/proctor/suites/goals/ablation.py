@@ -31,10 +31,13 @@ def ablation_config(cfg: EvalConfig, goals: GoalsCfg, tasks: Sequence[str]) -> E
     update = {
         "agents": tuple(agents),
         "tasks": tuple(
-            task.model_copy(update={"n_trials": goals.ablation.n_trials}) for task in cfg.tasks if task.name in tasks
+            task.model_copy(update={"n_trials": goals.ablation.n_trials, "seeds": None})
+            for task in cfg.tasks
+            if task.name in tasks
         ),
         "n_trials": goals.ablation.n_trials,
         "base_seed": goals.ablation.base_seed,
+        "seeds": None,
         "record": RecordCfg(level="series"),
     }
     return cfg.model_copy(update=update)
@@ -87,7 +90,8 @@ def _gap(visual: AgentTrials, prior: AgentTrials, judging: JudgeCfg, tasks: Sequ
         by_task[own.task] = Reading(own.success, own.n, no_interval="pairs of one task are shown as they are")
     missing = found.reason if found.value is None else None
     overall = Reading(found.value, pair.n_a, found.interval, found.reason, missing)
-    return Dimension("quality_gap", overall, "pairs", found.method, by_task=by_task)
+    most = visual.successes / visual.n
+    return Dimension("quality_gap", overall, "pairs", found.method, by_task=by_task, most=most)
 
 
 def _rates(agent: AgentTrials, level: float) -> dict[str, RateEstimate]:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from proctor.suites.goals.ablation import NO_ABLATION, Ablation, shared_seeds
+from proctor.suites.goals.against_visuals import neighbours
 from proctor.suites.goals.config import VISUAL
-from proctor.suites.goals.dimensions import degenerate, dimensions_of, neighbours
+from proctor.suites.goals.dimensions import degenerate, dimensions_of
 from proctor.suites.goals.evidence import Answers, Gallery
 from proctor.suites.goals.metrics.retrieval import Nearest
 from proctor.suites.goals.records import Records
@@ -41,9 +42,8 @@ def build_report(records: Records, ablation: Ablation | None) -> GoalsReport:
 def _prior(
     answers: Answers, places: np.ndarray, records: Records, gallery: Gallery | None, ablation: Ablation | None
 ) -> PriorReport:
-    cfg, found = records.goals, None
-    if gallery is not None and cfg.k <= len(gallery.embeddings):
-        found = neighbours(answers, gallery, cfg.k)
+    cfg = records.goals
+    found = None if gallery is None else neighbours(answers, gallery, cfg.k)
     gap = Dimension("quality_gap", absent(NO_ABLATION), "pairs") if ablation is None else ablation.gaps[answers.name]
     dimensions = dimensions_of(answers, gallery, found, gap, cfg)
     own, other = _cosines(answers, gallery, cfg.seed)
@@ -116,8 +116,8 @@ def _cautions(records: Records, gallery: Gallery | None) -> list[str]:
     few = [task for task, size in sizes.items() if 0 < size < cfg.k]
     if few:
         said.append(
-            f"Fewer than k = {cfg.k} success embeddings of {', '.join(few)}: retrieval cannot reach 1 there. Collect "
-            "more, or lower goals.k."
+            f"Fewer than k = {cfg.k} success embeddings of {', '.join(few)}: retrieval looks at as many as there are. "
+            "Collect more, or lower goals.k."
         )
     if cfg.ablation is not None and (shared := shared_seeds(records.visuals, cfg.ablation)):
         said.append(

@@ -67,10 +67,10 @@ class BandCfg(Frozen):
 
 
 class RangeCfg(Frozen):
-    """Low below `low`, high above `high`, else normal."""
+    """Low below `low`, high above `high` (None: never), else normal."""
 
     low: float
-    high: float
+    high: float | None = None
 
 
 class BandsCfg(Frozen):
@@ -82,7 +82,8 @@ class BandsCfg(Frozen):
     retrieval: BandCfg = BandCfg(excellent=0.8, good=0.5)
     discriminability: BandCfg = BandCfg(excellent=0.5, good=0.3)
     robustness: BandCfg = BandCfg(excellent=0.9, good=0.7)
-    variance: RangeCfg = RangeCfg(low=1e-4, high=1e-2)
+    variance: RangeCfg = RangeCfg(low=1e-4)
+    """Of d dimensions it is 1 / d at most, so with 100 and more nothing lies above 0.01."""
 
 
 class GoalsCfg(Frozen):

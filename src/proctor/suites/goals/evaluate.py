@@ -53,14 +53,18 @@ def ask(prior: PriorCfg, goals: GoalsCfg, instructions: Mapping[str, Instruction
 
 
 def _draws(model: GoalModel, task: str, instruction: Instruction, goals: GoalsCfg) -> np.ndarray:
-    rngs = (task_rng(goals.seed, DRAW_STREAM, task, number) for number in range(goals.draws))
-    return np.concatenate([goals_of(model, [instruction.text], rng).vectors for rng in rngs])
+    return _drawn(model, (DRAW_STREAM, task), instruction.text, goals)
+
+
+def _drawn(model: GoalModel, stream: tuple[int, str], text: str, goals: GoalsCfg) -> np.ndarray:
+    rngs = (task_rng(goals.seed, *stream, number) for number in range(goals.draws))
+    return np.concatenate([goals_of(model, [text], rng).vectors for rng in rngs])
 
 
 def _wordings(model: GoalModel, task: str, instruction: Instruction, goals: GoalsCfg) -> np.ndarray:
-    """With the same noise for every wording: what differs is the wording."""
-    asked = ((text, task_rng(goals.seed, WORDING_STREAM, task, 0)) for text in instruction.wordings)
-    return np.concatenate([goals_of(model, [text], rng).vectors for text, rng in asked])
+    """(w, s, d): every wording as often as the instruction, each draw by itself. With one draw for all wordings, noise
+    would make them alike."""
+    return np.stack([_drawn(model, (WORDING_STREAM, f"{task}\n{text}"), text, goals) for text in instruction.wordings])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from proctor.suites.goals.visuals import TaskVisuals, Visuals
 @dataclass(frozen=True, eq=False)
 class Answers:
     """What a prior answered. `goals` (t, s, d): s draws for the instruction of each of `tasks`; `wordings`: by task the
-    goals of its different wordings, drawn with one and the same generator. `texts`: the instructions in the text
+    goals (w, s, d) of its different wordings, s draws of each, all independent. `texts`: the instructions in the text
     encoder's own space."""
 
     name: str
@@ -38,6 +38,11 @@ class Answers:
         """Mean directions of each task's draws, float64 (t, d), of length 1 at most: a cosine with one is the mean over
         draws."""
         return self.units.mean(axis=1)
+
+    @cached_property
+    def distinct(self) -> np.ndarray:
+        """How many different draws there are for each task, (t,): 1 where a prior does not draw."""
+        return np.array([len(np.unique(own, axis=0)) for own in self.goals])
 
     @property
     def embeddings(self) -> Embeddings:

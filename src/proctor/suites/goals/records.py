@@ -2,7 +2,7 @@
 reported follows from them, without a model and without a simulator.
 
     goals/records.json     the config's section, tasks and their wordings, priors and their spaces
-    goals/prior-0.npz      `goals` (t, s, d), `wordings` (w, d), `wording_task` (w,), `texts` (t, e)
+    goals/prior-0.npz      `goals` (t, s, d), `wordings` (w, s, d), `wording_task` (w,), `texts` (t, e)
     goals/visuals/         a copy of the success visuals
 """
 
@@ -118,6 +118,8 @@ def _answers(path: Path, entry: Mapping[str, Any]) -> Answers:
         goals, wordings, owner = arrays["goals"], arrays["wordings"], arrays["wording_task"]
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"the answers of prior {entry['name']} cannot be read: {path}: {error}") from None
+    if wordings.ndim != 3:
+        raise InputError(f"{path} has one draw for all wordings, as older versions took it; evaluate again")
     tasks = tuple(entry["tasks"])
     texts = Embeddings.of(arrays["texts"], entry["text_space"]) if entry["text_space"] else None
     by_task = {task: wordings[owner == number] for number, task in enumerate(tasks)}

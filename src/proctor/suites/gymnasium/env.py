@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.suites.gymnasium.informing import Informing
 from proctor.suites.gymnasium.signals import SignalReader
 from proctor.suites.gymnasium.success import is_known, success_check
 from proctor_host.environments import NO_SIGNALS, Env, Step
@@ -34,10 +35,19 @@ class GymnasiumEnv(Env):
         self._success = success_check(options.success)
         self._signals = SignalReader(options.signals) if options.signals else None
         self._open()
+        self._informing = self._first_info() if options.info else None
         self.observation_space = self.gym.observation_space
+        if self._informing is not None:
+            self.observation_space = self._informing.space(self.gym.observation_space)
         self.action_space = self.gym.action_space
         self.action_dt_s = options.action_dt_s or env_dt_s(self.gym)
         self._as_int = isinstance(self.action_space, gymnasium.spaces.Discrete)
+
+    def _first_info(self) -> Informing:
+        """What `info` has, by a reset that no trial sees."""
+        options, self._used = self._options, True
+        _, info = self.gym.reset(seed=0, options=reset_options(options, 0))
+        return Informing(None if options.info is True else options.info, info, options.id)
 
     def _open(self) -> None:
         self.gym = self._make()
@@ -52,7 +62,7 @@ class GymnasiumEnv(Env):
         self._success = success_check(self._options.success)
         if self._signals is not None:
             self._signals.reset(info)
-        return observation
+        return observation if self._informing is None else self._informing(observation, info)
 
     def step(self, action: Any) -> Step:
         if self._as_int:
@@ -65,6 +75,8 @@ class GymnasiumEnv(Env):
         if type(truncated) is not bool:
             truncated = flag("truncated", truncated)
         success = self._success(self.gym, observation, reward, terminated, truncated, info)
+        if self._informing is not None:
+            observation = self._informing(observation, info)
         if self._signals is None:
             return make_tuple(Step, (observation, reward, terminated, truncated, success, NO_SIGNALS))
         signals = self._signals.read(self._unwrapped, info)

@@ -6,7 +6,8 @@ import functools
 from typing import TYPE_CHECKING
 
 from proctor.suites.gymnasium.env import GymnasiumEnv
-from proctor.suites.gymnasium.making import find_spec, make_single, make_vector
+from proctor.suites.gymnasium.factories import Maker
+from proctor.suites.gymnasium.making import factory_of, find_spec, make_single, make_vector
 
 if TYPE_CHECKING:
     from proctor.suites.gymnasium.options import GymnasiumOptions
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 def make(options: GymnasiumOptions, *, render: bool, worlds: int) -> Env | BatchEnv:
     """One environment, or with `vector` a vector of so many worlds."""
+    factory = None if options.vector is not None else factory_of(options)
+    if factory is not None:
+        made = GymnasiumEnv(maker := Maker(factory, options, render=render), options)
+        made.max_steps = maker.max_steps
+        return made
     max_steps = find_spec(options).max_episode_steps
     if options.vector is None:
         return GymnasiumEnv(functools.partial(make_single, options, render=render), options, max_steps)

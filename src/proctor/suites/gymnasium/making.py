@@ -16,8 +16,10 @@ import gymnasium
 from gymnasium.envs import registration
 
 from proctor.errors import InputError
+from proctor.memory import PREFIX
 from proctor.registry import did_you_mean, import_file, import_object
 from proctor.suites.autoreset import HAS_MODES, AutoresetMode
+from proctor.suites.gymnasium.factories import find_factory
 
 if TYPE_CHECKING:
     from proctor.suites.gymnasium.options import GymnasiumOptions, WrapperCfg
@@ -27,11 +29,7 @@ NO_LIMIT = 2**31 - 1
 
 def find_spec(options: GymnasiumOptions) -> registration.EnvSpec:
     """The registered spec of the id, after the imports were made. Raises InputError with the nearest id."""
-    for module in options.imports:
-        _import(module)
-    module, _, env_id = options.id.rpartition(":")
-    if module:
-        _import(module)
+    env_id = _imported(options)
     spec = registration.registry.get(env_id)
     if spec is None:
         hint = did_you_mean(env_id, registration.registry)
@@ -40,6 +38,23 @@ def find_spec(options: GymnasiumOptions) -> registration.EnvSpec:
             "(an id of a package or file of your own is written `package:id` or `file.py:id`)"
         )
     return spec
+
+
+def factory_of(options: GymnasiumOptions) -> Callable[..., Any] | None:
+    """The function or class that makes the environment, where the id names one and is not registered."""
+    if options.id.startswith(f"{PREFIX}:"):
+        return find_factory(options.id)
+    return None if _imported(options) in registration.registry else find_factory(options.id)
+
+
+def _imported(options: GymnasiumOptions) -> str:
+    """The id without its module, after the imports were made."""
+    for module in options.imports:
+        _import(module)
+    module, _, env_id = options.id.rpartition(":")
+    if module:
+        _import(module)
+    return env_id
 
 
 def _import(module: str) -> None:

@@ -87,6 +87,8 @@ def _check_signals(signals: dict[str, str]) -> dict[str, str]:
     return signals
 
 
+Handed = Literal[True] | Annotated[list[str], Field(min_length=1)] | None
+"""Entries of `info` that are handed to policies."""
 Signals = Annotated[dict[str, str], BeforeValidator(_name_signals), AfterValidator(_check_signals)]
 
 
@@ -94,7 +96,8 @@ class GymnasiumOptions(SuiteOptions):
     """One task of the suite."""
 
     id: str = Field(min_length=1)
-    """Any registered id; `module:Id-v0` or `file.py:Id-v0` imports the module first."""
+    """Any registered id; `module:Id-v0` or `file.py:Id-v0` imports the module first; `file.py:make_env` is a function
+    or class that makes one, where no such id is registered."""
     kwargs: dict[str, Any] = Field(default_factory=dict)
     """For the environment's constructor."""
     wrappers: list[WrapperCfg] = Field(default_factory=list)
@@ -105,6 +108,8 @@ class GymnasiumOptions(SuiteOptions):
     """Null: `info["success"]` or `info["is_success"]` where the environment gives one, else never."""
     signals: Signals = Field(default_factory=dict)
     """What is recorded after each step: name -> `info.KEY` or `env.ATTRIBUTE`, with further `.NAME` and `[INDEX]`."""
+    info: Handed = None
+    """What of `info` policies see beside the observation: names, or true for all that is made of numbers."""
     initial_states: InitialStatesCfg | None = None
     reset_options: dict[str, Any] = Field(default_factory=dict)
     """Given to every reset as `options`."""
@@ -118,6 +123,8 @@ class GymnasiumOptions(SuiteOptions):
     def _check(self) -> GymnasiumOptions:
         if self.vector is not None and not self.reuse:
             raise ValueError("reuse: false cannot be had with a vector environment; leave one of the two out")
+        if self.vector is not None and self.info is not None:
+            raise ValueError("info is not handed on from a vector environment; leave one of the two out")
         if self.vector is not None and self.vector.mode == "vector_entry_point" and self.wrappers:
             raise ValueError("wrappers cannot be put on a vector_entry_point; use vector: {mode: sync}")
         return self

@@ -1,13 +1,14 @@
 """A task of LIBERO as an environment.
 
-Action: change of the hand's position (3) and orientation (3), gripper (1; -1 opens), in [-1, 1]; 20 steps a second. A
-trial is one of the task's initial states; the seed of a trial decides nothing here. LIBERO draws from numpy's global
-generator; afterwards that is as it was.
+Action: change of the hand's position (3) and orientation (3), gripper (1; -1 opens), float64 in [-1, 1]; 20 steps a
+second. LIBERO's controller clips what is outside, and of the gripper it takes the sign; to clip beforehand changes
+nothing. A trial is one of the task's initial states among furniture of its own; the seed of a trial decides nothing
+here. LIBERO draws from numpy's global generator; afterwards that is as it was.
 
 Observations are a dict:
 
 - `image/CAMERA`: uint8 (side, side, 3), as the protocol turns and resizes it;
-- `state`: float32 (8,), the hand's position (3), orientation as axis times angle (3), both fingers (2);
+- `state`: float64 (8,), the hand's position (3), orientation as axis times angle (3), both fingers (2);
 - `joints`: float32 (7,), the arm's angles in rad;
 - `instruction`: uint8 (128,), UTF-8 bytes, zeros behind (`proctor.texts`).
 
@@ -69,6 +70,31 @@ class Shutter:
         return importlib.import_module("robosuite.utils.observables").sensor(modality="image")(frame)
 
 
+class Scenes:
+    """Where furniture stands, which initial states leave open: LIBERO draws it from numpy's global generator in every
+    reset. `how` is an option of the suite; a `sequence` costs a reset for every trial that was not met yet, once."""
+
+    def __init__(self, how: str, seed: int):
+        self._how, self._seed = how, seed
+        self._before: list[Any] = []
+        """What the generator is before each reset of the sequence, and before the next."""
+
+    def arrange(self, world: Any, index: int) -> None:
+        """Reset a LIBERO environment for trial `index`."""
+        if self._how != "sequence":
+            world.seed((self._seed + (index if self._how == "own" else 0)) % 2**32)
+            world.reset()
+            return
+        if not self._before:
+            world.seed(self._seed)
+            self._before.append(np.random.get_state())  # noqa: NPY002 - LIBERO's generator
+        for number in range(min(index, len(self._before) - 1), index + 1):
+            np.random.set_state(self._before[number])  # noqa: NPY002
+            world.reset()
+            if number + 1 == len(self._before):
+                self._before.append(np.random.get_state())  # noqa: NPY002
+
+
 class LiberoEnv(Env):
     """One arm in one room."""
 
@@ -82,7 +108,7 @@ class LiberoEnv(Env):
         self.max_steps = preset.max_steps[options.benchmark]
         self._side = options.image_px or preset.image_px
         self._rotated = preset.rotated if options.rotated is None else options.rotated
-        self._seed = preset.scene_seed if options.scene_seed is None else options.scene_seed
+        self._scenes = Scenes(options.scenes, preset.scene_seed if options.scene_seed is None else options.scene_seed)
         side = options.render_px or preset.render_px
         self._world = self._make_world(libero, side)
         self._shutter = Shutter(options.cameras, side, options.shadows, options.reflections)
@@ -91,7 +117,7 @@ class LiberoEnv(Env):
         self._succeeded = self._closed = False
         self.initial_state = 0
         self.initial_states = len(self._states)
-        self.action_space = spaces.Box(-1.0, 1.0, (7,), np.float32)
+        self.action_space = spaces.Box(-1.0, 1.0, (7,), np.float64)
         self.observation_space = _observation_space(options.cameras, self._side)
 
     def _make_world(self, libero: Libero, side: int) -> Any:
@@ -115,8 +141,7 @@ class LiberoEnv(Env):
         """Start from initial state `index` modulo their number."""
         self.initial_state = index % len(self._states)
         with kept_generators():
-            self._world.seed(self._seed)
-            self._world.reset()
+            self._scenes.arrange(self._world, index)
         self._shutter.mount(self._world.env)
         self._shutter.is_open = True
         self._seen = self._world.set_init_state(self._states[self.initial_state])
@@ -142,17 +167,17 @@ class LiberoEnv(Env):
         return Step(None, float(reward), False, False, success, {"hand_pos": hand.copy(), "fingers": fingers.copy()})
 
     def dummy_action(self) -> np.ndarray:
-        return np.array(self.options.preset.dummy_action, np.float32)
+        return np.array(self.options.preset.dummy_action, np.float64)
 
     def constants(self) -> Mapping[str, Any]:
         """`initial_state`: which one; `instruction`: the text."""
         return {"initial_state": self.initial_state, "instruction": self.task.instruction}
 
     def render(self) -> np.ndarray:
-        """The view of the video camera, upright."""
-        side = self.options.video_px
-        frame = self._world.sim.render(camera_name=self.options.video_camera, width=side, height=side)
-        return np.ascontiguousarray(np.asarray(frame, np.uint8)[::-1])
+        """The views of the video's cameras, upright, side by side."""
+        side, cameras = self.options.video_px, self.options.video_cameras
+        frames = [self._world.sim.render(camera_name=camera, width=side, height=side) for camera in cameras]
+        return np.ascontiguousarray(np.hstack([np.asarray(frame, np.uint8)[::-1] for frame in frames]))
 
     def close(self) -> None:
         if not self._closed:
@@ -169,7 +194,7 @@ class LiberoEnv(Env):
         state = np.concatenate([seen["robot0_eef_pos"], turned, seen["robot0_gripper_qpos"]])
         return {
             **{f"image/{camera}": frame for camera, frame in zip(self.options.cameras, frames, strict=True)},
-            "state": state.astype(np.float32),
+            "state": state.astype(np.float64),
             "joints": np.asarray(seen["robot0_joint_pos"], np.float32),
             "instruction": self._text.copy(),
         }
@@ -187,7 +212,7 @@ def axis_angle(quaternion: np.ndarray) -> np.ndarray:
 def _observation_space(cameras: tuple[str, ...], side: int) -> spaces.Dict:
     frame = spaces.Box(0, 255, (side, side, 3), np.uint8)
     entries: list[tuple[str, spaces.Space]] = [(f"image/{camera}", frame) for camera in cameras]
-    entries.append(("state", spaces.Box(-np.inf, np.inf, (8,), np.float32)))
+    entries.append(("state", spaces.Box(-np.inf, np.inf, (8,), np.float64)))
     entries.append(("joints", spaces.Box(-np.inf, np.inf, (7,), np.float32)))
     entries.append(("instruction", spaces.Box(0, 255, (TEXT_BYTES,), np.uint8)))
     return spaces.Dict(entries)

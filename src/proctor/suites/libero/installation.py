@@ -94,17 +94,16 @@ def config_folder() -> Path:
 
 def find_assets(root: Path, assets_folder: str | None) -> Path:
     """The folder with LIBERO's meshes and textures. Raises InputError that names what is missing, and where."""
-    folder = Path(assets_folder) if assets_folder else _configured_assets(root)
-    if not os.path.isdir(folder):
-        missing = f"there is no folder {folder}"
-    else:
+    places = [Path(assets_folder).expanduser()] if assets_folder else _usual_places(root)
+    found: list[str] = []
+    for folder in places:
         absent = [name for name in ASSET_FOLDERS if not (folder / name).is_dir()]
         if not absent:
             return folder
-        missing = f"{folder} has no {', '.join(absent)}"
+        found.append(f"{folder} has no {', '.join(absent)}" if folder.is_dir() else f"there is no folder {folder}")
     raise InputError(
-        f"LIBERO's assets are missing: {missing}; expected the folders {', '.join(ASSET_FOLDERS)}. Get them (the data "
-        "set lerobot/libero-assets) and set assets_folder in the task's options"
+        f"LIBERO's assets are missing: {', '.join(found)}; expected the folders {', '.join(ASSET_FOLDERS)}. Get them "
+        "(the data set lerobot/libero-assets) and set assets_folder in the task's options"
     )
 
 
@@ -120,12 +119,16 @@ def read_states(path: Path) -> np.ndarray:
     return found.astype(np.float64)
 
 
-def _configured_assets(root: Path) -> Path:
+def _usual_places(root: Path) -> list[Path]:
+    """Where LIBERO's config file says, if that is a folder; else in the package, and where the package downloads to."""
     import yaml
 
     config = yaml.safe_load((config_folder() / "config.yaml").read_text()) or {}
-    named = Path(str(config.get("assets", root / "assets")))
-    return named if named.is_dir() else root / "assets"
+    inside = root / "assets"
+    named = Path(os.path.normpath(str(config.get("assets", inside))))
+    if named.is_dir() and named != inside:
+        return [named]
+    return [inside, Path.home() / ".cache" / "libero" / "assets"]
 
 
 def _write_config(root: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from proctor.suites.libero.presets import PRESETS, TASKS, Benchmark, Preset, Protocol
+from proctor.suites.libero.presets import PRESETS, TASKS, Benchmark, Preset, Protocol, Scenes
 from proctor.suites.protocol import SuiteOptions
 
 
@@ -24,12 +24,17 @@ class LiberoOptions(SuiteOptions):
     scene_seed: int | None = Field(default=None, ge=0, lt=2**32)
     """What the places of furniture are drawn from, which initial states leave open. These four: None is the
     protocol's."""
+    scenes: Scenes = "own"
+    """How trials get their furniture. `own`: each from `scene_seed` plus its index. `sequence`: the generator is seeded
+    once, and a trial has the scene of as many resets. `same`: all from `scene_seed`."""
     shadows: bool = True
     reflections: bool = True
     """Published policies have learned from frames with both; without, software rendering is faster."""
     assets_folder: str | None = None
-    """Where LIBERO's meshes and textures are; None: `assets` in LIBERO's config file, or in its package."""
-    video_camera: str = "agentview"
+    """Where LIBERO's meshes and textures are; None: `assets` in LIBERO's config file, in its package, or where it
+    downloads them to."""
+    video_cameras: tuple[str, ...] = Field(default=("agentview", "robot0_eye_in_hand"), min_length=1)
+    """What a video shows, side by side."""
     video_px: int = Field(default=256, ge=16, le=2048)
 
     @field_validator("benchmark", mode="before")

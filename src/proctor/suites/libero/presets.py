@@ -7,6 +7,7 @@ from typing import Literal
 
 Benchmark = Literal["spatial", "object", "goal", "10", "90"]
 Protocol = Literal["openpi", "libero_original", "waypoint"]
+Scenes = Literal["own", "sequence", "same"]
 
 TASKS: dict[str, int] = {"spatial": 10, "object": 10, "goal": 10, "10": 10, "90": 90}
 """How many tasks each benchmark has."""

@@ -13,11 +13,10 @@ from proctor.exports import lazily
 if TYPE_CHECKING:
     from proctor.suites.metaworld.env import MetaworldEnv
     from proctor.suites.metaworld.options import MetaworldOptions
-    from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg
+    from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg, to_net, word_tokens
     from proctor.suites.metaworld.waypoint_flow.checkpoint import save_nets
-    from proctor.suites.metaworld.waypoint_flow.demos import Demos, read_demos
-    from proctor.suites.metaworld.waypoint_flow.learning import LearningCfg, fit
+    from proctor.suites.metaworld.waypoint_flow.nets import Nets, way_of
 
 __getattr__ = lazily(__name__, __file__)
 
-__all__ = ["Demos", "LearningCfg", "MetaworldEnv", "MetaworldOptions", "NetCfg", "fit", "read_demos", "save_nets"]
+__all__ = ["MetaworldEnv", "MetaworldOptions", "NetCfg", "Nets", "save_nets", "to_net", "way_of", "word_tokens"]

@@ -57,11 +57,9 @@ class Observations:
         return {key: _read(observed, leaf) for key, leaf in self._leaves.items()}
 
 
-def row(observation: Any, world: int) -> Any:
-    """One world's part of the observations of all."""
-    if isinstance(observation, dict):
-        return {name: values[world] for name, values in observation.items()}
-    return observation[world]
+def part(column: Any, worlds: int | np.ndarray) -> Any:
+    """One world's part of a column of all, which may be a dict of arrays; or that of some worlds."""
+    return {name: values[worlds] for name, values in column.items()} if isinstance(column, dict) else column[worlds]
 
 
 def box(shape: Sequence[int]) -> Any:

@@ -32,29 +32,20 @@ def readers(env: Any, wanted: Iterable[str]) -> dict[str, Reader]:
 def _rewards(env: Any) -> Mapping[str, Reader]:
     manager = env.reward_manager
     scale = env.step_dt if env.cfg.scale_rewards_by_dt else 1.0
-
-    def reader(number: int) -> Reader:
-        return lambda: array(manager._step_reward[:, number] * scale)
-
-    return {f"reward/{name}": reader(number) for number, name in enumerate(manager.active_terms)}
+    return {
+        f"reward/{name}": lambda number=number: array(manager._step_reward[:, number] * scale)
+        for number, name in enumerate(manager.active_terms)
+    }
 
 
 def _terminations(env: Any) -> Mapping[str, Reader]:
     manager = env.termination_manager
-
-    def reader(name: str) -> Reader:
-        return lambda: array(manager.get_term(name))
-
-    return {f"termination/{name}": reader(name) for name in manager.active_terms}
+    return {f"termination/{name}": lambda name=name: array(manager.get_term(name)) for name in manager.active_terms}
 
 
 def _commands(env: Any) -> Mapping[str, Reader]:
     manager = env.command_manager
-
-    def reader(name: str) -> Reader:
-        return lambda: array(manager.get_command(name))
-
-    return {f"command/{name}": reader(name) for name in manager.active_terms}
+    return {f"command/{name}": lambda name=name: array(manager.get_command(name)) for name in manager.active_terms}
 
 
 def _root(env: Any) -> Mapping[str, Reader]:

@@ -23,7 +23,7 @@ from proctor.suites.mjlab.alike import make_alike
 from proctor.suites.mjlab.building import build, config, quiet
 from proctor.suites.mjlab.dice import Dice
 from proctor.suites.mjlab.leftovers import Leftovers
-from proctor.suites.mjlab.observations import Observations, array, box, row
+from proctor.suites.mjlab.observations import Observations, array, box, part
 from proctor.suites.mjlab.signals import readers
 from proctor_host.environments import ColumnEnv, Columns, Env, Step
 
@@ -84,10 +84,7 @@ class MjlabWorlds(ColumnEnv):
         self._ended = set()
 
     def reset(self, worlds: Sequence[int], seeds: Sequence[int], indices: Sequence[int]) -> list[Any]:
-        found = {}
-        for world, seed in zip(worlds, map(int, seeds), strict=True):
-            found[world] = row(self._restart(world, seed), world)
-        return [found[world] for world in worlds]
+        return [part(self._restart(world, int(seed)), world) for world, seed in zip(worlds, seeds, strict=True)]
 
     def _restart(self, world: int, seed: int) -> Any:
         """Start a trial in one world; the observations of all."""
@@ -114,7 +111,7 @@ class MjlabWorlds(ColumnEnv):
         whole[chosen] = actions
         self._revive(range(self.num_worlds) if worlds is None else worlds.tolist())
         columns = self._advance(whole)
-        return columns if worlds is None else Columns(*(_rows(column, worlds) for column in columns))
+        return columns if worlds is None else Columns(*(part(column, worlds) for column in columns))
 
     def _revive(self, used: Sequence[int]) -> None:
         """Reset ended worlds that nobody uses: mjlab does not step while there is one."""
@@ -205,7 +202,3 @@ def success_reader(env: Any, rule: str | None) -> Callable[[], np.ndarray]:
     if not known:
         raise InputError("success: command: no command of this task says what success is; use survived, or null")
     return lambda: np.logical_and.reduce([array(check()).astype(bool) for check in known])
-
-
-def _rows(column: Any, worlds: np.ndarray) -> Any:
-    return {name: values[worlds] for name, values in column.items()} if isinstance(column, dict) else column[worlds]

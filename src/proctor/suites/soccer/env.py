@@ -19,11 +19,12 @@ from gymnasium import spaces
 
 from proctor.errors import MissingExtra
 from proctor.suites.gymnasium.env import as_frame
+from proctor.suites.gymnasium.informing import Informing
 from proctor.suites.gymnasium.making import find_spec, make_single
 from proctor.suites.soccer.evaluating import Evaluation
 from proctor.suites.soccer.preprocessing import LENGTH, official_observation, task_code
 from proctor.suites.soccer.readings import Readings
-from proctor.suites.soccer.tasks import code_index, match_seed
+from proctor.suites.soccer.tasks import code_index
 from proctor_host.environments import Env, Step
 from proctor_host.extras import Options
 from proctor_host.values import flag
@@ -67,16 +68,19 @@ class SoccerEnv(Env):
         self._official = options.preprocessor == "official"
         self._code = task_code(code_index(options.task, options.task_index), options.task_count)
         length = LENGTH + options.task_count if self._official else self.base.observation_space.shape[0]
-        self.observation_space = spaces.Box(-np.inf, np.inf, (length,), np.float32)
+        self.observation_space: Any = spaces.Box(-np.inf, np.inf, (length,), np.float32)
+        self._informing = None
+        if options.info:
+            first = self._told(self.base.reset(seed=0)[1])
+            self._informing = Informing(None if options.info is True else options.info, first, options.task)
+            self.observation_space = self._informing.space(self.observation_space)
         self._terms = tuple(self.base.compute_reward())
         self._readings = Readings(self.base)
         self._evaluation = None if options.evaluation is None else Evaluation(options.evaluation)
         self._steps, self._seed = 0, 0
 
-    def reset(self, seed: int, index: int) -> np.ndarray:
-        """With match seeds, `index` says which match."""
-        seeds = self.options.match_seeds
-        self._seed = seed if seeds is None else match_seed(seeds.master, index)
+    def reset(self, seed: int, index: int) -> Any:
+        self._seed = seed
         observation, info = self.base.reset(seed=self._seed)
         self._steps = 0
         self._readings.reset()
@@ -84,8 +88,13 @@ class SoccerEnv(Env):
             self._evaluation.reset()
         return self._observed(observation, info)
 
-    def _observed(self, observation: np.ndarray, info: Mapping[str, Any]) -> np.ndarray:
-        return official_observation(observation, info, self._code) if self._official else observation
+    def _observed(self, observation: np.ndarray, info: Mapping[str, Any]) -> Any:
+        seen = official_observation(observation, info, self._code) if self._official else observation
+        return seen if self._informing is None else self._informing(seen, self._told(info))
+
+    def _told(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What contestants find in `info`: with the task code, as the competition's runner puts it there."""
+        return {**info, "task_index": self._code}
 
     def step(self, action: Any) -> Step:
         observation, reward, terminated, _, info = self.base.step(action)

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from proctor.suites.gymnasium.options import Handed
 from proctor.suites.protocol import SuiteOptions
 from proctor.suites.soccer.tasks import MASTER_BYTES, OFFICIAL, code_index, has_legs_only, task_id
 
@@ -38,9 +39,22 @@ class SoccerOptions(SuiteOptions):
     """With the official preprocessor: entries of its one-hot task code. 0: no code."""
     task_index: int | None = Field(default=None, ge=0, le=100)
     """Which of them is 1. None: the task's place in the competition."""
+    info: Handed = None
+    """What of `info` policies see beside the observation: names, or true for all that is made of numbers; `task_index`
+    is the one-hot task code."""
     match_seeds: MatchSeedsCfg | None = None
     """None: a trial is reset with its own seed."""
     evaluation: EvaluationCfg | None = None
+
+    @field_validator("preprocessor", mode="before")
+    @classmethod
+    def _own(cls, value: object) -> object:
+        if isinstance(value, str) and ":" in value:
+            raise ValueError(
+                f"found {value}; expected none or official. A preprocessor of an agent belongs to it: options: "
+                f"{{preprocessor: {value}}}; the task hands it info with info: true"
+            )
+        return value
 
     @field_validator("task")
     @classmethod

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from proctor.suites.protocol import Suite, SuiteOptions
 from proctor.suites.soccer.evaluating import with_hash
 from proctor.suites.soccer.options import SoccerOptions
-from proctor.suites.soccer.tasks import NAMES, OFFICIAL
+from proctor.suites.soccer.tasks import NAMES, OFFICIAL, match_seed
 
 
 class SoccerSuite(Suite):
@@ -31,6 +32,20 @@ class SoccerSuite(Suite):
     def isolated(self, options: SoccerOptions) -> bool:
         """An evaluation function runs in worker processes only."""
         return options.evaluation is not None
+
+    def trial_seeds(self, options: SoccerOptions, n: int) -> Sequence[int] | None:
+        """With match seeds, those of the matches of an official run."""
+        if options.match_seeds is None:
+            return None
+        return [match_seed(options.match_seeds.master, index) for index in range(n)]
+
+    def begins_by_seed(self, options: SoccerOptions) -> bool:
+        return True
+
+    def rows_alone(self, options: SoccerOptions) -> bool:
+        """The competition's tasks: its runner asks for one row, and five hundred steps of a falling robot make a third
+        digit of a last bit."""
+        return options.task in OFFICIAL
 
     def scoring(self, options: SoccerOptions) -> str | None:
         """Tasks of the competition are scored as it scores them."""

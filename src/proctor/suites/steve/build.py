@@ -8,6 +8,7 @@ step.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,7 +85,19 @@ def _intervention(eve: Any, options: SteveOptions) -> Any:
         stop_device_at_tree_end=options.stop_at_tree_end,
     )
     intervention.normalize_action = options.normalize_action
+    for part in (tree, target):
+        part.reset = _with_a_plain_seed(part.reset)
     return intervention
+
+
+def _with_a_plain_seed(reset: Callable[..., None]) -> Callable[..., None]:
+    """The reset of a part of stEVE's that seeds `random.Random`, which takes no numpy integer from Python 3.11 on;
+    interventions give one."""
+
+    def plain(episode_nr: int = 0, seed: Any = None) -> None:
+        reset(episode_nr, None if seed is None else int(seed))
+
+    return plain
 
 
 def _vessel_tree(eve: Any, anatomy: SteveArchCfg) -> Any:

@@ -65,7 +65,7 @@ class VlaEvalSuite(Suite):
         return [("vla_eval", "")]
 
 
-def list_tasks(options: dict[str, Any], python: str = sys.executable) -> list[dict[str, Any]]:
+def list_tasks(options: dict[str, Any]) -> list[dict[str, Any]]:
     """The tasks of a benchmark, as far as they are plain data, asked in a process of its own: to make a benchmark is to
     run somebody's code. `options` are yet to be checked. Raises InputError for what the user can mend."""
     checked = VlaEvalOptions.model_validate({**options, "task": 0})
@@ -74,7 +74,7 @@ def list_tasks(options: dict[str, Any], python: str = sys.executable) -> list[di
     with tempfile.TemporaryDirectory() as folder:
         request, answer = Path(folder, "request.json"), Path(folder, "answer.json")
         request.write_text(json.dumps(wanted))
-        command = [python, str(program), str(request), str(answer)]
+        command = [sys.executable, str(program), str(request), str(answer)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         if not answer.is_file():
             lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]

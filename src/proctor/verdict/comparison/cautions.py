@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from proctor.verdict.comparison.model import Comparison, Difference
+import math
+
+from proctor.texts import count
+from proctor.verdict.comparison.model import Comparison, Difference, Pair
 
 SKEWED, FEW_UNITS = 1.0, 50
 """Skewness of differences above which means of fewer units than this are not to be trusted to be normal."""
-FEWEST_SEEDS = 6
-"""Seeds below which no test can find anything at an error rate of 5 %."""
 
 
 def cautions_of(found: Comparison) -> tuple[str, ...]:
@@ -52,14 +53,24 @@ def _about_pooling(found: Comparison) -> list[str]:
 
 
 def _about_seeds(found: Comparison) -> list[str]:
-    own = [pair.of(found.by) for pair in found.pairs]
-    few = [difference.units for difference in own if difference.test is not None and difference.units < FEWEST_SEEDS]
+    """Pairs with so few seeds that no outcome of their trials could have been a finding."""
+    alpha = (1 - found.level) / max(1, len(found.pairs))
+    fewest = 1 + math.ceil(math.log2(1 / alpha) - 1e-9)
+    few = [pair for pair in found.pairs if _flipped(found, pair) and pair.of(found.by).units < fewest]
     if not few:
         return []
+    shared = any(pair.of(found.by).units < pair.n_a for pair in few)
+    why = "tasks share seeds, and trials of one seed are not independent, so that " if shared else ""
+    many = f" in a comparison of {len(found.pairs):,} pairs" if len(found.pairs) > 1 else ""
     return [
-        f"Only {_count(min(few), 'seed')} of a pair: tasks share seeds, and trials of one seed are not independent, so "
-        f"that no test can find anything with fewer than {FEWEST_SEEDS}. Raise n_trials."
+        f"Only {count(min(pair.of(found.by).units for pair in few), 'seed')} of a pair: {why}no test can find anything "
+        f"with fewer than {fewest}{many}. Raise n_trials."
     ]
+
+
+def _flipped(found: Comparison, pair: Pair) -> bool:
+    """Whether p comes from signs of paired differences: with n of them it is at least 2 / 2^n."""
+    return pair.paired and pair.of(found.by).test is not None and not found.looked
 
 
 def _about_skewness(found: Comparison) -> list[str]:
@@ -82,7 +93,3 @@ def skewed(skewness: float, units: int) -> bool:
 
 def _listed(words: list[str], most: int = 3) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from proctor.verdict.comparison.judge import MOST_AGENTS, judge
 from proctor.verdict.comparison.model import Comparison
 from proctor.verdict.estimand import Weights
 from proctor.verdict.judging import JudgeCfg, judging_of
-from proctor.verdict.protocol import Examined
+from proctor.verdict.protocol import Examined, Paths
 from proctor.verdict.trials import AgentTrials, read_agents
 
 
@@ -35,19 +34,28 @@ class Compared:
     left_out: tuple[str, ...] = ()
     """Tasks of the first run that another one does not have."""
 
+    def agent(self, name: str) -> AgentTrials:
+        """The agent that is called so here. Raises InputError where there is none, or it has no scored trial."""
+        found = next((agent for agent in self.agents if agent.name == name), None)
+        if found is None:
+            raise InputError(f'no agent "{name}"; expected one of {", ".join(self.origin)}')
+        if not found.n:
+            raise InputError(f"{name} has no scored trial; there is nothing to decide by")
+        return found
+
 
 def compare(
-    paths: Sequence[str | Path],
+    paths: Paths,
     level: float = 0.95,
     *,
     across: bool = False,
     weights: Weights | None = None,
     trust: bool = False,
 ) -> Compared:
-    """Compare the agents of one run, or of several. Raises InputError where there is nothing to compare, and for runs
-    with different protocols, saying what differs, unless `across`: they are then compared without pairing them.
-    `weights`: how tasks are weighed; None: as the first run has it. `trust`: code that the runs are scored
-    with may be imported, whoever wrote it."""
+    """Compare the agents of one run, or of several, which may be given by names of their own. Raises InputError where
+    there is nothing to compare, and for runs with different protocols, saying what differs, unless `across`: they are
+    then compared without pairing them. `weights`: how tasks are weighed; None: as the first run has it. `trust`: code
+    that the runs are scored with may be imported, whoever wrote it."""
     runs = protocol.examine(paths, level, trust=trust)
     tasks = protocol.common_tasks(runs)
     if not tasks:
@@ -61,7 +69,8 @@ def compare(
             [*rules, *scoring],
             ", or compare across protocols, without pairs: --across-protocols",
         )
-    named, origin = _named([_agents(run, tasks) for run in runs], runs)
+    by_seed = protocol.paired_by_seed(runs)
+    named, origin = _named([_agents(run, tasks, by_seed) for run in runs], runs)
     agents = [_prepared(agent, pairs=not rules, scores=not scoring) for agent in named]
     if sum(agent.n > 0 for agent in agents) < 2:
         counts = ", ".join(f"{agent.name} {agent.n}" for agent in agents)
@@ -79,9 +88,9 @@ def compare(
     return Compared(tuple(runs), origin, tuple(agents), found, cautions, judging, tuple(unproven))
 
 
-def _agents(run: Examined, tasks: Sequence[str]) -> list[AgentTrials]:
+def _agents(run: Examined, tasks: Sequence[str], by_seed: Collection[str]) -> list[AgentTrials]:
     with run.run.ledger() as ledger:
-        return read_agents(ledger, run.cfg, tasks)
+        return read_agents(ledger, run.cfg, tasks, by_seed)
 
 
 def _named(

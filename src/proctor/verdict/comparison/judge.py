@@ -16,11 +16,11 @@ from proctor.stats import (
     mean_estimate,
     rate_interval,
     simultaneous_intervals,
+    within,
 )
-from proctor.verdict.comparison.model import Comparison, Pair, Standing
+from proctor.verdict.comparison.model import Comparison, Difference, Pair, Standing
 from proctor.verdict.comparison.pairs import compare_pair
-from proctor.verdict.comparison.undefined import without_success
-from proctor.verdict.estimand import MEASURES, Measure, shares_of, values_of
+from proctor.verdict.estimand import MEASURES, RATE, Measure, differences_within, shares_of, values_of
 from proctor.verdict.judging import JudgeCfg
 from proctor.verdict.trials import AgentTrials
 
@@ -31,6 +31,7 @@ MOST_TOGETHER = 300
 """Pairs up to which intervals are given that hold all at once."""
 MOST_AGENTS = 200
 """Agents up to which all pairs are tested; the time grows with the square of their number."""
+UNDEFINED = "nothing says what success is on some task"
 
 
 def judge(agents: Sequence[AgentTrials], judging: JudgeCfg = JudgeCfg()) -> Comparison:  # noqa: B008 - frozen
@@ -57,7 +58,7 @@ def judge(agents: Sequence[AgentTrials], judging: JudgeCfg = JudgeCfg()) -> Comp
     standings = [_standing(agent, means, groups, judging) for agent in ranked]
     made = replace(draft, agents=_placed(standings, means[by], whole))
     defined = all(agent.tasks[task].defines_success for agent in shared for task in tasks)
-    return made if defined else without_success(made)
+    return made if defined else _without_success(made)
 
 
 def _only_success(agents: Sequence[AgentTrials]) -> bool:
@@ -111,8 +112,10 @@ def _together(pairs: Sequence[Pair], judging: JudgeCfg) -> list[Pair]:
     for measure in MEASURES:
         samples = [(i, own) for i, pair in enumerate(found) if (own := pair.of(measure).sample) is not None]
         made = simultaneous_intervals([own for _, own in samples], judging.level, Resampling(seed=judging.seed))
+        ends = differences_within(RATE if measure == "success" else judging.limits)
         for (i, _), interval in zip(samples, made.intervals, strict=True):
-            changed = {**found[i].differences, measure: replace(found[i].of(measure), simultaneous=interval)}
+            own = replace(found[i].of(measure), simultaneous=within(interval, ends))
+            changed = {**found[i].differences, measure: own}
             found[i] = replace(found[i], differences=changed)
     return found
 
@@ -159,3 +162,18 @@ def _placed(
         replace(one, rank=1 + sum(mean > known[one.agent] for mean in known.values())) if one.agent in known else one
         for one in standings
     )
+
+
+def _without_success(found: Comparison) -> Comparison:
+    """The same comparison by scores alone: where nothing says what success is, there are no success rates."""
+    agents = tuple(
+        replace(agent, successes=0, rate=None, rate_interval=None, letters={**agent.letters, "success": None})
+        for agent in found.agents
+    )
+    return replace(found, agents=agents, pairs=tuple(map(_by_score, found.pairs)))
+
+
+def _by_score(pair: Pair) -> Pair:
+    nothing = Difference("success", None, None, None, None, "none", reason=UNDEFINED, untested=UNDEFINED)
+    tasks = tuple(replace(task, success=None) for task in pair.tasks)
+    return replace(pair, differences={**pair.differences, "success": nothing}, tasks=tasks, discordance=None)

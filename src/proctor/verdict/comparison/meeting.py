@@ -41,14 +41,19 @@ def unpairable(a: AgentTrials, b: AgentTrials) -> str | None:
     if not (a.pairs and b.pairs):
         return "trials do not say which of them began alike"
     common = [task for task in a.tasks if task in b.tasks]
-    found = 0
+    found = shared = fewest = 0
     for task in common:
         x, y = a.tasks[task], b.tasks[task]
+        planned_x, planned_y = (np.concatenate([own.index, own.unscored, own.missing]) for own in (x, y))
+        shared += len(np.intersect1d(planned_x, planned_y))
+        fewest += min(len(planned_x), len(planned_y))
         _, at_x, at_y = np.intersect1d(x.index, y.index, return_indices=True)
         if x.seed is not None and y.seed is not None and (x.seed[at_x] != y.seed[at_y]).any():
             return "seeds differ"
         found += len(at_x)
-    return None if found else "no seed was run by both"
+    if not found:
+        return "no seed was run by both"
+    return None if 2 * shared >= fewest else f"only {shared:,} of {fewest:,} seeds are those of both"
 
 
 def side_of(trials: TaskTrials, at: np.ndarray | slice = slice(None)) -> Side:
@@ -56,8 +61,10 @@ def side_of(trials: TaskTrials, at: np.ndarray | slice = slice(None)) -> Side:
 
 
 def meet(a: TaskTrials, b: TaskTrials, task: str) -> Meeting:
-    """Two agents on one task, their trials paired by index."""
+    """Two agents on one task, their trials paired by index, in the order of seeds."""
     common, at_a, at_b = np.intersect1d(a.index, b.index, assume_unique=True, return_indices=True)
+    order = np.argsort(a.seeds[at_a], kind="stable")
+    at_a, at_b = at_a[order], at_b[order]
     finished_a, finished_b = (np.concatenate([x.index, x.unscored]) for x in (a, b))
     both = len(np.intersect1d(finished_a, finished_b))
     either = len(np.union1d(finished_a, finished_b))

@@ -147,10 +147,9 @@ class Comparison:
             return None
         return pair.a if own.value > 0 else pair.b
 
-    def hidden(self, pair: Pair, measure: Measure | None = None) -> bool:
+    def hidden(self, pair: Pair) -> bool:
         """Whether a significant difference is no verdict, because unscored trials could turn it round."""
-        own = pair.of(measure or self.by)
-        return self.different(pair, measure) and bool(own.value) and own.could_be(-(own.value or 0.0))
+        return self.different(pair) and bool(pair.of(self.by).value) and self.better(pair) is None
 
     @property
     def winner(self) -> str | None:

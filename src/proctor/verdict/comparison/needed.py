@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
-from proctor.stats import SampleSize, expected_discordance, trials_mean, trials_paired
-from proctor.verdict.comparison.model import Comparison, Pair
+import math
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+
+from proctor.stats import SampleSize, expected_discordance, trials_after_a_look
+from proctor.verdict.comparison.model import Comparison, Difference, Pair
 from proctor.verdict.estimand import Measure
+
+NORMAL = NormalDist()
+DRAWN = 999
+"""Values that stand for a distribution."""
 
 
 def needed_trials(
     comparison: Comparison, pair: Pair, measure: Measure | None = None, power: float = 0.8
 ) -> SampleSize | None:
-    """Trials per agent in all, with the share of alpha that the pair has if all pairs are tested. None where the
-    difference is 0 or unknown: no number of trials settles that."""
+    """Trials per agent in all, those there are included, with the share of alpha that the pair has if all pairs are
+    tested. They are tested as trials that were added after a look. Seeds are what is counted; tasks that share them
+    have a trial of each. None where the difference is 0 or unknown: no number of trials settles that."""
     found = pair.of(measure or comparison.by)
     alpha = (1 - comparison.level) / max(1, len(comparison.pairs))
+    units = _differences(pair, found, comparison.level)
+    if units is None or not found.value or not units.sum():
+        return None
+    needed = trials_after_a_look(units, power, alpha)
+    if needed.n is None or not found.units:
+        return needed
+    return replace(needed, n=math.ceil(needed.n * min(pair.n_a, pair.n_b) / found.units))
+
+
+def _differences(pair: Pair, found: Difference, level: float) -> np.ndarray | None:
+    """What further seeds are expected to differ by: as those that were seen; of independent trials, as they would if
+    put side by side at random."""
+    if found.sample is not None:
+        return found.sample
     if not found.value or found.value_a is None or found.value_b is None:
         return None
     if "cohens_h" in found.effects:
-        differing = max(abs(found.value), _differing(pair, found.value_a, found.value_b))
-        return trials_paired(abs(found.value), differing, power, alpha)
-    d = found.effects.get("paired_d")
-    if d is None and found.interval is not None:
-        d = _standardised(pair, found.value, found.interval.width, comparison.level)
-    return None if not d else trials_mean(abs(d), power, alpha)
-
-
-def _differing(pair: Pair, rate_a: float, rate_b: float) -> float:
-    """The share of pairs with different outcomes; of independent trials, what they would give if paired at random."""
-    if pair.discordance is None:
-        return expected_discordance(rate_a, rate_b)
-    return (pair.discordance.only_a + pair.discordance.only_b) / pair.discordance.n
-
-
-def _standardised(pair: Pair, value: float, width: float, level: float) -> float | None:
-    """A difference in standard deviations of one trial's difference, from the width of its interval."""
-    from statistics import NormalDist
-
+        differing = expected_discordance(found.value_a, found.value_b)
+        ahead, behind = ((differing + sign * found.value) / 2 for sign in (1, -1))
+        return np.repeat([1.0, -1.0, 0.0], np.round(DRAWN * np.array([ahead, behind, 1 - differing])).astype(int))
+    if found.interval is None:
+        return None
     n = 2 * pair.n_a * pair.n_b / (pair.n_a + pair.n_b)
-    error = width / (2 * NormalDist().inv_cdf(0.5 + level / 2))
-    return value / (error * n**0.5) if error > 0 else None
+    spread = math.sqrt(n) * found.interval.width / (2 * NORMAL.inv_cdf(0.5 + level / 2))
+    return found.value + spread * np.array([NORMAL.inv_cdf((i + 0.5) / DRAWN) for i in range(DRAWN)])

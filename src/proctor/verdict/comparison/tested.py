@@ -1,9 +1,10 @@
 """One measure of two agents: the estimate, the test and the interval that its kind of data allows.
 
-Pairs of successes: exact McNemar, and Tango's intervals of the tasks, combined. Pairs of scores: sign flips and the
-studentised bootstrap. Independent successes: Barnard's, Fisher's or the score test of one task, permutations within
-several, and Newcombe's intervals, combined. Independent scores: studentised permutations (Welch's test for many) and
-BCa. Where a seed occurs more than once, seeds are what is flipped, permuted and resampled.
+Pairs of successes: exact McNemar, and Tango's intervals of the tasks, combined. Pairs of scores: sign flips, and
+Student's test and interval corrected for skewness. Independent successes: Barnard's, Fisher's or the score test of one
+task, permutations within several, and Newcombe's intervals, combined. Independent scores: studentised permutations
+(Welch's test for many) and BCa. Where a seed occurs more than once, seeds are what is flipped, permuted and resampled.
+Intervals leave out 0 exactly where the test does, and hold no difference that cannot be.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import numpy as np
 from proctor import stats
 from proctor.stats import Units
 from proctor.verdict.comparison.model import Difference
-from proctor.verdict.estimand import RATE, Measure
+from proctor.verdict.estimand import RATE, Measure, differences_within
 
 Both = Sequence[tuple[np.ndarray, np.ndarray]]
 """Of a and b, task by task."""
 EQUAL = "every trial of both came to the same"
 SINGLE = "an agent has a single seed on a task, which tells nothing of the spread"
 NO_PAIR_DIFFERS = "no pair of trials differs"
+ROUNDING = 1e-14
+"""By which part of two values their difference may be off."""
 
 
 class NoDifference(NamedTuple):
@@ -51,7 +54,7 @@ class Judged:
 
 def paired(measure: Measure, values: Both, seeds: Both, shares: Sequence[float], rule: Judged) -> Difference:
     """Values of pairs, none of them missing."""
-    units = Units.of([x - y for x, y in values], [x for x, _ in seeds], shares)
+    units = Units.of([_apart(x, y) for x, y in values], [x for x, _ in seeds], shares)
     binary = _binary(values)
     mean_a, mean_b = _means(values, shares)
     limits = RATE if binary else rule.limits
@@ -60,6 +63,7 @@ def paired(measure: Measure, values: Both, seeds: Both, shares: Sequence[float],
     if interval is not None and not binary and limits is not None:
         ends = _limits_of_difference(mean_a, mean_b, limits)
         interval = stats.opened(interval, units.mean, units.count, rule.level, ends)
+    interval, method = _settled(interval, method, units.mean, test, rule, limits)
     effects = _rate_effects(mean_a, mean_b) if binary else {}
     if binary:
         counts = stats.discordance(_pooled(values, 0) != 0, _pooled(values, 1) != 0)
@@ -93,10 +97,9 @@ def _paired_interval(
         counts = [stats.discordance(x != 0, y != 0) for x, y in values]
         parts = [((c.only_a - c.only_b) / c.n, own) for c in counts if (own := stats.tango(c, rule.level)) is not None]
         found = stats.combined(parts, shares, units.design_effect)
-        return _within(found, -1.0, 1.0), "Tango's score interval" + _combined(len(parts), units), None
-    found = stats.studentised_interval(units.sample, rule.level, rule.resampling)
-    what = "seeds" if units.clustered else "pairs"
-    method = f"studentised bootstrap of {what}" if units.count <= stats.RESAMPLED else f"Student's interval of {what}"
+        return found, "Tango's score interval" + _combined(len(parts), units), None
+    found = stats.skewed_interval(units.sample, rule.level)
+    method = f"Student's interval of {'seeds' if units.clustered else 'pairs'}, corrected for skewness"
     if found is None or found.width == 0:
         return None, "none", (stats.NoInterval.SINGLE_VALUE if units.count < 2 else stats.NoInterval.EQUAL).value
     return found, method, None
@@ -109,6 +112,7 @@ def unpaired(measure: Measure, values: Both, seeds: Both, shares: Sequence[float
     test, untested = _unpaired_test(left, right, values, binary, rule)
     interval, method, reason = _unpaired_interval(left, right, values, shares, binary, rule)
     mean_a, mean_b = left.mean, right.mean
+    interval, method = _settled(interval, method, mean_a - mean_b, test, rule, RATE if binary else rule.limits)
     effects = _rate_effects(mean_a, mean_b) if binary else {}
     a, b = _pooled(values, 0), _pooled(values, 1)
     if binary:
@@ -146,7 +150,7 @@ def _unpaired_interval(
             (c[0] / c[1] - c[2] / c[3], own) for c in counts if (own := stats.newcombe(*c, rule.level)) is not None
         ]
         wider = max(left.design_effect, right.design_effect)
-        found = _within(stats.combined(parts, shares, wider), -1.0, 1.0)
+        found = stats.combined(parts, shares, wider)
         return found, "Newcombe's interval" + _combined(len(parts), left), None
     if left.n + right.n > stats.LARGE:
         found = stats.welch_interval(left, right, rule.level)
@@ -198,5 +202,24 @@ def _combined(tasks: int, units: Units) -> str:
     return (f" of {tasks} tasks, combined" if tasks > 1 else "") + wider
 
 
-def _within(interval: stats.Interval | None, low: float, high: float) -> stats.Interval | None:
-    return None if interval is None else stats.Interval(max(low, interval.low), min(high, interval.high))
+def _apart(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x - y, and 0 where that is a rounding error of the two."""
+    gap = x - y
+    return np.where(np.abs(gap) <= ROUNDING * np.maximum(np.abs(x), np.abs(y)), 0.0, gap)
+
+
+def _settled(
+    interval: stats.Interval | None,
+    method: str,
+    value: float,
+    test: stats.TestResult | None,
+    rule: Judged,
+    limits: stats.Interval | None,
+) -> tuple[stats.Interval | None, str]:
+    """The interval in step with the test and within what differences can be, and its method's name."""
+    if interval is None:
+        return None, method
+    made = interval if test is None else stats.in_step(interval, value, test, rule.level, opened_only=rule.looked)
+    return stats.within(
+        made, differences_within(limits)
+    ), method if made == interval else f"{method}, in step with the test"

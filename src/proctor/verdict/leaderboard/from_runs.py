@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from proctor.errors import InputError
+from proctor.plan.seeds import seed_words
 from proctor.record.columns import Trials
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import scored_trials
@@ -14,12 +14,12 @@ from proctor.verdict import protocol
 from proctor.verdict.judging import judging_of
 from proctor.verdict.leaderboard.build import Contest, build
 from proctor.verdict.leaderboard.model import Leaderboard
-from proctor.verdict.protocol import Examined, against
-from proctor.verdict.trials import pairs_of, task_trials
+from proctor.verdict.protocol import Examined, Paths, against
+from proctor.verdict.trials import TaskTrials, pairs_of, task_trials
 
 
 def leaderboard(
-    paths: Sequence[str | Path],
+    paths: Paths,
     level: float = 0.95,
     weights: Mapping[str, float] | None = None,
     *,
@@ -69,14 +69,20 @@ def _unlike_names(first: Examined, second: Examined) -> list[str]:
 
 
 def _unlike_seeds(first: Examined, second: Examined) -> list[str]:
-    """Seeds are the first one and their number."""
+    """Where trials begin by their seed alone, the order of seeds does not matter."""
     a, b = first.cfg, second.cfg
-    found = [against("seeds from", a.base_seed, b.base_seed)] if a.base_seed != b.base_seed else []
-    others = {task.name: b.trials_of(task) for task in b.tasks}
-    for task in a.tasks:
-        if task.name in others and a.trials_of(task) != others[task.name]:
-            found.append(against(f"task {task.name}, number of seeds", a.trials_of(task), others[task.name]))
-    return found
+    by_seed = protocol.paired_by_seed([first, second])
+    found: list[str] = []
+    for name in protocol.common_tasks([first, second]):
+        own, others = a.seeds_of(a.task(name)), b.seeds_of(b.task(name))
+        if len(own) != len(others):
+            found.append(against(f"task {name}, number of seeds", len(own), len(others)))
+        alike = set(own) == set(others) if name in by_seed else list(own) == list(others)
+        if not alike and own[0] != others[0] and isinstance(own, range) and isinstance(others, range):
+            found.append(against("seeds from", own[0], others[0]))
+        elif not alike and len(own) == len(others):
+            found.append(against(f"task {name}", seed_words([own]), seed_words([others])))
+    return list(dict.fromkeys(found))
 
 
 def _unlike_packages(first: Examined, second: Examined) -> list[str]:
@@ -94,8 +100,14 @@ def _contest(runs: Sequence[Examined], found: Sequence[Trials]) -> Contest:
     names = protocol.names_apart(own, [run.label for run in runs])
     scoring = make_scoring(runs[0].cfg.scoring)
     terms = {task: list(scoring.term_weights(task)) for task in tasks}
+    by_seed = protocol.paired_by_seed(runs)
+
+    def of_task(trials: Trials, agent: str, task: str) -> TaskTrials:
+        own = task_trials(trials, agent, task, terms[task])
+        return own.by_seed({}) if task in by_seed else own
+
     agents = {
-        name: {task: task_trials(trials, agent, task, terms[task]) for task in tasks}
+        name: {task: of_task(trials, agent, task) for task in tasks}
         for trials, in_run, here in zip(found, own, names, strict=True)
         for agent, name in zip(in_run, here, strict=True)
     }

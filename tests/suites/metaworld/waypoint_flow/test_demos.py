@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from manipulation_demos import BEND_M, Demos, key_steps, read_demos, targets_of
 
 from proctor.errors import InputError
 from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg, from_net, to_net, word_tokens
-from proctor.suites.metaworld.waypoint_flow.demos import BEND_M, Demos, key_steps, read_demos, targets_of
 
 
 @given(seed=st.integers(0, 10_000), steps=st.integers(1, 80), longest=st.integers(1, 20))

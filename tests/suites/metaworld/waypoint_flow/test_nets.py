@@ -12,11 +12,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from manipulation_demos import Demos  # noqa: E402
+from manipulation_learning import LearningCfg, fit  # noqa: E402
+
 from proctor.errors import InputError  # noqa: E402
 from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg, TrunkCfg  # noqa: E402
 from proctor.suites.metaworld.waypoint_flow.checkpoint import load_nets, save_nets  # noqa: E402
-from proctor.suites.metaworld.waypoint_flow.demos import Demos  # noqa: E402
-from proctor.suites.metaworld.waypoint_flow.learning import LearningCfg, fit  # noqa: E402
 from proctor.suites.metaworld.waypoint_flow.nets import Nets, way_of  # noqa: E402
 
 TINY = NetCfg(

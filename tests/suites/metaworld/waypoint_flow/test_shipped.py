@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 pytest.importorskip("metaworld")
 
-from proctor import RunDir, config_from_dict, load_config, run_evaluation
+from proctor import Run, config_from_dict, load_config, run_evaluation
 from proctor.config.models import EvalConfig
 from proctor.suites.metaworld.waypoint_flow.cfg import word_tokens
 from proctor.suites.metaworld.waypoint_flow.checkpoint import load_nets
@@ -30,13 +30,12 @@ def examination(folder: Path, num_parallel: int) -> EvalConfig:
     return cfg.model_copy(update={"agents": tuple(a for a in cfg.agents if a.name == "reference")})
 
 
-def run(folder: Path, num_parallel: int) -> RunDir:
+def run(folder: Path, num_parallel: int) -> Run:
     return run_evaluation(examination(folder, num_parallel))
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
+def script() -> Any:
     import train_manipulation  # pyright: ignore[reportMissingImports]
 
     return train_manipulation

@@ -71,6 +71,13 @@ def _merge(best: Nearest, scores: np.ndarray, first: int) -> None:
     best.index[hopeful], best.cosine[hopeful] = index[chosen], cosine[chosen]
 
 
-def share_of_own(found: Nearest, group_of_goal: np.ndarray, group_of_visual: np.ndarray) -> np.ndarray:
-    """For each goal the share (q,) of its k nearest visuals that are of its own group."""
-    return (group_of_visual[found.index] == group_of_goal[:, None]).mean(axis=1)
+def share_of_own(
+    found: Nearest, group_of_goal: np.ndarray, group_of_visual: np.ndarray, most: np.ndarray | None = None
+) -> np.ndarray:
+    """For each goal the share (q,) of its k nearest visuals that are of its own group; with `most` (q,), of the first
+    so many of them, at least one."""
+    own = group_of_visual[found.index] == group_of_goal[:, None]
+    if most is None:
+        return own.mean(axis=1)
+    kept = np.arange(own.shape[1]) < most[:, None]
+    return (own & kept).sum(axis=1) / np.minimum(most, own.shape[1])

@@ -13,13 +13,13 @@ from proctor.report.draw.pipes import escape, table
 from proctor.report.formats.files import plain, write_csv, write_json, write_text
 from proctor.report.model import RateEstimate
 from proctor.suites.goals.records import Records
-from proctor.suites.goals.report.findings import findings, number_words, verdict
+from proctor.suites.goals.report.findings import chance_words, findings, number_words, verdict
 from proctor.suites.goals.report.model import DIMENSIONS, REFERENCES, Dimension, GoalsReport, PriorReport, Reading
 from proctor.suites.goals.report.page import to_html
 
 MOST_ALIKE = 60
 """Tasks whose goals are compared with each other."""
-COLUMNS = ("prior", "dimension", "task", "value", "n", "counts", "low", "high", "band", "reason")
+COLUMNS = ("prior", "dimension", "task", "value", "n", "counts", "low", "high", "chance", "band", "reason")
 
 
 def write_goals(folder: Path, report: GoalsReport) -> None:
@@ -89,6 +89,7 @@ def _reading(reading: Reading) -> dict[str, Any]:
         "value": reading.value,
         "n": reading.n,
         "interval": reading.interval,
+        "chance": reading.chance,
         "not_available_because": reading.reason,
         "no_interval_because": None if reading.interval or reading.value is None else reading.no_interval,
     }
@@ -110,21 +111,27 @@ def _rows(prior: PriorReport) -> Iterator[list[Any]]:
         for task, reading in (("", own.overall), *own.by_task.items()):
             low, high = reading.interval or (None, None)
             counts, band = (None, None) if task else (own.counts, own.band)
-            yield [prior.name, own.name, task, reading.value, reading.n, counts, low, high, band, reading.reason]
+            known = (reading.value, reading.n, counts, low, high, reading.chance)
+            yield [prior.name, own.name, task, *known, band, reading.reason]
 
 
 def to_markdown(report: GoalsReport) -> str:
     """Verdict, findings, and a table of all priors."""
     names, level = {**DIMENSIONS, **REFERENCES}, text.percent(report.records.goals.level)
     rows = [
-        [escape(prior.name), *(number_words(prior.dimensions[name]) for name in names)] for prior in report.ranked()
+        [escape(prior.name), *(_beside_chance(prior.dimensions[name]) for name in names)] for prior in report.ranked()
     ]
     blocks = [
         f"# {escape(report.records.name)}: goals",
         f"**{escape(verdict(report))}**",
         pipes.findings(findings(report), "`goals.html`"),
         table(["prior", *(title.lower() for title in names.values())], rows),
-        f"Numbers in brackets are {level} intervals. Cross-space numbers are for reference only.",
+        f"Numbers in brackets are {level} intervals; chance is what goals get that have nothing to do with the task. "
+        "Cross-space numbers are for reference only.",
         f"<sub>{escape(report.generated_at)}</sub>",
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _beside_chance(own: Dimension) -> str:
+    return ", ".join(words for words in (number_words(own), chance_words(own.overall)) if words)

@@ -8,7 +8,7 @@ import numpy as np
 
 from proctor.report import text
 from proctor.report.model import Finding
-from proctor.suites.goals.report.model import Dimension, GoalsReport, PriorReport
+from proctor.suites.goals.report.model import Dimension, GoalsReport, PriorReport, Reading
 
 PRESERVED, TOLD_APART = 0.8, 0.02
 """Shares of the text's discriminability from which on nothing is said, and differences of accuracy."""
@@ -24,17 +24,35 @@ def number_words(own: Dimension) -> str:
     return f"{words} ({' to '.join(ends)})" if ends else words
 
 
+def chance_words(reading: Reading) -> str:
+    """`chance 0.1`; empty where there is no chance level."""
+    return "" if reading.chance is None else f"chance {text.number(reading.chance)}"
+
+
 def verdict(report: GoalsReport) -> str:
-    """One sentence on who imagines success best."""
+    """One sentence on which model imagines success best; the ground truth is what they are measured against."""
     known = [prior for prior in report.ranked() if prior.dimensions["accuracy"].overall.value is not None]
     if not known:
         return "Whether goals look like success cannot be said: there are no success visuals."
-    best = known[0]
-    words = number_words(best.dimensions["accuracy"])
-    if len(known) == 1:
-        return f"{best.name}: goal accuracy {words}, {best.dimensions['accuracy'].band}."
-    rest = f"{known[-1].name} least, {number_words(known[-1].dimensions['accuracy'])}"
-    return f"Goals of {best.name} look most like success: accuracy {words}; those of {rest}."
+    models = [prior for prior in known if not prior.is_truth]
+    truth = next((f" The ground truth has {_accuracy(prior)}." for prior in known if prior.is_truth), "")
+    if not models:
+        return f"No model was evaluated beside the ground truth, which has {_accuracy(known[0])}."
+    best = models[0]
+    overall, band = best.dimensions["accuracy"].overall, best.dimensions["accuracy"].band
+    level = f" ({chance_words(overall)})" if overall.chance is not None else ""
+    if not overall.above_chance:
+        whose = "No model's goals look" if len(models) > 1 else f"Goals of {best.name} do not look"
+        name = f"{best.name} has " if len(models) > 1 else ""
+        return f"{whose} like success more than by chance: accuracy {name}{_accuracy(best)}{level}.{truth}"
+    if len(models) == 1:
+        return f"{best.name}: goal accuracy {_accuracy(best)}{level}, {band}.{truth}"
+    rest = f"{models[-1].name} least, {_accuracy(models[-1])}"
+    return f"Goals of {best.name} look most like success: accuracy {_accuracy(best)}{level}; those of {rest}.{truth}"
+
+
+def _accuracy(prior: PriorReport) -> str:
+    return number_words(prior.dimensions["accuracy"])
 
 
 def findings(report: GoalsReport) -> list[Finding]:
@@ -77,6 +95,10 @@ def _notes(prior: PriorReport) -> Iterator[str]:
     if best and worst and best[0][1] - worst[0][1] > TOLD_APART:
         (a, x), (b, y) = best[0], worst[0]
         yield f"{name} imagines {a} best (accuracy {text.number(x)}) and {b} worst ({text.number(y)})."
+    for key in ("retrieval", "consistency", "robustness"):
+        if own[key].band == "at chance" and not prior.degenerate:
+            words = chance_words(own[key].overall)
+            yield f"{name}: {key} {number_words(own[key])} is no better than by {words}: it says nothing of the texts."
     if "consistency" in weak:
         cosine = weak["consistency"]
         yield f"{name}: two draws for one text have a cosine of {cosine}; draw with less noise, or take the mean."
@@ -95,6 +117,11 @@ def _notes(prior: PriorReport) -> Iterator[str]:
 
 def _gap_words(name: str, gap: Dimension) -> str:
     words, interval = number_words(gap), gap.overall.interval
+    if gap.band is None and gap.most is not None:
+        return (
+            f"{name}: with visual goals the policy succeeds in {text.percent(gap.most)} of trials, so a gap "
+            f"({words}) cannot show what the prior costs; take a policy, or tasks, with more success."
+        )
     if interval is not None and interval.low <= 0:
         return f"{name}: no cost of success can be shown; the gap to visual goals is {words}."
     if gap.band == "needs work":

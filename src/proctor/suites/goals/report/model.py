@@ -28,17 +28,31 @@ REFERENCES = {
 }
 """Numbers that put two spaces side by side: for reference, never for a verdict."""
 
+TRUTH = "ground_truth"
+"""The target of the goal model that answers with the success visuals themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A number with its n and interval. `no_interval` says why there is no interval, `reason` why there is no number
-    (then `value` is None)."""
+    (then `value` is None). `chance` is what goals that have nothing to do with the task would get; None where there is
+    no such number."""
 
     value: float | None
     n: int
     interval: Interval | None = None
     no_interval: str | None = None
     reason: str | None = None
+    chance: float | None = None
+
+    @property
+    def above_chance(self) -> bool:
+        """Whether the number, with its interval where it has one, lies above chance; True where there is no chance
+        level."""
+        if self.value is None or self.chance is None:
+            return True
+        low = self.value if self.interval is None else self.interval.low
+        return low > self.chance + 1e-9
 
 
 def absent(reason: str, n: int = 0) -> Reading:
@@ -49,7 +63,8 @@ def absent(reason: str, n: int = 0) -> Reading:
 @dataclass(frozen=True)
 class Dimension:
     """One dimension of one prior. `counts` is what `overall.n` counts, `method` how an interval is made; `band` is a
-    word of the reference bands, None without a value or without bands."""
+    word of the reference bands, None without a value or without bands. `most` is the largest value that there can be
+    here, where that is not the end of the scale."""
 
     name: str
     overall: Reading
@@ -57,6 +72,7 @@ class Dimension:
     method: str = ""
     band: str | None = None
     by_task: Mapping[str, Reading] = field(default_factory=dict)
+    most: float | None = None
 
 
 class Neighbour(NamedTuple):
@@ -89,6 +105,11 @@ class PriorReport:
     @property
     def name(self) -> str:
         return self.answers.name
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether this is the ground truth: no model, but what models are measured against."""
+        return self.answers.target == TRUTH
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import esc
 from proctor.report.model import RateEstimate
 from proctor.suites.goals.report import charts
-from proctor.suites.goals.report.findings import extremes, findings, number_words, verdict
+from proctor.suites.goals.report.findings import chance_words, extremes, findings, number_words, verdict
 from proctor.suites.goals.report.model import DIMENSIONS, REFERENCES, Dimension, GoalsReport, Neighbour, absent
 
 MOST_EXTREMES, MOST_PICTURED, MOST_TASKS = 3, 16, 40
@@ -52,8 +52,9 @@ def to_html(report: GoalsReport) -> str:
 
 def _priors(report: GoalsReport) -> str:
     words = (
-        f"Small numbers are {text.percent(report.records.goals.level)} intervals and n. The words are reference bands: "
-        "where to look first. Not available never counts as 0; hover for the reason."
+        f"Small numbers are {text.percent(report.records.goals.level)} intervals, n, and chance: what goals get that "
+        "have nothing to do with the task. The words are reference bands: where to look first. Not available never "
+        "counts as 0; hover for the reason."
     )
     header = ["Prior", *map(esc, DIMENSIONS.values())]
     flags = {True: ' <span class="flag">degenerate</span>', False: "", None: ""}
@@ -77,7 +78,8 @@ def _cell(own: Dimension) -> str:
     why = "" if reading.interval else f' title="{esc(reading.no_interval or "")}"'
     span = ends.rstrip(")") or "no interval"
     band = "" if own.band is None else f'<span class="band {own.band.replace(" ", "-")}">{esc(own.band)}</span>'
-    return f"<td{why}>{esc(value)}{band}{small(span)}{small(f'n {reading.n:,} {own.counts}')}</td>"
+    chance = small(chance_words(reading)) if reading.chance is not None else ""
+    return f"<td{why}>{esc(value)}{band}{small(span)}{chance}{small(f'n {reading.n:,} {own.counts}')}</td>"
 
 
 def _tasks(report: GoalsReport) -> str:
@@ -86,7 +88,7 @@ def _tasks(report: GoalsReport) -> str:
     shown = tasks[:MOST_TASKS]
     header = ["Task", *(esc(prior.name) for prior in report.priors)]
     drawn = ""
-    for name in ("accuracy", "retrieval", "robustness"):
+    for name in ("accuracy", "retrieval", "consistency", "robustness"):
         rows = [[esc(task), *(_by_task(prior.dimensions[name], task) for prior in report.priors)] for task in shown]
         more = "" if len(shown) == len(tasks) else f", the first {text.count(len(shown), 'task')}"
         drawn += table(f"{DIMENSIONS[name]} by task{more}", header, rows, "goal-table")
@@ -96,7 +98,8 @@ def _tasks(report: GoalsReport) -> str:
 def _by_task(own: Dimension, task: str) -> str:
     reading = own.by_task.get(task, absent(""))
     why = reading.reason or reading.no_interval or ""
-    return f'<td title="{esc(why)}">{estimate(reading.value, reading.interval, reading.n)}</td>'
+    chance = small(chance_words(reading)) if reading.chance is not None else ""
+    return f'<td title="{esc(why)}">{estimate(reading.value, reading.interval, reading.n)}{chance}</td>'
 
 
 def _extremes(report: GoalsReport) -> str:

@@ -3,7 +3,6 @@ flow matching. Small enough to ship, and of the same shape as its large relative
 
 - `cfg`: how large it is; `nets`: the two networks; `checkpoint`: the file that holds both.
 - `policy`: the two stages; `graphs`: their forwards on a GPU; `loader`: the way from a config.
-- `demos`, `learning`: from demonstrations to weights.
 
-Torch is imported when a checkpoint is loaded.
+It is trained by `examples/train_manipulation.py`. Torch is imported when a checkpoint is loaded.
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from proctor.report.draw.markup import lead
-from proctor.report.draw.page import asset
 from proctor.report.draw.term_bars import term_bars, term_legend
 from proctor.report.model import Report
 from proctor.report.section import Section
@@ -19,6 +18,7 @@ class Terms(Section):
     """What each term adds to the score, in runs of any suite that are scored by a sum of terms."""
 
     key, title, place = "terms", "What each term adds", 145
+    stylesheets = ("proctor.report/comparison.css", "proctor.report/terms.css")
 
     def html(self, report: Report, data: Any) -> str:
         terms = _terms(report) if report.scoring.name == SUM else []
@@ -30,9 +30,6 @@ class Terms(Section):
         )
         bars = [term_bars(_of_task(report, task.task, terms), task.task) for task in report.tasks[:MAX_TASKS]]
         return lead(words) + term_legend(terms) + "".join(bars)
-
-    def styles(self) -> str:
-        return f"{asset('proctor.report', 'comparison.css')}\n{asset('proctor.report', 'terms.css')}"
 
 
 def _terms(report: Report) -> list[str]:

@@ -11,7 +11,6 @@ import numpy as np
 from proctor.report import text
 from proctor.report.draw import svg
 from proctor.report.draw.markup import figure_row, lead, rows_figure
-from proctor.report.draw.page import asset
 from proctor.report.draw.palette import fill_rules, heat_step, scale_bar, top_of
 from proctor.report.draw.svg import esc, runs
 from proctor.report.model import CaseTable, Finding, Report
@@ -31,6 +30,7 @@ class Tracking(Section):
 
     key, title, place, suites = "tracking", "Motion tracking", 90, ("tracking",)
     signs = ("emd",)
+    stylesheets = ("proctor.suites.tracking.report/tracking.css",)
     case_layout = CaseLayout(order="emd", shown=SHOWN, shares=("upright_share",))
 
     def read(self, folder: Path, report: Report) -> tuple[JointErrors, ...]:
@@ -64,7 +64,7 @@ class Tracking(Section):
                 )
 
     def styles(self) -> str:
-        return f"{asset('proctor.suites.tracking.report', 'tracking.css')}\n{fill_rules()}"
+        return f"{super().styles()}\n{fill_rules()}"
 
 
 def _strips(report: Report, task: str, tables: Sequence[CaseTable]) -> str:

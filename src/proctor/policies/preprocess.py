@@ -1,0 +1,137 @@
+"""The preprocessor: a function of the user's that makes the model's observation of the environment's.
+
+It is called once for each row, `(observation, info) -> array`, with copies that it may change: contestants' classes do.
+`info` is what the environment says beside its observation, where the task hands it to policies (`proctor.spaces`). It
+must keep nothing from one call to the next: rows of many trials come through the same object.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proctor.errors import InputError
+from proctor.policies.options import PreprocessorCfg
+from proctor.policies.protocol import by_task
+from proctor.policies.tree import tree_map
+from proctor.registry import call_target, import_object, signature_of
+from proctor.spaces import INFO, OBSERVATION, is_handed
+from proctor_host.trials import Trial
+
+METHOD = "modify_state"
+"""What contestants of the soccer competition call it."""
+
+
+class Preprocessor:
+    """The function of one agent, and the shapes that it gives for each task."""
+
+    def __init__(self, cfg: PreprocessorCfg, observation: Mapping[str, Any], base: Path | None):
+        self._name = cfg.target
+        self._function, self._squeeze = _function(cfg, base)
+        self._takes_info = _takes_info(self._function, self._name)
+        self._spaces = {task: self._space(cfg, task, space) for task, space in observation.items()}
+
+    def space(self, task: str) -> Any:
+        """The space of what it gives for an observation of this task."""
+        return self._spaces[task]
+
+    def __call__(self, observation: Any, trials: Sequence[Trial]) -> np.ndarray:
+        """`(rows, ...)`."""
+        count = len(trials)
+        return by_task(
+            trials,
+            lambda task, rows: np.stack([self._row(observation, row, task) for row in np.arange(count)[rows]]),
+        )
+
+    def _row(self, observation: Any, row: int, task: str) -> np.ndarray:
+        expected = self._spaces[task]
+        given = self._ask(tree_map(lambda array: np.array(array[row]), observation))
+        if given.shape != expected.shape:
+            raise ValueError(f"the preprocessor {self._name} gave an array {given.shape}; expected {expected.shape}")
+        return given.astype(expected.dtype, copy=False)
+
+    def _ask(self, observation: Any) -> np.ndarray:
+        """What it gives for one observation. The first axis of `modify_state`, a batch of one, is taken off."""
+        handed = isinstance(observation, dict) and set(observation) == {OBSERVATION, INFO}
+        seen, info = (observation[OBSERVATION], observation[INFO]) if handed else (observation, {})
+        given = np.asarray(self._function(seen, info) if self._takes_info else self._function(seen))
+        if given.dtype.kind not in "fiub":
+            raise TypeError(f"the preprocessor {self._name} gave {given.dtype} values; expected an array of numbers")
+        return given[0] if self._squeeze and given.ndim > 1 and given.shape[0] == 1 else given
+
+    def _space(self, cfg: PreprocessorCfg, task: str, space: Any) -> Any:
+        from gymnasium import spaces
+
+        if self._takes_info and not is_handed(space):
+            raise InputError(
+                f'the preprocessor {self._name} takes (observation, info), but task "{task}" hands policies no info. '
+                "In the suites gymnasium and soccer, set the task's option info: true; else write it as a function of "
+                "the observation alone"
+            )
+        if cfg.shape is not None:
+            return spaces.Box(-np.inf, np.inf, tuple(cfg.shape), np.float32)
+        try:
+            with np.errstate(all="ignore"):
+                given = self._ask(_zeros(space, self._name))
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f'the preprocessor {self._name} raised {error!r} for an observation of zeros of task "{task}", '
+                "which it was given to learn the shape of what it gives; mend it, or say the shape: "
+                f"preprocessor: {{target: {self._name}, shape: [...]}}"
+            ) from None
+        if given.dtype.kind == "f":
+            return spaces.Box(-np.inf, np.inf, given.shape, np.float32)
+        limits = np.iinfo(np.uint8 if given.dtype.kind == "b" else given.dtype)
+        return spaces.Box(int(limits.min), int(limits.max), given.shape, limits.dtype.type)
+
+
+def _function(cfg: PreprocessorCfg, base: Path | None) -> tuple[Callable[..., Any], bool]:
+    """What is called for a row, and whether it answers with a batch of one."""
+    target = import_object(cfg.target, base)
+    if not isinstance(target, type):
+        if not callable(target):
+            raise InputError(
+                f"the preprocessor {cfg.target} is a {type(target).__name__}; expected a class or function"
+            )
+        kwargs = dict(cfg.kwargs)
+        return (lambda *given: target(*given, **kwargs)) if kwargs else target, False
+    made = call_target(target, cfg.target, {}, cfg.kwargs)
+    method = getattr(made, METHOD, None)
+    if callable(method):
+        return method, True
+    if not callable(made):
+        raise InputError(
+            f"the preprocessor {cfg.target} has neither {METHOD}(observation, info) nor __call__(observation, info)"
+        )
+    return made, False
+
+
+def _takes_info(function: Any, name: str) -> bool:
+    """Whether it is called with two arguments."""
+    signature = signature_of(function, name)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    places = [p for p in signature.parameters.values() if p.kind in kinds]
+    needed = [p.name for p in places if p.default is inspect.Parameter.empty]
+    open_ended = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in signature.parameters.values())
+    if len(needed) > 2 or (not places and not open_ended):
+        found = ", ".join(needed) or "nothing"
+        raise InputError(f"the preprocessor {name} takes {found}; expected (observation, info) or (observation)")
+    return open_ended or len(needed) == 2 or (len(places) > 1 and places[1].name == INFO)
+
+
+def _zeros(space: Any, name: str) -> Any:
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Dict):
+        return {key: _zeros(sub, name) for key, sub in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_zeros(sub, name) for sub in space.spaces)
+    if space.shape is None or space.dtype is None or np.dtype(space.dtype).kind not in "fiub":
+        raise InputError(f"the preprocessor {name} needs observations made of arrays; found {space}")
+    return np.zeros(space.shape, space.dtype)

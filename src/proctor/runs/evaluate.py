@@ -1,0 +1,141 @@
+"""`proctor.evaluate`: an examination in one call, of whatever the caller has in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from proctor.config import config_from_dict
+from proctor.config.models import EvalConfig
+from proctor.errors import InputError
+from proctor.memory import lent
+from proctor.rollout.progress import CancelToken, Observer
+from proctor.runs.given import Given, importable
+from proctor.runs.resume import resume as go_on
+from proctor.runs.run import Run
+from proctor.runs.session import Hooks
+from proctor.runs.showing import shown
+from proctor.runs.start import start
+
+TRIALS = 100
+"""Of each agent on each task, where nothing says how many."""
+SUCCESS = (
+    'a return to reach (success=475), the name of an entry of info (success="is_success"), a function or its import '
+    'string (success="file.py:function"), or what a task\'s option takes (success={"terminated": True})'
+)
+
+
+def evaluate(
+    policy: Any,
+    env: Any,
+    n: int | None = None,
+    *,
+    name: str | None = None,
+    seeds: int | Sequence[int] | str | None = None,
+    success: Mapping[str, Any] | float | str | None = None,
+    batched: bool | None = None,
+    method: str | None = None,
+    video: bool | int = False,
+    out: str | Path | None = None,
+    progress: bool | Observer | None = None,
+    cancel: CancelToken | None = None,
+    resume: str | Path | None = None,
+    **config: Any,
+) -> Run:
+    """Examine `policy` on `env`, `n` trials each (100 where nothing says how many), in a new run folder, and return the
+    run.
+
+    `policy`: a function of one observation or of a batch, a torch module, a Stable-Baselines3 model, an object with
+    `select_action`, `predict` or `act`, a class of such objects or a maker of them (one for every trial), a `Policy`, a
+    checkpoint's path, or an agent as in a config; or a dict of them by name, or a list. `env`: an id of Gymnasium, a
+    function that makes an environment, or a task as in a config; or a dict or list. Objects are asked and made in this
+    process. `batched` and `method` say how objects are asked (`proctor.policies.plain`).
+
+    `seeds`: the first seed, or all of them, which then say how many trials there are. `success`: a return to reach, the
+    name of an entry of `info`, a function or its import string, or what a task's option `success` takes. `out`: the
+    folder for run folders. `video`: of the first trial of each agent and task, or of so many. `progress`: False for
+    none, or a function; None: in notebooks and terminals. `resume`: go on with this run, which these objects began; `n`
+    may have grown. Every other key is one of a config: `num_parallel`, `workers`, `scoring`, `record`,
+    `max_episode_steps`, `limits`, `stop_when`, ... Raises InputError for what the caller can mend.
+    """
+    given = Given()
+    asked = {"batched": batched, "method": method}
+    given.add_policies(policy, {key: value for key, value in asked.items() if value is not None})
+    given.add_environments(env, _success(success))
+    raw = {**config, "agents": given.agents, "tasks": given.tasks, **_seeds(seeds, n)}
+    raw |= {} if name is None else {"name": name}
+    raw |= {} if out is None else {"output_root": str(out)}
+    raw |= {} if video is False else {"record": {"level": "video", "video": {"trials": "first", "first": int(video)}}}
+    raw["workers"] = _workers(config.get("workers"), given)
+    with lent(given.objects), shown(progress) as observer:
+        hooks, cfg = Hooks(observer, cancel), _checked(config_from_dict(raw), n, seeds)
+        return Run.of(start(cfg, hooks).run) if resume is None else _resumed(Path(resume), cfg, hooks)
+
+
+def _resumed(path: Path, cfg: EvalConfig, hooks: Hooks) -> Run:
+    """Go on with a run of the same agents and tasks."""
+    run = Run.open(path, trust=True)
+    old = run.plain_config()
+    for kind, now, then in (("policy", cfg.agents, old.agents), ("environment", cfg.tasks, old.tasks)):
+        mine, theirs = ({one.name: one for one in found} for found in (now, then))
+        if mine != theirs:
+            changed = sorted(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
+            raise InputError(
+                f'{path} began with another {kind} "{changed[0]}": its code, its weights or its options have changed, '
+                "and its finished trials belong to the old one. Start a new run without resume"
+            )
+    more = [f"n_trials={cfg.n_trials}"] if cfg.seeds is None else []
+    return Run.of(go_on(run.path, more, hooks, trust=True).run)
+
+
+def _success(given: Any) -> Mapping[str, Any] | None:
+    if given is None or isinstance(given, Mapping):
+        return given
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        return {"return_at_least": float(given)}
+    if isinstance(given, str) and ":" not in given and not given.endswith(".py"):
+        return {"info": given}
+    if not ((isinstance(given, str) and ":" in given) or callable(given)):
+        raise InputError(f"success: found {given!r}; expected {SUCCESS}")
+    target = given if isinstance(given, str) else importable(given)
+    if target is None:
+        raise InputError(
+            "success is a function that no other process can import; put it into a file and name it: "
+            'success="file.py:function"'
+        )
+    return {"function": target}
+
+
+def _seeds(seeds: Any, n: int | None) -> dict[str, Any]:
+    """The keys of a config that say how many trials there are, and from which seeds: a list says both."""
+    if seeds is None or isinstance(seeds, int):
+        return {"n_trials": TRIALS if n is None else n, **({} if seeds is None else {"base_seed": seeds})}
+    if isinstance(seeds, str):
+        return {"seeds": seeds}
+    listed = [int(seed) for seed in seeds]
+    if not listed:
+        raise InputError("found no seeds; expected the first one, or a list of them")
+    return {"seeds": listed}
+
+
+def _checked(cfg: EvalConfig, n: int | None, seeds: Any) -> EvalConfig:
+    """Seeds say how many trials there are: `n` may say it again, but nothing else."""
+    if n is not None and seeds is not None and not isinstance(seeds, int) and n != cfg.n_trials:
+        raise InputError(
+            f"found n={n} and {cfg.n_trials} seeds; every seed is one trial, so leave out n, or give the first seed "
+            "alone (seeds=0)"
+        )
+    return cfg
+
+
+def _workers(asked: Any, given: Given) -> Any:
+    """Where environments run: in this process where no other can make them."""
+    if not given.local:
+        return {} if asked is None else asked
+    if asked in (None, "inline", "auto", {"kind": "inline"}):
+        return "inline"
+    raise InputError(
+        f"{given.local[0]} is in the memory of this process, and workers={asked!r} are others, which cannot make it. "
+        'Leave workers out, or put it into a file and name it: env="file.py:make_env"'
+    )

@@ -1,0 +1,87 @@
+"""What services get of a run at its end, beside numbers: a table, the report's files, some videos."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from proctor.record.rundir import RunDir
+from proctor.runs.loggers.base import LoggerOptions
+from proctor_host.result import TrialResult
+
+COLUMNS = (
+    "agent", "task", "trials_scored", "trials_unscored", "success_rate", "success_low", "success_high", "score",
+    "score_low", "score_high",
+)  # fmt: skip
+ALL = "all tasks"
+FILES = ("report.html", "report.json", "report.md", "report.csv", "summary.csv", "config.json")
+
+
+class EvidenceOptions(LoggerOptions):
+    """`report`: whether the report's files are sent. `videos`: how many videos at most, of those that the run made."""
+
+    report: bool = True
+    videos: int = Field(default=4, ge=0, le=100)
+
+
+def table(report: Mapping[str, Any]) -> list[list[Any]]:
+    """Rows of COLUMNS: each agent on all tasks, and on each task where there are several. None where nothing is
+    known."""
+    rows = []
+    for agent in report["agents"]:
+        tasks = agent.get("tasks", [])
+        rows.append(_row(agent["agent"], tasks[0]["task"] if len(tasks) == 1 else ALL, agent))
+        rows += [_row(agent["agent"], task["task"], task) for task in tasks if len(tasks) > 1]
+    return rows
+
+
+def _row(agent: str, task: str, found: Mapping[str, Any]) -> list[Any]:
+    success, score = found.get("success") or {}, found.get("score") or {}
+    intervals = [given.get("interval") or (None, None) for given in (success, score)]
+    counts = [found.get("n"), found.get("n_unscored")]
+    return [agent, task, *counts, success.get("rate"), *intervals[0], score.get("mean"), *intervals[1]]
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """The table as Markdown."""
+    lines = [COLUMNS, ["---"] * len(COLUMNS), *table(report)]
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+
+
+def plain_name(name: str) -> str:
+    """A name with letters, digits, dots and hyphens, as every service takes it."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:100]
+
+
+def report_files(folder: Path) -> list[Path]:
+    """The files of a run folder that tell of it as a whole."""
+    return [folder / name for name in FILES if (folder / name).is_file()]
+
+
+def chosen_videos(folder: Path, most: int) -> list[tuple[str, Path]]:
+    """At most so many videos of a run, each with a name: of every agent in turn its first failure, then its first
+    success, then the second of each, and so on."""
+    if not most or not (folder / "videos").is_dir():
+        return []
+    found: dict[tuple[str, bool], list[TrialResult]] = {}
+    for result in RunDir.open(folder).results():
+        if result.video is not None and (folder / result.video).is_file():
+            found.setdefault((result.trial.agent, bool(result.success)), []).append(result)
+    ranked = ((place, won, agent, r) for (agent, won), own in found.items() for place, r in _in_order(own))
+    best = heapq.nsmallest(most, ranked, key=lambda entry: entry[:3])
+    return [(f"{r.trial.agent}/{r.trial.task}/{r.trial.index}", folder / str(r.video)) for *_, r in best]
+
+
+def _in_order(results: list[TrialResult]) -> Iterator[tuple[int, TrialResult]]:
+    return enumerate(sorted(results, key=lambda result: (result.trial.task, result.trial.index)))

@@ -1,0 +1,1 @@
+"""Policies of LeRobot's as rows of trials; these modules run where LeRobot is installed."""
