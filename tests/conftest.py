@@ -13,7 +13,7 @@ from hypothesis import settings
 from installed import plug  # noqa: F401 - a fixture
 from telling import Said, Tell
 
-from proctor import Run, config_from_dict, run_evaluation
+from proctor import Run, config_from_dict, run_evaluation, threads
 from proctor.cli import main
 
 settings.register_profile("proctor", deadline=None)
@@ -37,6 +37,13 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("PROCTOR_RUNTIMES", str(tmp_path_factory.mktemp("runtimes")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_pinned() -> Iterator[None]:
+    """Whoever pins numeric threads gives them back, also where a test ends a run in the middle."""
+    yield
+    assert threads.pinned_number() is None, "this test left numeric threads pinned: what it started still runs"
 
 
 @pytest.fixture

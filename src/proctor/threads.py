@@ -54,6 +54,11 @@ def pinned(threads: int | None = None) -> Iterator[int]:
         _PIN.leave()
 
 
+def pinned_number() -> int | None:
+    """What this process is pinned to at the moment; None outside `pinned`."""
+    return _PIN.number
+
+
 def hold() -> None:
     """The calling thread computes with the pinned number, too; nothing happens outside `pinned`."""
     torch: Any = sys.modules.get("torch")
