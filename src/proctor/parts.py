@@ -48,6 +48,7 @@ PARTS = {
         "curves": "proctor.report.sections.rivals:Curves",
         "tasks": "proctor.report.sections.results:Tasks",
         "cases": "proctor.report.sections.cases:Cases",
+        "videos": "proctor.report.sections.films:Films",
         "trials": "proctor.report.sections.evidence:Strips",
         "extremes": "proctor.report.sections.evidence:Extremes",
         "components": "proctor.report.sections.results:Components",
