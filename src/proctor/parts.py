@@ -51,6 +51,7 @@ PARTS = {
         "videos": "proctor.report.sections.films:Films",
         "trials": "proctor.report.sections.evidence:Strips",
         "extremes": "proctor.report.sections.evidence:Extremes",
+        "signals": "proctor.report.sections.signals:Signals",
         "components": "proctor.report.sections.results:Components",
         "failures": "proctor.report.sections.evidence:Endings",
         "metrics": "proctor.report.sections.results:Metrics",

@@ -353,13 +353,15 @@ class Report:
     """Some of the trials that have a video: failures first, every agent and task in turn."""
     n_filmed: int = 0
     worst: tuple[Picked, ...] = ()
-    """Recorded trials to look at first: the worst of every agent in turn, then the second of each."""
+    """Recorded trials to look at: failures first, of every agent in turn the worst, then the second worst."""
     sections: tuple[Shown, ...] = ()
     """Those that the config asks for, of all that apply to the run, in the order of the page."""
     columns: tuple[Column, ...] = ()
     """What all sections that apply to the run add to the table of trials."""
     agent_columns: tuple[Column, ...] = ()
     """What they add to the table of agents."""
+    signal_units: Mapping[str, str] = field(default_factory=dict)
+    """Units of recorded signals that those sections know."""
 
     @property
     def defines_success(self) -> bool:

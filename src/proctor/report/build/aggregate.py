@@ -93,6 +93,7 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         sections=tuple(Shown(s) for s in sections if cfg.report.sections is None or s.key in cfg.report.sections),
         columns=tuple(column for section in sections for column in section.columns),
         agent_columns=tuple(column for section in sections for column in section.agent_columns),
+        signal_units={name: unit for section in sections for name, unit in section.signal_units.items()},
     )
     said, failed = _said(draft, sections)
     cautions = [model.Finding("caution", sentence) for sentence in (*unloaded, *failed)]

@@ -145,8 +145,8 @@ def filmed_trials(trials: Trials, ranked: Sequence[str]) -> tuple[Picked, ...]:
 
 
 def worst_trials(trials: Trials, ranked: Sequence[str]) -> tuple[Picked, ...]:
-    """Trials with a record: of the first agents the one that went worst (no success before success, then by score),
-    then the second worst of each, and so on; ties in the order of the plan."""
+    """Trials with a record, those that were no success first: of the first agents the one with the lowest score, then
+    the second lowest of each, and so on; ties in the order of the plan."""
     recorded = SCORED[trials["outcome"]] & ~trials["after_stop"] & _there(trials["npz"])
     won = trials["outcome"] == OUTCOMES.index(Outcome.SUCCESS)
     owner = np.array([agent for agent, _ in trials.pairs])[trials["cell"]]
@@ -155,7 +155,7 @@ def worst_trials(trials: Trials, ranked: Sequence[str]) -> tuple[Picked, ...]:
     for rank, agent in enumerate(ranked[:WORST]):
         rows = np.flatnonzero(recorded & (owner == agent))
         worst = rows[np.lexsort((score[rows], won[rows]))][:WORST]
-        found += [(turn, rank, row) for turn, row in enumerate(worst.tolist())]
+        found += [(bool(won[row]), turn, rank, row) for turn, row in enumerate(worst.tolist())]
     return tuple(_picked(trials, row) for *_, row in sorted(found)[:WORST])
 
 
