@@ -28,8 +28,7 @@ from proctor.stats import (
 from proctor.stats.bootstrap import EXPANSION
 from proctor.stats.means import WILSON
 from proctor.verdict.comparison.cautions import skewed
-from proctor.verdict.estimand import shares_of
-from proctor.verdict.judging import limits_of_scores
+from proctor.verdict.estimand import limits_of_scores, shares_of
 
 METHODS: dict[str, Literal["bca_expansion", "wilson"]] = {EXPANSION: "bca_expansion", WILSON: "wilson"}
 

@@ -3,8 +3,7 @@
 from proctor.verdict.comparison.judge import MOST_AGENTS, judge
 from proctor.verdict.comparison.model import Comparison, Difference, Pair, Standing, TaskDifference
 from proctor.verdict.comparison.needed import needed_trials
-from proctor.verdict.estimand import MEASURES, Measure, Weights
-from proctor.verdict.judging import JudgeCfg
+from proctor.verdict.estimand import MEASURES, JudgeCfg, Measure, Weights
 from proctor.verdict.trials import AgentTrials, TaskTrials
 
 __all__ = [

@@ -20,8 +20,7 @@ from proctor.stats import (
 )
 from proctor.verdict.comparison.model import Comparison, Difference, Pair, Standing
 from proctor.verdict.comparison.pairs import compare_pair
-from proctor.verdict.estimand import MEASURES, RATE, Measure, differences_within, shares_of, values_of
-from proctor.verdict.judging import JudgeCfg
+from proctor.verdict.estimand import MEASURES, RATE, JudgeCfg, Measure, differences_within, shares_of, values_of
 from proctor.verdict.trials import AgentTrials
 
 Means = Mapping[Measure, Mapping[str, float | None]]

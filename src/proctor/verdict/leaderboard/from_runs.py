@@ -11,7 +11,7 @@ from proctor.record.columns import Trials
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import scored_trials
 from proctor.verdict import protocol
-from proctor.verdict.judging import judging_of
+from proctor.verdict.estimand import judging_of
 from proctor.verdict.leaderboard.build import Contest, build
 from proctor.verdict.leaderboard.model import Leaderboard
 from proctor.verdict.protocol import Examined, Paths, against
