@@ -49,10 +49,8 @@ if TYPE_CHECKING:
     from proctor.report.section import CaseLayout, Column, Grid, Section
     from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Worker
     from proctor.rollout.progress import CancelToken, Progress
-    from proctor.rollout.worker.extras import EngineExtras
-    from proctor.runs.comparing import RunComparison
+    from proctor.rollout.worker import EngineExtras
     from proctor.runs.evaluate import evaluate
-    from proctor.runs.frames import ArrowTable
     from proctor.runs.loggers.base import DictLogger, Logger, LoggerOptions, Loggers
     from proctor.runs.loggers.csv_file import CsvLogger
     from proctor.runs.loggers.mlflow_run import MlflowLogger
@@ -60,7 +58,7 @@ if TYPE_CHECKING:
     from proctor.runs.loggers.trackio_run import TrackioLogger
     from proctor.runs.loggers.wandb_run import WandbLogger
     from proctor.runs.plots import Plots
-    from proctor.runs.run import Run
+    from proctor.runs.run import ArrowTable, Run, RunComparison
     from proctor.runs.start import run_evaluation
     from proctor.runtimes.recipes import RuntimeRecipe, RuntimeSpecification
     from proctor.scoring.protocol import Remark, Score, Scoring

@@ -11,7 +11,7 @@ PARTS = {
         "random": "proctor.policies.baselines:RandomLoader",
         "zero": "proctor.policies.baselines:ZeroLoader",
         "latent": "proctor.policies.from_latent:LatentLoader",
-        "memory": "proctor.policies.from_memory:MemoryLoader",
+        "memory": "proctor.policies.from_python:MemoryLoader",
         "remote": "proctor.policies.from_remote:RemoteLoader",
     },
     "proctor.backends": {

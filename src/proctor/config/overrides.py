@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from proctor.config.forms import expand_shorthands
 from proctor.config.naming import names_to_be
 from proctor.config.plain import plain
 from proctor.config.problems import Path, Problems, did_you_mean, shown
-from proctor.config.shorthands import expand_shorthands
 from proctor.config.yaml_source import parse_value
 
 

@@ -13,8 +13,7 @@ from proctor.report.sections.differences import shown_measures
 from proctor.report.sections.ranking import letters_of, ranking_words
 
 if TYPE_CHECKING:
-    from proctor.runs.comparing import RunComparison
-    from proctor.runs.run import Run
+    from proctor.runs.run import Run, RunComparison
 
 MOST_ROWS = 20
 _CELL = "padding:2px 12px 2px 0;text-align:{side}"

@@ -26,7 +26,7 @@ from proctor.stats import (
     wilson,
 )
 from proctor.stats.bootstrap import EXPANSION
-from proctor.stats.means import WILSON
+from proctor.stats.units import WILSON
 from proctor.verdict.comparison.cautions import skewed
 from proctor.verdict.estimand import limits_of_scores, shares_of
 

@@ -19,10 +19,13 @@ from proctor.errors import InputError
 from proctor.memory import PREFIX
 from proctor.registry import did_you_mean, import_file, import_object
 from proctor.suites.autoreset import HAS_MODES, AutoresetMode
-from proctor.suites.gymnasium.factories import find_factory
+from proctor.suites.gymnasium.env import GymnasiumEnv
+from proctor.suites.gymnasium.factories import Maker, find_factory
 
 if TYPE_CHECKING:
     from proctor.suites.gymnasium.options import GymnasiumOptions, WrapperCfg
+    from proctor_host.environments import BatchEnv, Env
+
 
 NO_LIMIT = 2**31 - 1
 
@@ -158,3 +161,19 @@ def _saying_what_is_missing(env_id: str, make: Callable[[], Any]) -> Any:
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         raise InputError(f'"{env_id}" needs the package "{name}"; install it with: pip install {name}') from error
+
+
+def make(options: GymnasiumOptions, *, render: bool, worlds: int) -> Env | BatchEnv:
+    """One environment, or with `vector` a vector of so many worlds."""
+    factory = None if options.vector is not None else factory_of(options)
+    if factory is not None:
+        made = GymnasiumEnv(maker := Maker(factory, options, render=render), options)
+        made.max_steps = maker.max_steps
+        return made
+    max_steps = find_spec(options).max_episode_steps
+    if options.vector is None:
+        return GymnasiumEnv(functools.partial(make_single, options, render=render), options, max_steps)
+    from proctor.suites.gymnasium.vector import VectorEnvAdapter
+
+    vector = make_vector(options, render=render, worlds=worlds)
+    return VectorEnvAdapter(vector, options=options, max_steps=max_steps, owned=True)

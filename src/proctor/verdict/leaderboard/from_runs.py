@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from proctor.errors import InputError
-from proctor.plan.seeds import seed_words
+from proctor.plan.plan import seed_words
 from proctor.record.columns import Trials
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import scored_trials

@@ -9,9 +9,8 @@ import numpy as np
 
 from proctor.config.models import StopCfg
 from proctor.stats import Interval, SpendingTest, Verdict, centre_sequence, conditional_power, rate_sequence
-from proctor.stats.betting import SignBets
-from proctor.stats.futility import futility_looks
-from proctor.stats.sequences import log_likelihood, log_limit
+from proctor.stats.betting import SignBets, log_likelihood, log_limit
+from proctor.stats.spending import futility_looks
 from proctor.verdict.stopping.watch import Watch
 
 

@@ -1,4 +1,5 @@
-"""Policies that live in a worker, next to the environments (`placement: worker`).
+"""What a worker of the engine's own interpreter has beside `proctor_host`, which is the inside of every worker: suites,
+metrics, an encoder, and policies that live next to the environments (`placement: worker`).
 
 A policy that answers sooner than a message gets to the engine and back (a script, a table, a few small matrices) is
 asked here, for every trial of the worker that waits. Rows, padding and generators are those of the engine's forwards,
@@ -9,30 +10,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from proctor import suites
+from proctor import metrics, suites
 from proctor.config.models import AgentCfg
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
-from proctor.rollout.ask.decide import decide
+from proctor.record.video import VideoWriter
+from proctor.rollout.ask.decide import decide, too_long
 from proctor.rollout.ask.lanes import LaneStats
 from proctor.rollout.ask.requests import Request, guilty
 from proctor.rollout.ask.runner import PolicyRunner
-from proctor.rollout.blame import too_long
 from proctor.rollout.tasks import Task, spaces_of
-from proctor_host.blame import explain
-from proctor_host.episode import Outcome
+from proctor.threads import pinned
+from proctor_host.cfg import TaskCfg
+from proctor_host.episode import Episode, Outcome
+from proctor_host.errors import explain
+from proctor_host.extras import Extras
+from proctor_host.host import Host
 from proctor_host.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
 from proctor_host.messages import Asked, Refused
 
 if TYPE_CHECKING:
     from proctor_host import task as described
     from proctor_host.group import Group
-    from proctor_host.host import Host
     from proctor_host.trial import RunningTrial
+
 
 TELL_S = 0.1
 """How often the engine hears how far trials have come."""
@@ -188,3 +195,32 @@ def _by_group(requests: Sequence[Request]) -> list[tuple[Group, list[int]]]:
     for row, request in enumerate(requests):
         found.setdefault(request.owner[0], []).append(row)
     return list(found.items())
+
+
+HERE = f"{__name__}:EngineExtras"
+"""How a worker process of this interpreter finds them."""
+
+
+class EngineExtras(Extras):
+    """Everything that Proctor has."""
+
+    measures = True
+
+    def make(self, task: TaskCfg, render: bool, worlds: int) -> Any:
+        return suites.make_env(task.suite, task.options, render=render, worlds=worlds)
+
+    def check(self, task: described.Task) -> None:
+        """Whatever a space is, its observations can be sent to another process of this interpreter."""
+
+    def measure(self, episode: Episode) -> dict[str, float | None]:
+        return metrics.compute(episode, tuple(self.cfg.metrics))
+
+    def film(self, folder: Path | None, stem: str, fps: float) -> VideoWriter:
+        assert folder is not None
+        return VideoWriter(folder / "videos" / f"{stem}.mp4", fps)
+
+    def policies(self, host: Host) -> LocalPolicies:
+        return LocalPolicies(host)
+
+    def pinned(self) -> AbstractContextManager[Any]:
+        return pinned()
