@@ -16,7 +16,7 @@ from telling import Tell
 
 from proctor import InputError, Run, config_from_dict, run_evaluation
 from proctor.cli import main
-from proctor.record.rundir import found_run, runs_below
+from proctor.record.latest import found_run, runs_below
 from proctor.runs.replay import find_trial
 
 Write = Callable[..., Path]

@@ -48,8 +48,7 @@ from proctor_host.messages import (
     Unload,
 )
 from proctor_host.one_by_one import OneByOne, RowByRow
-from proctor_host.seeds import ignores_seed
-from proctor_host.task import Task
+from proctor_host.task import Task, ignores_seed
 from proctor_host.trial import EndedTrial, Recorder
 from proctor_host.worlds import Worlds
 

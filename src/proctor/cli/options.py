@@ -33,7 +33,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, on
 
 def run_path(text: str) -> str:
     """The folder that a RUN on the command line means: the one place where `latest` is understood."""
-    from proctor.record.rundir import found_run
+    from proctor.record.latest import found_run
 
     return found_run(text)
 

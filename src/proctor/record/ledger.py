@@ -32,7 +32,8 @@ from proctor.record.batch import (
 )
 from proctor.record.disk import DiskError, described, trouble
 from proctor.record.files import refuse_link
-from proctor.record.rows import Copied, connect, odd_row, reached
+from proctor.record.opening import Copied, connect, reached
+from proctor.record.rows import odd_row
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial

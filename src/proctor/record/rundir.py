@@ -7,9 +7,6 @@
     summary.csv  trials.parquet  report.{json,csv,md,html}  run.log
 
 A folder is worked on by one process at a time; the lock goes with the process, however it ends.
-
-In the place of a folder, `latest` is the run that was begun last below `results/eval_runs`, `latest~1` the one before
-it, and so on; `DIR/latest` looks below DIR. A folder that is really called so comes first.
 """
 
 from __future__ import annotations
@@ -33,6 +30,7 @@ from proctor.foreign import read_json, read_npz
 from proctor.record.disk import beginning
 from proctor.record.environment import Noted, noted
 from proctor.record.files import refuse_links_in, write_synced
+from proctor.record.latest import MADE_AT
 from proctor.record.ledger import Ledger
 from proctor.record.records import damage
 from proctor.record.trust import require
@@ -219,46 +217,3 @@ class RunDir:
             os.ftruncate(fd, 0)
         finally:
             os.close(fd)
-
-
-_LATEST = re.compile(r"latest(?:~(\d{1,6}))?")
-_STAMP = re.compile(r"(\d{8}-\d{6})_.*?(?:-(\d+))?")
-MADE_AT = "made_at"
-"""The ledger's note of when its run was begun."""
-
-
-def found_run(text: str) -> str:
-    """The folder that `latest`, `latest~1`, `DIR/latest` and so on mean; any other text as it is. Raises InputError
-    where there is no such run."""
-    folder, name = os.path.split(text)
-    match = _LATEST.fullmatch(name)
-    if match is None or os.path.lexists(text):
-        return text
-    root, back = Path(folder or EvalConfig.model_fields["output_root"].default), int(match[1] or 0)
-    runs = runs_below(root)
-    if not runs:
-        elsewhere = "" if folder else "; runs of another output_root are DIR/latest"
-        raise InputError(f'"{text}": there is no run below {root}{elsewhere}')
-    if back >= len(runs):
-        counted = "is 1 run" if len(runs) == 1 else f"are {len(runs)} runs"
-        raise InputError(f'"{text}": there {counted} below {root}')
-    return str(runs[back])
-
-
-def runs_below(root: Path) -> list[Path]:
-    """The run folders in this folder, the one that was begun last first."""
-    if not root.is_dir():
-        return []
-    return sorted((path.parent for path in root.glob("*/ledger.sqlite")), key=_begun, reverse=True)
-
-
-def _begun(run: Path) -> tuple[datetime, int, str]:
-    """When a run was begun, by its ledger, or else by the name of its folder or the age of its config."""
-    stamp = _STAMP.fullmatch(run.name)
-    number = int(stamp[2] or 1) if stamp else 0
-    with contextlib.suppress(InputError, ValueError, TypeError), Ledger.open(run / "ledger.sqlite") as ledger:
-        return datetime.fromisoformat(ledger.get_meta(MADE_AT)).astimezone(), number, run.name
-    if stamp is not None:
-        with contextlib.suppress(ValueError):
-            return datetime.strptime(stamp[1], "%Y%m%d-%H%M%S").astimezone(), number, run.name
-    return datetime.fromtimestamp((run / "ledger.sqlite").stat().st_mtime).astimezone(), number, run.name

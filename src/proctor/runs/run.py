@@ -19,13 +19,13 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.record.columns import Trials
-from proctor.record.rundir import RunDir, found_run
+from proctor.record.latest import found_run
+from proctor.record.rundir import RunDir
 from proctor.report import Report
 from proctor.report.build import judgement
 from proctor.report.draw.alone import Drawing
 from proctor.report.formats.tables import PARQUET, TrialTable, selected
 from proctor.runs import plots
-from proctor.runs.plots import Plots
 from proctor.runs.report import read_report
 from proctor.verdict.comparison.compare import Compared, compare
 from proctor.verdict.comparison.model import Comparison
@@ -95,9 +95,9 @@ class Run(RunDir):
         return self._report.verdict
 
     @property
-    def plot(self) -> Plots:
+    def plot(self) -> plots.Plots:
         """Drawings that a notebook displays by itself: `scores()`, `success()`, `differences()`, `signal(...)`."""
-        return Plots(self, self._report)
+        return plots.Plots(self, self._report)
 
     def frame(self, kind: Kind | None = None) -> Any:
         """A row for every finished trial, with the columns of `trials.parquet`: a frame of pandas or of polars, the
@@ -176,9 +176,7 @@ class Run(RunDir):
         return Group(ranked_table(self._report), *cautions, Text(self.verdict), Text(str(self.path), style="dim"))
 
     def _repr_html_(self) -> str:
-        from proctor.runs.notebook import run_html
-
-        return run_html(self, self._report)
+        return plots.run_html(self, self._report)
 
 
 class RunComparison:
@@ -225,6 +223,4 @@ class RunComparison:
         return Group(standings_table(found), pairs_table(found), *cautions, Text(self.verdict))
 
     def _repr_html_(self) -> str:
-        from proctor.runs.notebook import comparison_html
-
-        return comparison_html(self)
+        return plots.comparison_html(self)

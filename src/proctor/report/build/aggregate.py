@@ -13,8 +13,7 @@ from proctor.metrics.registry import describe_of_family
 from proctor.record.batch import batched
 from proctor.record.columns import Trials
 from proctor.report import model
-from proctor.report.build.cases import case_tables, target_results
-from proctor.report.build.estimates import Estimator, longest
+from proctor.report.build.estimates import Estimator, case_tables, longest, target_results
 from proctor.report.build.findings import find, out_of_range, verdict
 from proctor.report.build.rivals import agent_aggregates, compare_agents, grouped_agents, score_profiles, trainings
 from proctor.report.build.sample import causes, extreme_trials, facts, sample_of
