@@ -13,7 +13,7 @@ import pytest
 
 from proctor import InputError, Run
 from proctor.rollout.backends import channel, host
-from proctor.runtimes.interpreters import find_interpreter
+from proctor.runtimes.asking import find_interpreter
 from proctor_host.codec import PROTOCOL
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'many_worlds.py'}:ManyWorlds"

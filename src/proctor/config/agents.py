@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from proctor.config.kinds import check_name, part_name
 from proctor.config.models import AgentCfg, TaskCfg
-from proctor.config.naming import stem_of
+from proctor.config.overrides import stem_of
 from proctor.config.paths import Context, existing_file, expand_pattern, is_pattern, resolve_options
 from proctor.config.problems import Path, Problems
 from proctor.config.runtime import resolve_runtime
-from proctor.config.validate import validate
+from proctor.config.validate import check_name, part_name, validate
 from proctor.errors import InputError
 from proctor.references import is_reference, parse
 from proctor.registry import LOADERS

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from proctor.config.kinds import part_name
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.paths import Context, import_string, resolve_options
 from proctor.config.problems import Problems, did_you_mean
-from proctor.config.validate import validate
+from proctor.config.validate import part_name, validate
 from proctor.errors import InputError
 from proctor.registry import FAMILIES, FORMATS, METRICS, SCORINGS, SECTIONS
 

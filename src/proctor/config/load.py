@@ -19,7 +19,6 @@ from pydantic import BaseModel
 from proctor.config.agents import asked_alone, brought_by_agents, check_brought, resolve_agents
 from proctor.config.checks import check_declared, check_report, check_scored_tasks, resolve_scoring, resolve_stop
 from proctor.config.forms import expand_shorthands, translated
-from proctor.config.kinds import resolve_kind
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
 from proctor.config.paths import Context, python_path, resolve_options
@@ -27,7 +26,7 @@ from proctor.config.plain import plain
 from proctor.config.problems import Problems, shown
 from proctor.config.seeds import resolve_seeds
 from proctor.config.tasks import resolve_tasks
-from proctor.config.validate import validate
+from proctor.config.validate import resolve_kind, validate
 from proctor.config.yaml_source import read
 from proctor.registry import BACKENDS, LOGGERS
 

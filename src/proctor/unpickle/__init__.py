@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 
 from proctor.errors import InputError
-from proctor.unpickle.arrays import Inert
+from proctor.unpickle.calls import Inert
 from proctor.unpickle.limits import Forbidden
 from proctor.unpickle.machine import Machine
 

@@ -1,7 +1,7 @@
 """The machine that a pickle is a program for, reduced to what arrays and plain containers need.
 
 The opcodes and their arguments are taken apart by `pickletools.genops`, which runs nothing. A callable is only ever a
-`Name`; to call it is to look it up in a table of our own (`proctor.unpickle.arrays`).
+`Name`; to call it is to look it up in a table of our own (`proctor.unpickle.calls`).
 
 What bounds a run: the number of opcodes; the bytes that arrays and the like are made of, together a multiple of the
 file at most (one text may be named again and again); and, at the end, how much there is to walk through, since a list
@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from proctor.unpickle.arrays import CALLS, Inert, Name, Pending
+from proctor.unpickle.arrays import Pending
+from proctor.unpickle.calls import CALLS, Inert, Name
 from proctor.unpickle.limits import Budget, Forbidden, as_dict, as_key, as_text
 
 OPCODES_MAX = 5_000_000
