@@ -116,7 +116,7 @@ def _show(report: GoalsReport, folder: Path, *, as_json: bool, quiet: bool) -> N
         return
     if not quiet:
         for prior in report.ranked():
-            typer.echo(f"{prior.name}{' (degenerate)' if prior.degenerate else ''}")
+            typer.echo(f"{prior.name} ({prior.flag})" if prior.flag else prior.name)
             for name, title in DIMENSIONS.items():
                 own = prior.dimensions[name]
                 said = [number_words(own), chance_words(own.overall), own.band or ""]
