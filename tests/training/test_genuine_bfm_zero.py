@@ -5,11 +5,14 @@ from __future__ import annotations
 import types
 
 import bfm_zero
+import joblib_files
 import numpy as np
 import pytest
 from shared_data import shared_data
 
 from proctor import TrackingEvaluation, TrackingEvaluationCfg
+from proctor.suites.tracking.motions import load_motions
+from proctor.suites.tracking.robot import load_robot
 from proctor.training.curriculum import Curriculum
 from proctor.training.humanoidverse import HumanoidVerseEnvironment, HumanoidVerseMotions
 
@@ -54,6 +57,19 @@ def of_training(env):
     counted = ("max_episode_length", "is_evaluating", "common_step_counter", "reward_penalty_scale", "motion_ids",
                "push_robot_counter", "push_interval_s", "average_episode_length")  # fmt: skip
     return plain({**library, **{name: getattr(inner, name) for name in counted}})
+
+
+def test_the_library_that_joblib_saved_is_read_as_data(library):
+    """The same motions, by their rotation vectors too; and the double of joblib's files has joblib's bytes."""
+    import joblib
+
+    saved = joblib.load(library)
+    assert joblib_files.dumps(saved) == library.read_bytes()
+    poses = {name: {k: one[k] for k in ("root_trans_offset", "pose_aa", "fps")} for name, one in saved.items()}
+    joblib.dump(poses, bare := library.with_name("poses.pkl"))
+    whole, by_pose = (load_motions([path], load_robot("builtin:g1"), joint_tolerance=9.0) for path in (library, bare))
+    assert whole.names == by_pose.names == tuple(saved)
+    np.testing.assert_allclose(whole.frames.qpos, by_pose.frames.qpos, atol=1e-6)
 
 
 def test_the_library_is_exactly_as_before_also_a_part_of_it(env, model):
