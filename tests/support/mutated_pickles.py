@@ -111,7 +111,7 @@ def _with_other_bytes(rng: random.Random, original: bytes, others: list[bytes]) 
 def main(seed: int, count: int, folder: Path) -> None:
     from proctor.errors import InputError
     from proctor.policies.normalize import read_vec_normalize
-    from proctor.suites.goals.visuals import read_grouped_pickle
+    from proctor.suites.goals.older import read_grouped_pickle
     from proctor.suites.libero.installation import read_states
     from proctor.suites.tracking.motions.options import MotionOptions
     from proctor.suites.tracking.motions.readers import read_motions

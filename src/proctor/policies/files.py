@@ -36,8 +36,8 @@ def find_path(name: str, base: Path | None, what: str) -> Path:
 
 
 def files_in(folder: Path) -> dict[str, Path]:
-    """All files in a folder and its folders, by their paths from it on."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    """All files in a folder and its folders, by their paths from it on; less what Python compiles beside sources."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
     return {path.relative_to(folder).as_posix(): path for path in found}
 
 

@@ -27,11 +27,12 @@ METHOD = "modify_state"
 
 
 class Preprocessor:
-    """The function of one agent, and the shapes that it gives for each task."""
+    """The function of one agent, and the shapes that it gives for each task. `target`: the class or function itself,
+    where whoever loads the agent has it already; else it is imported."""
 
-    def __init__(self, cfg: PreprocessorCfg, observation: Mapping[str, Any], base: Path | None):
+    def __init__(self, cfg: PreprocessorCfg, observation: Mapping[str, Any], base: Path | None, target: Any = None):
         self._name = cfg.target
-        self._function, self._squeeze = _function(cfg, base)
+        self._function, self._squeeze = _function(cfg, import_object(cfg.target, base) if target is None else target)
         self._takes_info = _takes_info(self._function, self._name)
         self._spaces = {task: self._space(cfg, task, space) for task, space in observation.items()}
 
@@ -91,9 +92,8 @@ class Preprocessor:
         return spaces.Box(int(limits.min), int(limits.max), given.shape, limits.dtype.type)
 
 
-def _function(cfg: PreprocessorCfg, base: Path | None) -> tuple[Callable[..., Any], bool]:
+def _function(cfg: PreprocessorCfg, target: Any) -> tuple[Callable[..., Any], bool]:
     """What is called for a row, and whether it answers with a batch of one."""
-    target = import_object(cfg.target, base)
     if not isinstance(target, type):
         if not callable(target):
             raise InputError(

@@ -78,6 +78,7 @@ def _context(run: RunDir, cfg: EvalConfig, ledger: Ledger) -> ReportContext:
         level=LEVEL if cfg.declare is None else round(1 - cfg.declare.alpha, 12),
         looks=tuple(ledger.looks()),
         initial_states=ledger.initial_states(),
+        by_seed=frozenset(ledger.by_seed()),
     )
 
 
