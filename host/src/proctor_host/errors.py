@@ -13,3 +13,8 @@ class ProctorError(Exception):
 
 class InputError(ProctorError):
     """Bad input: a config, a checkpoint, a run folder, an option."""
+
+
+class TaskCodeError(ProctorError):
+    """What code that a config gives to a task, such as an evaluation function, raised in a trial. Neither the simulator
+    nor the agent has failed. The message names the file and the line."""
