@@ -61,6 +61,7 @@ def eager(monkeypatch):
 def test_an_agent_that_moves_to_the_workers_changes_no_byte(tmp_path, monkeypatch, eager, workers):
     monkeypatch.setattr("proctor.rollout.engine.WATCH_S", 0.0)
     monkeypatch.setattr(placing, "_harmless", lambda task: True)
+    monkeypatch.setattr(placing, "SHORT_RUN_S", 1000.0)  # whatever a step takes on a busy machine
     agents = [policy("Linear"), policy("Noisy")]
     stays = [{**agent, "options": {**agent["options"], "placement": "engine"}} for agent in agents]
     keys = {"n_trials": 12, "num_parallel": 2, "workers": workers}
@@ -77,6 +78,7 @@ def test_an_agent_that_moves_to_the_workers_changes_no_byte(tmp_path, monkeypatc
 
 def test_slow_forwards_go_to_the_engine(tmp_path, monkeypatch):
     monkeypatch.setattr(placing, "HERE_S", 0.0)
+    monkeypatch.setattr(placing, "SHORT_RUN_S", 1000.0)
     monkeypatch.setattr(placing, "_harmless", lambda task: True)
     monkeypatch.setattr("proctor.rollout.engine.WATCH_S", 0.0)
     monkeypatch.setattr("proctor.rollout.worker.policies.TELL_S", 0.0)

@@ -17,7 +17,15 @@ from proctor.report.build.declaring import declared_protocol, primary_comparison
 from proctor.report.build.estimates import Estimator, longest
 from proctor.report.build.findings import find, out_of_range, verdict
 from proctor.report.build.rivals import agent_aggregates, compare_agents, grouped_agents, score_profiles, trainings
-from proctor.report.build.sample import causes, extreme_trials, facts, sample_of
+from proctor.report.build.sample import (
+    causes,
+    extreme_trials,
+    facts,
+    filmed,
+    filmed_trials,
+    sample_of,
+    worst_trials,
+)
 from proctor.report.build.stops import stop_findings
 from proctor.report.section import Section, Shown, attempt, sections_of
 from proctor.scoring import Scoring, make_scoring
@@ -79,9 +87,13 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         profiles=score_profiles(trials, cfg, ranked, context),
         trainings=trainings([agent.name for agent in cfg.agents]),
         extremes=extreme_trials(trials, ranked),
+        filmed=filmed_trials(trials, ranked),
+        n_filmed=int(filmed(trials).sum()),
+        worst=worst_trials(trials, ranked),
         sections=tuple(Shown(s) for s in sections if cfg.report.sections is None or s.key in cfg.report.sections),
         columns=tuple(column for section in sections for column in section.columns),
         agent_columns=tuple(column for section in sections for column in section.agent_columns),
+        signal_units={name: unit for section in sections for name, unit in section.signal_units.items()},
     )
     said, failed = _said(draft, sections)
     cautions = [model.Finding("caution", sentence) for sentence in (*unloaded, *failed)]

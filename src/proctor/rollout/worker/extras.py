@@ -36,7 +36,7 @@ class EngineExtras(Extras):
 
     def film(self, folder: Path | None, stem: str, fps: float) -> VideoWriter:
         assert folder is not None
-        return VideoWriter(folder / "videos" / f"{stem}.mp4", fps)
+        return VideoWriter(folder / "videos" / f"{stem}.mp4", fps, poster=True)
 
     def policies(self, host: Host) -> LocalPolicies:
         return LocalPolicies(host)
