@@ -55,6 +55,8 @@ class ReportContext:
     """Numbers of trials per agent at which results were seen before more were run."""
     initial_states: Mapping[str, int] = field(default_factory=dict)
     """How many initial states a task has, where that is known."""
+    by_seed: frozenset[str] = frozenset()
+    """Tasks whose trials begin by their seed alone, and are paired by it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,14 +92,15 @@ class Extremes(Section):
 
 def _extremes(report: Report, kind: str) -> str:
     caption, last = ("Lowest scores", "Score") if kind == "worst" else ("Longest wall times", "Time")
+    shown = [trial for trial in report.extremes if trial.kind == kind]
+    scores = text.ranked_means([trial.score for trial in shown], [None] * len(shown))
     rows = [
         [
             *(esc(trial.agent), esc(trial.task), _seed(report, trial), _words(trial.outcome)),
             NONE if trial.steps is None else f"{trial.steps:,}",
-            text.number(trial.score) if kind == "worst" else f"{text.number(trial.wall_time_s, 2)} s",
+            score if kind == "worst" else f"{text.number(trial.wall_time_s, 2)} s",
         ]
-        for trial in report.extremes
-        if trial.kind == kind
+        for trial, score in zip(shown, scores, strict=True)
     ]
     return table(caption, ["Agent", "Task", "Seed", "Outcome", "Steps", last], rows, "extremes") if rows else ""
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.gymnasium.informing import Informing
-from proctor.suites.gymnasium.signals import SignalReader
-from proctor.suites.gymnasium.success import is_known, success_check
+from proctor.suites.gymnasium.signals import SignalReader, is_known, success_check
 from proctor_host.environments import NO_SIGNALS, Env, Step
 from proctor_host.values import flag, number
 
