@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
     from proctor.training.callback import EvaluationCallback, Practice
     from proctor.training.curriculum import Curriculum, CurriculumCfg
-    from proctor.training.humanoidverse import HumanoidVerseMotions
+    from proctor.training.humanoidverse import HumanoidVerseBuffer, HumanoidVerseEnvironment, HumanoidVerseMotions
     from proctor.training.lent import LentEnvironment
     from proctor.training.options import TrackingEvaluationCfg
     from proctor.training.reward import RewardEvaluation, RewardEvaluationCfg
@@ -105,17 +105,18 @@ __all__ = [
     "CaseLayout", "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum",
     "CurriculumCfg", "DictLogger", "Discordance", "Drawing", "EngineExtras", "Env", "Episode", "EvalConfig",
     "EvaluationCallback", "Execute", "Fail", "Finding", "Format", "Goto", "Grid", "GroupMetric", "Host",
-    "HumanoidVerseMotions", "Idle", "InputError", "LeftPad", "LentEnvironment", "Loader", "Logger", "LoggerOptions",
-    "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra", "MlflowLogger", "Outcome", "Plots", "Policy",
-    "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress", "Remark", "Report", "RewardEvaluation",
-    "RewardEvaluationCfg", "Run", "RunComparison", "RunError", "RuntimeRecipe", "RuntimeSpecification", "Score",
-    "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy",
-    "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg",
-    "TrackioLogger", "Trial", "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg",
-    "__version__", "always_valid", "always_valid_rates", "centre_sequence", "conditional_power", "config_from_dict",
-    "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means", "evaluate",
-    "expected_discordance", "import_object", "load_config", "mean_sequence", "posterior", "probability_better",
-    "run_evaluation", "simultaneous_intervals", "trials_paired", "trials_sequential", "trials_unpaired",
+    "HumanoidVerseBuffer", "HumanoidVerseEnvironment", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad",
+    "LentEnvironment", "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra",
+    "MlflowLogger", "Outcome", "Plots", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress",
+    "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "Run", "RunComparison", "RunError", "RuntimeRecipe",
+    "RuntimeSpecification", "Score", "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage",
+    "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation",
+    "TrackingEvaluationCfg", "TrackioLogger", "Trial", "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch",
+    "Worker", "WorkerCfg", "__version__", "always_valid", "always_valid_rates", "centre_sequence", "conditional_power",
+    "config_from_dict", "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means",
+    "evaluate", "expected_discordance", "import_object", "load_config", "mean_sequence", "posterior",
+    "probability_better", "run_evaluation", "simultaneous_intervals", "trials_paired", "trials_sequential",
+    "trials_unpaired",
 ]  # fmt: skip
 
 

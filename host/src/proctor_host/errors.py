@@ -27,3 +27,8 @@ def explain(problem: BaseException) -> str:
         return str(problem)
     lines = traceback.format_exception(type(problem), problem, problem.__traceback__)
     return f"{type(problem).__name__}: {problem}\n{''.join(lines)}"
+
+
+class TaskCodeError(ProctorError):
+    """What code that a config gives to a task, such as an evaluation function, raised in a trial. Neither the simulator
+    nor the agent has failed. The message names the file and the line."""

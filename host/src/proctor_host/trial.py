@@ -164,15 +164,15 @@ class RunningTrial:
         episode = self.record.episode(ending.outcome or Outcome.DONE, self.end, task.max_steps, task.name)
         if self.judged is not None:
             flags = np.zeros_like(episode.arrays["success"])
-            flags[-1:] = self.judged
+            flags[0 if task.cfg.success_rule == "throughout" else -1 :] = self.judged
             episode = replace(episode, arrays={**episode.arrays, "success": flags})
-        reached = None
+        reached, success = None, False
         if ending.outcome is None and ending.success_known:
-            reached = episode.reached(task.cfg.success_rule)
+            rule = task.cfg.success_rule
+            reached, success = episode.reached(rule), episode.succeeded(rule)
             only_truncated = self.end[1] and not self.end[0]
             missed = Outcome.TRUNCATED if only_truncated else Outcome.FAILURE
-            episode = episode.ending(missed if reached is None else Outcome.SUCCESS)
-        success = reached is not None
+            episode = episode.ending(Outcome.SUCCESS if success else missed)
         return EndedTrial(
             trial=self.start.trial,
             stem=self.start.stem,

@@ -146,7 +146,7 @@ def recomputed(result: TrialResult, episode: Episode, success_rule: str) -> Tria
     outcome, success = result.outcome, result.success
     if outcome.broken_by_policy and not _ended(episode):
         reached, success = None, False if success else success
-    elif reached is not None:
+    elif episode.succeeded(success_rule):
         outcome, success = Outcome.SUCCESS, True
     elif outcome is not Outcome.DONE or success is not None:
         outcome, success = _missed(result, episode), False
