@@ -40,9 +40,8 @@ from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState, TimeAccount
 from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels, know
 from proctor.rollout.stopper import Stopper
-from proctor.rollout.supervisor import Supervisor
 from proctor.rollout.tasks import Task, worker_cfg
-from proctor.rollout.wake import Waker, prefer_short_slices
+from proctor.rollout.thread import Supervisor, Waker, prefer_short_slices
 from proctor.threads import pinned
 from proctor_host.collecting import collecting_seldom
 from proctor_host.copies import end_if_copied, forks
