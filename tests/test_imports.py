@@ -63,7 +63,7 @@ ROOM: dict[str, set[str]] = {
 simulator. An environment may use metrics, too, such as a distance that it records."""
 
 PLUGINS = {
-    "suites/goals/": CORE | {"suites", "runs"},
+    "suites/goals/": CORE | {"suites", "runs", "runtimes"},
     "suites/metaworld/waypoint_flow/": {"config", "plan", "policies"},
 }
 """Whole programs that only happen to be shipped: they may import what a user's program may, and nobody imports
