@@ -35,6 +35,7 @@ from proctor.rollout.ask.runner import Answers
 from proctor.rollout.attending import BEGIN, REDO, SKIP, STOP, YES, Attending, Operator
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.crew import Crew, Member
+from proctor.rollout.finishing import named_by_outcome
 from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.placing import Placing, choose_workers
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
@@ -434,6 +435,7 @@ class Engine:
         not."""
         broken = self._attempts.pop(result.trial.key, 0)
         self._faults.pop(result.trial.key, None)
+        result = named_by_outcome(result, self.folder)
         self._results.append(replace(result, attempts=broken + (not fault)))
         self._count(result)
 
