@@ -34,6 +34,7 @@ from proctor.rollout.ask.runner import Answers
 from proctor.rollout.attending import BEGIN, REDO, SKIP, STOP, YES, Attending, Operator
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.crew import Crew, Member
+from proctor.rollout.finishing import named_by_outcome
 from proctor.rollout.placing import Placing, choose_workers
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
@@ -430,6 +431,7 @@ class Engine:
         not."""
         broken = self._attempts.pop(result.trial.key, 0)
         self._faults.pop(result.trial.key, None)
+        result = named_by_outcome(result, self.folder)
         self._results.append(replace(result, attempts=broken + (not fault)))
         self._count(result)
 

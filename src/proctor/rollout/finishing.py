@@ -7,6 +7,7 @@ done when all that is done here.
 from __future__ import annotations
 
 import io
+import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,23 @@ def finished(done: Done, cfg: WorkerCfg) -> Done:
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise RunError(f"what a worker sent of trial {result.trial.key} cannot be used: {error}") from error
     return done._replace(result=result, left=Left())
+
+
+def named_by_outcome(result: TrialResult, folder: Path | None) -> TrialResult:
+    """The same result, with its film called as it ended: `videos/STEM_success.mp4`. An attempt that was lost after its
+    film had its name, and ended otherwise, leaves none behind."""
+    if result.video is None or folder is None:
+        return result
+    film = _within(folder, "videos", result.video)
+    for other in Outcome:
+        if other is not result.outcome:
+            film.with_name(f"{film.stem}_{other}.mp4").unlink(missing_ok=True)
+    name = f"{film.stem}_{result.outcome}.mp4"
+    try:
+        os.replace(film, film.with_name(name))
+    except FileNotFoundError:
+        return replace(result, video=None)
+    return replace(result, video=f"videos/{name}")
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
