@@ -33,6 +33,7 @@ from proctor.cli.runtimes import runtimes_app
 from proctor.cli.score import score_command
 from proctor.cli.serve import serve_command
 from proctor.cli.tune import tune_command
+from proctor.cli.view import view_command
 from proctor.errors import InputError, ProctorError, RunError
 
 DONE, UNSCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -77,6 +78,7 @@ app.command("import")(import_command)
 app.command("replay")(replay_command)
 app.command("export")(export_command)
 app.command("merge")(merge_command)
+app.command("view")(view_command)
 app.command("serve")(serve_command)
 app.command("tune")(tune_command)
 app.command("list")(list_command)
