@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
 GROUND = {
-    "caches", "cells", "errors", "exports", "foreign", "generators", "identity", "images", "interpreters", "kernels",
+    "caches", "cells", "errors", "exports", "foreign", "generators", "images", "interpreters", "kernels",
     "memory", "references",
     "registry", "rendering", "spaces", "texts", "threads", "unpickle", "values",
 }  # fmt: skip

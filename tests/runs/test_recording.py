@@ -50,8 +50,13 @@ def test_the_chosen_trials_have_a_film_with_a_frame_for_each_state(
     assert {r.success for r in results} == {True, False}
     expected = {f"videos/{Path(r.npz or '').stem}.mp4": r.steps_total + 1 for r in results if wanted(r)}
     assert {r.video for r in results if r.video is not None} == set(expected)
-    found = {f"videos/{p.name}": frames(p) for p in (run.path / "videos").iterdir()}
+    found = {f"videos/{p.name}": frames(p) for p in (run.path / "videos").glob("*.mp4")}
     assert found == expected
+    kept = {p.stem for p in (run.path / "videos").iterdir() if p.suffix == ".jpg"}
+    assert kept == {Path(video).stem for video in expected}, (
+        "a still picture of each, and none of a film that was dropped"
+    )
+    assert len(list((run.path / "videos").iterdir())) == 2 * len(expected)
 
 
 def test_fewer_frames_on_request(examine: Examine) -> None:

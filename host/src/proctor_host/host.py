@@ -15,13 +15,12 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from proctor_host.batch import BatchWorlds
-from proctor_host.blame import explain
 from proctor_host.board import Board
 from proctor_host.cfg import TaskCfg, WorkerCfg
 from proctor_host.copies import end_if_copied, forks
 from proctor_host.environments import BatchEnv, Env
 from proctor_host.episode import Outcome
-from proctor_host.errors import BREAKS, InputError
+from proctor_host.errors import BREAKS, InputError, explain
 from proctor_host.extras import Extras
 from proctor_host.group import Group
 from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
@@ -49,9 +48,8 @@ from proctor_host.messages import (
     Unload,
 )
 from proctor_host.one_by_one import OneByOne, RowByRow
-from proctor_host.recorder import EndedTrial, Recorder
-from proctor_host.seeds import ignores_seed
-from proctor_host.task import Task
+from proctor_host.task import Task, ignores_seed
+from proctor_host.trial import EndedTrial, Recorder
 from proctor_host.worlds import Worlds
 
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005

@@ -24,15 +24,13 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from proctor_host import spaces
-from proctor_host.blame import explain
+from proctor_host.board import Tray
 from proctor_host.channel import Channel, Closed
-from proctor_host.child import greeting
+from proctor_host.child import greeting, offer, serve_modules
 from proctor_host.codec import PROTOCOL, Codec
 from proctor_host.copies import end_if_copied, forks
-from proctor_host.errors import BREAKS, InputError
+from proctor_host.errors import BREAKS, InputError, explain
 from proctor_host.extras import import_object, namespace
-from proctor_host.finder import offer, serve_modules
-from proctor_host.tray import Tray
 
 _PROTOCOL = "proctor.policies.protocol"
 OFFERED = {

@@ -94,8 +94,7 @@ def follow(work: Callable[[Hooks], RunEnd], *, as_json: bool, quiet: bool) -> No
 
 def followed(work: Callable[[Hooks], T], *, as_json: bool, quiet: bool) -> tuple[T, Display]:
     """What `work` gives, with a progress display while it goes on, and that display."""
-    from proctor.cli.operator import terminal_operator
-    from proctor.cli.progress import make_display
+    from proctor.cli.progress import make_display, terminal_operator
     from proctor.rollout.progress import CancelToken
     from proctor.runs.session import Hooks
 

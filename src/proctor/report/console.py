@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from proctor.report import text
 from proctor.report.build.judgement import difference_words, p_value
-from proctor.report.leaderboard.words import episodes_words, score_words
+from proctor.report.leaderboard.words import episodes_words, score_words, task_words
 from proctor.report.model import Report
 from proctor.report.sections.differences import shown_measures
 from proctor.report.sections.ranking import letters_of, ranking_words, standing_words
-from proctor.report.text import fixed, span
+from proctor.report.text import span
 from proctor.verdict.comparison import Comparison, Measure, Pair
 from proctor.verdict.leaderboard import Leaderboard
 
@@ -108,10 +108,10 @@ def board_table(board: Leaderboard) -> Table:
             entry.agent,
             _spread(score, span(entry.interval)),
             entry.letters or "",
-            *(fixed(task.score, task.interval) for task in entry.tasks[:MOST_TASKS]),
+            *own[:MOST_TASKS],
             episodes_words(entry.n, entry.n_repeats),
         ]
-        for entry, score in zip(board.entries, score_words(board), strict=True)
+        for entry, score, own in zip(board.entries, score_words(board), task_words(board), strict=True)
     ]
     folded = ("agent", *board.tasks[:MOST_TASKS], "episodes")
     header = ("rank", "agent", "score", "", *folded[1:])

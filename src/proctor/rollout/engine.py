@@ -26,7 +26,6 @@ from proctor.policies import loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.errors import decisive_line
 from proctor.record.ledger import Ledger
-from proctor.rollout.account import TimeAccount
 from proctor.rollout.ask.agents import AgentRuntime
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
@@ -35,17 +34,15 @@ from proctor.rollout.ask.runner import Answers
 from proctor.rollout.attending import BEGIN, REDO, SKIP, STOP, YES, Attending, Operator
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.crew import Crew, Member
-from proctor.rollout.latency import prefer_short_slices
 from proctor.rollout.placing import Placing, choose_workers
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
-from proctor.rollout.slots import Slot, SlotState
+from proctor.rollout.slots import Slot, SlotState, TimeAccount
 from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels, know
 from proctor.rollout.stopper import Stopper
 from proctor.rollout.supervisor import Supervisor
-from proctor.rollout.tasks import Task
-from proctor.rollout.wake import Waker
-from proctor.rollout.worker.telling import worker_cfg
+from proctor.rollout.tasks import Task, worker_cfg
+from proctor.rollout.wake import Waker, prefer_short_slices
 from proctor.threads import pinned
 from proctor_host.collecting import collecting_seldom
 from proctor_host.copies import end_if_copied, forks

@@ -83,7 +83,7 @@ def _encoded(video: str, left: Left, folder: Path) -> str | None:
     spool = _within(folder, "videos", video)
     path = spool.with_name(spool.name.removesuffix(SUFFIX) + ".mp4")
     path.parent.mkdir(parents=True, exist_ok=True)
-    writer = VideoWriter(path, left.fps)
+    writer = VideoWriter(path, left.fps, poster=True)
     try:
         with _opened(spool, left) as file:
             for frame in frames(file):

@@ -20,11 +20,11 @@ from proctor.rollout.backends.channel import ending_of
 from proctor.rollout.backends.host import interpreter_of
 from proctor.rollout.backends.process import END_SECONDS, MARK, end_kept, environment_of
 from proctor.runtimes import Located
-from proctor_host.blame import Explained
+from proctor_host.board import Tray
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import PROTOCOL, Codec
+from proctor_host.errors import Explained
 from proctor_host.output import last_lines, open_log
-from proctor_host.tray import Tray
 
 if TYPE_CHECKING:
     from proctor.rollout.hosted import Housing

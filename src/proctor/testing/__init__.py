@@ -14,8 +14,7 @@ does not hold raises AssertionError with a sentence that says what was found.
 """
 
 from proctor.testing.backend import BackendConformance
-from proctor.testing.batch_env import BatchEnvConformance
-from proctor.testing.env import EnvConformance
+from proctor.testing.env import BatchEnvConformance, EnvConformance
 from proctor.testing.form import FormConformance
 from proctor.testing.logger import LoggerConformance
 from proctor.testing.metric import MetricConformance, MetricFamilyConformance

@@ -35,8 +35,15 @@ class Tasks(Section):
         if len(report.tasks) < 2:
             return ""
         header = ["agent", *(pipes.escape(task.task) for task in report.tasks[:MAX_TASKS])]
+        words_of = task_words(report)
         rows = [
-            [pipes.escape(agent.agent), *(_cell(report, cell.summary) for cell in agent.cells[:MAX_TASKS])]
+            [
+                pipes.escape(agent.agent),
+                *(
+                    _cell(report, cell.summary, own)
+                    for cell, own in zip(agent.cells[:MAX_TASKS], words_of[agent.agent], strict=False)
+                ),
+            ]
             for agent in report.agents[:MAX_AGENTS]
         ]
         shown = {"success": "successes of scored trials", "score": "the mean score"}
@@ -56,7 +63,11 @@ def _rates(report: Report, header: list[str]) -> str:
 def _scores(report: Report, header: list[str]) -> str:
     means = [m for a in report.agents for c in a.cells if (m := c.summary.score.mean) is not None]
     axis = svg.axis_for(means)
-    scores = [[esc(a.agent), *(_score_cell(c.summary, axis) for c in a.cells)] for a in report.agents]
+    words = task_words(report)
+    scores = [
+        [esc(a.agent), *(_score_cell(c.summary, axis, own) for c, own in zip(a.cells, words[a.agent], strict=True))]
+        for a in report.agents
+    ]
     return table("Mean score, with its interval", header, scores, "heat")
 
 
@@ -74,12 +85,19 @@ def _steps_to_success(report: Report, header: list[str]) -> str:
     return table("Steps to success, of successes only", header, rows, "plain")
 
 
-def _score_cell(summary: Summary, axis: svg.Axis) -> str:
+def task_words(report: Report) -> dict[str, list[str]]:
+    """The mean scores of every agent task by task, each task with the digits that show its own ranking."""
+    columns = [[agent.cells[place].summary.score for agent in report.agents] for place in range(len(report.tasks))]
+    written = [text.ranked_means([own.mean for own in one], [own.interval for own in one]) for one in columns]
+    return {agent.agent: [column[row] for column in written] for row, agent in enumerate(report.agents)}
+
+
+def _score_cell(summary: Summary, axis: svg.Axis, words: str) -> str:
     score = summary.score
     if score.mean is None:
         return heat_cell(None, "", f"n {score.n}")
     span = text.span(score.interval) if score.interval else f"n {score.n}, no interval"
-    return heat_cell(axis.share(score.mean), text.mean(score), span)
+    return heat_cell(axis.share(score.mean), words, span)
 
 
 def _rate_cell(summary: Summary) -> str:
@@ -89,12 +107,12 @@ def _rate_cell(summary: Summary) -> str:
     return heat_cell(rate.rate, text.percent(rate.rate), counts, text.percent_range(rate.interval))
 
 
-def _cell(report: Report, summary: Summary) -> str:
+def _cell(report: Report, summary: Summary, score: str) -> str:
     if not summary.n:
         return text.NONE
     rate = summary.success
     success = text.NONE if rate.rate is None else f"{text.percent(rate.rate)} ({rate.successes}/{rate.n})"
-    own = {"success": success, "score": text.mean(summary.score)}
+    own = {"success": success, "score": score}
     return ", ".join(own[measure] for measure in report.measures)
 
 

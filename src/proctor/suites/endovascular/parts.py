@@ -26,6 +26,7 @@ PARTS = {
     },
     "proctor.scorings": {
         "default_v1": "proctor.suites.endovascular.scoring:DefaultV1",
+        "default_v2": "proctor.suites.endovascular.scoring:DefaultV2",
         "ranking_v1": "proctor.suites.endovascular.scoring:RankingV1",
     },
     "proctor.forms": {

@@ -10,8 +10,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.gymnasium.informing import Informing
-from proctor.suites.gymnasium.signals import SignalReader
-from proctor.suites.gymnasium.success import is_known, success_check
+from proctor.suites.gymnasium.signals import SignalReader, is_known, success_check
 from proctor.suites.states import States, states_of
 from proctor_host.environments import NO_SIGNALS, Env, Step
 from proctor_host.values import flag, number
@@ -96,6 +95,7 @@ class GymnasiumEnv(Env):
         return is_known(self._success)
 
     def render(self) -> np.ndarray:
+        make_current(self.gym)
         return as_frame(self.gym.render(), self._options.id)
 
     def close(self) -> None:
@@ -118,6 +118,16 @@ def env_dt_s(env: gymnasium.Env[Any, Any]) -> float | None:
     """Simulated seconds per step where the environment says so in `dt`."""
     dt = getattr(env.unwrapped, "dt", None)
     return float(dt) if isinstance(dt, (int, float, np.floating)) and dt > 0 else None
+
+
+def make_current(env: gymnasium.Env[Any, Any]) -> None:
+    """Give an environment of Gymnasium's MuJoCo family its own graphics context back. Its viewer draws into whichever
+    one is current, and another environment of this process may have left its own, or, when it was closed, none: then
+    frames are black."""
+    renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+    viewer = getattr(renderer, "viewer", None)
+    if viewer is not None:
+        viewer.make_context_current()
 
 
 def as_frame(frame: Any, env_id: str) -> np.ndarray:

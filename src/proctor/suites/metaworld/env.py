@@ -31,7 +31,7 @@ from proctor_host.environments import Env, Step
 from proctor_host.values import flag
 
 if TYPE_CHECKING:
-    from proctor.suites.metaworld.options import MetaworldOptions
+    from proctor.suites.metaworld.suite import MetaworldOptions
 
 FULL, PROPRIO = 39, 4
 UPSIDE_DOWN = frozenset({"corner", "corner2", "corner3"})

@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium import spaces
 
 from proctor.errors import MissingExtra
-from proctor.suites.gymnasium.env import as_frame
+from proctor.suites.gymnasium.env import as_frame, make_current
 from proctor.suites.gymnasium.informing import Informing
 from proctor.suites.gymnasium.making import find_spec, make_single
 from proctor.suites.soccer.evaluating import Evaluation
@@ -136,6 +136,7 @@ class SoccerEnv(Env):
         return np.array(base.sim.data.get_site_xpos(name))
 
     def render(self) -> np.ndarray:
+        make_current(self.base)
         return as_frame(self.base.render(), self.options.task)
 
     def close(self) -> None:

@@ -1,8 +1,14 @@
-"""From sources to a library: find the files, read each, cut clips, and say everything that is wrong at once."""
+"""From sources to a library: find the files, read each, cut clips, and say everything that is wrong at once.
+
+References of files that were read before are kept in `.npz` files named after everything they depend on. Two processes
+never see half a file, and a file that cannot be read counts as absent.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import glob
+import hashlib
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,18 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from proctor.errors import InputError
+from proctor.foreign import read_npz
 from proctor.registry import did_you_mean
-from proctor.suites.tracking.motions.cache import ReferenceCache
 from proctor.suites.tracking.motions.checks import checked
 from proctor.suites.tracking.motions.library import MotionLibrary
-from proctor.suites.tracking.motions.motion import Reference
+from proctor.suites.tracking.motions.motion import ARRAYS, Reference, concatenate
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.motions.procedural import make_procedural
 from proctor.suites.tracking.motions.readers import SUFFIXES, read_motions
 from proctor.suites.tracking.motions.resample import make_reference
 from proctor.suites.tracking.robot import Robot
 from proctor.suites.tracking.robot.config import validated
+from proctor_host.npz import write_npz
 
 Source = str | Path | Mapping[str, Any]
 PROCEDURAL = "procedural:"
@@ -160,3 +169,44 @@ def _twice(loaded: Sequence[tuple[Reference, str]]) -> list[str]:
             problems.append(f'two motions are called "{name}": in {origins[name]} and in {origin}; rename one')
         origins.setdefault(name, origin)
     return problems
+
+
+_FORMAT = "2"
+
+
+class ReferenceCache:
+    """References by file content, robot, rate and options. `folder` None: nothing is kept."""
+
+    def __init__(self, folder: Path | None, robot: Robot, dt_s: float):
+        self._folder, self._robot, self._dt_s = folder, robot, dt_s
+
+    def key(self, path: Path, options: MotionOptions) -> str:
+        """Differs whenever the references could. Clips are cut later and leave it alone."""
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        said = options.model_dump_json(exclude={"clip_s"})
+        parts = (_FORMAT, path.name, content, self._robot.fingerprint, repr(self._dt_s), said)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def get(self, path: Path, options: MotionOptions) -> list[Reference] | None:
+        """The references of a file, or None where they are not there."""
+        if self._folder is None:
+            return None
+        try:
+            found = read_npz(self._folder / f"{self.key(path, options)}.npz")
+            names, ends = [str(name) for name in found["names"]], found["ends"].tolist()
+            arrays = {name: found[name] for name in ARRAYS}
+        except (OSError, ValueError, KeyError):
+            return None
+        whole = Reference(name="", dt_s=self._dt_s, **arrays)
+        return [whole.clip(*place) for place in zip(names, [0, *ends[:-1]], ends, strict=True)]
+
+    def put(self, path: Path, options: MotionOptions, references: list[Reference]) -> None:
+        """Keep the references of a file. A folder that cannot be written is left alone."""
+        if self._folder is None:
+            return
+        ends = np.cumsum([len(reference) for reference in references])
+        names, frames = np.array([reference.name for reference in references]), vars(concatenate(references))
+        with contextlib.suppress(OSError, ValueError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_npz(self._folder / f"{self.key(path, options)}.npz", {"names": names, "ends": ends, **frames})
