@@ -283,6 +283,15 @@ class Engine:
             if agent.in_workers and member.worker.has_policies:
                 member.worker.adopt(self.cfg.agent(name), agent.runner)
 
+    def forwards(self) -> dict[str, dict[str, LaneStats]]:
+        """What was asked of policies so far, by agent and stage: of those that are done, and of those in memory."""
+        return {**self.batching, **{name: agent.stats for name, agent in self._agents.items()}}
+
+    def workers(self) -> list[dict[str, Any]]:
+        """The workers as they are: how many slots each has, how many of them hold a trial, and how often it was lost
+        since it last finished one."""
+        return [{"slots": len(member.slots), "busy": member.live, "deaths": member.deaths} for member in self._hired]
+
     def _unload(self) -> None:
         before = forks()
         for name, agent in self._agents.items():
