@@ -190,6 +190,9 @@ class RecordCfg(Frozen):
 
     level: Literal["summary", "series", "video"] = "series"
     observations: bool = False
+    states: bool = False
+    """Where every body is at each step, with the shapes of the model, for MuJoCo-based tasks: what `proctor view` needs
+    to show a trial in space."""
     video: VideoCfg = VideoCfg()
 
     @model_validator(mode="before")
