@@ -53,7 +53,8 @@ def ranked_table(report: Report) -> Fitted:
         )
     told = "; agents that share a letter are not significantly different" if groups else ""
     header = ("rank", "agent", "n", *report.measures, "steps", "unscored")
-    return _table(f"[…]: {text.percent(report.context.level)} interval{told}", header, rows)
+    caption = f"[…]: {text.percent(report.context.level)} interval{told}"
+    return _table(caption, header, rows, spare=("steps", "unscored"))
 
 
 def below_ranking(report: Report) -> Iterator[Fitted | Text]:
@@ -77,7 +78,7 @@ def standings_table(found: Comparison) -> Fitted:
         rows.append([text.rank(agent.rank), agent.agent, f"{agent.n:,}", *values, f"{agent.n_unscored:,}"])
     told = "letters: agents that share one are not significantly different"
     header = ("rank", "agent", "n", *(name for measure in shown for name in (measure, "")), "unscored")
-    return _table(f"[…]: {text.percent(found.level)} interval; {told}", header, rows)
+    return _table(f"[…]: {text.percent(found.level)} interval; {told}", header, rows, spare=("unscored",))
 
 
 def pairs_table(found: Comparison) -> Fitted:
@@ -130,10 +131,12 @@ def _table(
     caption: str,
     header: Sequence[str],
     rows: Iterable[Sequence[str | Text]],
-    folded: Collection[str] = ("agent", "pair"),
+    folded: Collection[str] = ("agent", "pair", "task"),
+    spare: Collection[str] = (),
 ) -> Fitted:
-    """A table in which brackets are brackets; cells of the columns in `folded` may take several lines."""
-    return Fitted(caption, tuple(header), [list(row) for row in rows], frozenset(folded))
+    """A table in which brackets are brackets; cells of the columns in `folded` may take several lines, those in `spare`
+    may be left out."""
+    return Fitted(caption, tuple(header), [list(row) for row in rows], frozenset(folded), frozenset(spare))
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,7 @@ class Fitted:
     header: tuple[str, ...]
     rows: Sequence[Sequence[str | Text]]
     folded: frozenset[str]
+    spare: frozenset[str]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
         fitting = (layout for layout in LAYOUTS if self.width(layout) <= options.max_width)
@@ -188,13 +192,14 @@ class Fitted:
         return [place for place in range(len(self.header)) if layout.spare or not self._is_spare(place)]
 
     def _is_spare(self, place: int) -> bool:
-        """A column that can be done without: steps, and unscored trials where there are none."""
+        """A column that can be done without; that of unscored trials only where there are none."""
         name = self.header[place]
-        return name == "steps" or (name == "unscored" and all(str(row[place]) == "0" for row in self.rows))
+        return name in self.spare and (name != "unscored" or all(str(row[place]) == "0" for row in self.rows))
 
     def _table(self, layout: Layout) -> Table:
         from rich import box
         from rich.table import Table
+        from rich.text import Text
 
         kept = self._kept(layout)
         left_out = [name for place, name in enumerate(self.header) if place not in kept]
@@ -206,7 +211,7 @@ class Fitted:
         for place in kept:
             name = self.header[place]
             table.add_column(
-                name,
+                Text(name),
                 justify="left" if name in LEFT else "right",
                 overflow="fold" if name in self.folded else "ellipsis",
                 no_wrap=name != "rank" and name not in self.folded,
