@@ -95,6 +95,7 @@ def plain_record(record: RecordCfg) -> plain.RecordCfg:
     return plain.RecordCfg(
         series=record.level != "summary",
         observations=record.observations,
+        states=record.states,
         films=record.level == "video",
         every=video.every,
         fps=video.fps,

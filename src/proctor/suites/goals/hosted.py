@@ -10,7 +10,7 @@ import numpy as np
 
 from proctor.registry import import_object
 from proctor.suites.goals.protocol import GoalModel, goals_of, make_model, pictures_of, texts_of
-from proctor_host.finder import offer
+from proctor_host.child import offer
 from proctor_host.policies import Answering, generator, state_of
 
 OFFERED = {
