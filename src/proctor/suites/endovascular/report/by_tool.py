@@ -20,7 +20,7 @@ from proctor.report.draw.markup import lead, plain_table
 from proctor.report.model import AgentReport, Finding, Report, Summary
 from proctor.report.section import Grid, Section
 from proctor.stats import Interval
-from proctor.verdict.methods import Member, Method, Methods, judge_methods
+from proctor.verdict.methods import FEW, Member, Method, Methods, judge_methods
 
 CUSTOM = "custom"
 RANKED = ("rank", "tool", "agents", "mean", "interval", "success", "best agent", "its mean", "letters")
@@ -85,13 +85,21 @@ class ToolTables(Section):
 
     def findings(self, report: Report) -> Iterable[Finding]:
         _, found = _judged(report)
-        alone = [] if found is None else [method.name for method in found.methods if method.n == 1]
+        tools = [] if found is None else found.methods
+        alone = [tool.name for tool in tools if tool.n == 1]
         if alone:
-            whose = "each tool has" if found is not None and len(alone) == len(found.methods) else _have(alone)
+            whose = "each tool has" if len(alone) == len(tools) else _have(alone)
             yield Finding(
                 "note",
                 f"By tool: {whose} one agent, so tool and agent cannot be told apart. Train several agents with a "
                 "tool, or give one agent several.",
+            )
+        few = [f"{tool.name} has {tool.n}" for tool in tools if 1 < tool.n < FEW]
+        if few:
+            yield Finding(
+                "note",
+                f"By tool: fewer than {FEW} agents stand for a tool ({text.listed(few)}): how much agents with it differ "
+                "is hardly known, whatever the number of trials.",
             )
 
 
@@ -148,7 +156,8 @@ def _words(found: Methods, uses: Mapping[str, Sequence[Use]]) -> str:
     level = text.percent(found.level)
     return (
         f"A tool's mean is that of the agents that worked with it, each by its {measure}. {level} intervals are "
-        "Student's over agents; of a tool with one agent, over its trials. Letters are those of the best agent in the "
+        "Student's over agents, of further agents examined on these trials; of a tool with one agent, over its trials. "
+        "Letters are those of the best agent in the "
         "ranking of agents: agents that share one do not differ significantly."
     )
 
