@@ -23,8 +23,8 @@ from proctor.stats import Interval
 from proctor.verdict.methods import FEW, Member, Method, Methods, judge_methods
 
 CUSTOM = "custom"
-RANKED = ("rank", "tool", "agents", "mean", "interval", "success", "best agent", "its mean", "letters")
-OWN = ("place", "agent", "trials", "success", "score", "steps to success", "tip speed max mm/s", "wall force max")
+RANKED = ("tool", "rank", "agents", "mean", "interval", "success", "best agent", "its mean", "letters")
+OWN = ("agent", "place", "trials", "success", "score", "steps to success", "tip speed max mm/s", "wall force max")
 PAIRS = ("first minus second", "agents", "difference", "interval", "p (Holm)")
 
 
@@ -98,8 +98,8 @@ class ToolTables(Section):
         if few:
             yield Finding(
                 "note",
-                f"By tool: fewer than {FEW} agents stand for a tool ({text.listed(few)}): how much agents with it differ "
-                "is hardly known, whatever the number of trials.",
+                f"By tool: fewer than {FEW} agents stand for a tool ({text.listed(few)}): how much agents with it "
+                "differ is hardly known, whatever the number of trials.",
             )
 
 
@@ -172,7 +172,7 @@ def _ranked(report: Report, found: Methods, uses: Mapping[str, Sequence[Use]]) -
         won, n = _successes(uses[method.name])
         interval = _interval(found, method, uses)
         rows.append((
-            str(number) if method.value is not None else text.NONE, method.name, str(method.n),
+            method.name, str(number) if method.value is not None else text.NONE, str(method.n),
             _value(found, method.value, interval), _span(found, interval), f"{won} of {n}",
             text.NONE if best is None else best.agent, text.NONE if best is None else _value(found, best.value),
             text.NONE if best is None else letters.get(best.agent, text.NONE),
@@ -213,7 +213,7 @@ def _own(report: Report, uses: Mapping[str, Sequence[Use]], tool: str) -> list[t
         span = "" if own.score.interval is None else f" ({text.span(own.score.interval)})"
         shown = (own.metrics.get(name) for name in ("tip_speed_max_mm_s", "wall_force_max"))
         rows.append((
-            str(number), use.title, f"{own.n}", rate + ends, score + span, text.number(own.steps_to_success.mean),
+            use.title, str(number), f"{own.n}", rate + ends, score + span, text.number(own.steps_to_success.mean),
             *(text.NONE if metric is None else text.number(metric.value) for metric in shown),
         ))  # fmt: skip
     return rows
