@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
+from proctor.suites.libero.perturbations import Perturbation
 from proctor.suites.libero.presets import PRESETS, TASKS, Benchmark, Preset, Protocol, Scenes
 from proctor.suites.protocol import SuiteOptions
 
@@ -13,6 +14,7 @@ from proctor.suites.protocol import SuiteOptions
 class LiberoOptions(SuiteOptions):
     """One task of the suite. In a config, an entry without `task` stands for all tasks of its benchmark."""
 
+    places: ClassVar[frozenset[str]] = frozenset({"bddl_file", "states_file"})
     benchmark: Benchmark
     task: int = Field(ge=0, le=10_000)
     """Its number within the benchmark, from 0."""
@@ -33,6 +35,12 @@ class LiberoOptions(SuiteOptions):
     assets_folder: str | None = None
     """Where LIBERO's meshes and textures are; None: `assets` in LIBERO's config file, in its package, or where it
     downloads them to."""
+    perturbation: Perturbation | None = None
+    """What is made otherwise than LIBERO has it."""
+    bddl_file: str | None = None
+    states_file: str | None = None
+    """A description and initial states in the place of the task's own, such as those of LIBERO-PRO; the description
+    says the instruction, too."""
     video_cameras: tuple[str, ...] = Field(default=("agentview", "robot0_eye_in_hand"), min_length=1)
     """What a video shows, side by side."""
     video_px: int = Field(default=256, ge=16, le=2048)

@@ -29,8 +29,10 @@ class LiberoSuite(Suite):
     runtime: ClassVar[str | None] = "libero"
 
     def task_name(self, options: LiberoOptions) -> str:
-        """Such as `libero_spatial-3`."""
-        return f"libero_{options.benchmark}-{options.task}"
+        """Such as `libero_spatial-3`, or `libero_spatial-3-camera-light` where these are perturbed."""
+        kinds = [] if options.perturbation is None else options.perturbation.kinds
+        own = ["files"] if options.bddl_file is not None or options.states_file is not None else []
+        return "-".join([f"libero_{options.benchmark}", str(options.task), *own, *kinds])
 
     def task_defaults(self, options: LiberoOptions) -> dict[str, Any]:
         """As the protocol says: trials, wait, and success ends the trial."""
@@ -53,7 +55,7 @@ class LiberoSuite(Suite):
         return [{**options, "task": chosen}]
 
     def briefing(self, options: LiberoOptions) -> LiberoBriefing:
-        task = import_libero(options.assets_folder).task(options.benchmark, options.task)
+        task = import_libero(options.assets_folder).task_of(options)
         return LiberoBriefing(task.name, task.instruction, options)
 
     def needs(self) -> list[tuple[str, str]]:
