@@ -18,11 +18,9 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.policies.chunks import Chunks
-from proctor.policies.layout import Layout
 from proctor.policies.normalize import Moments, Statistics, read_statistics
 from proctor.policies.options import ActionScaleCfg, PolicyOptions
-from proctor.policies.ordering import Ordering
-from proctor.policies.preprocess import Preprocessor
+from proctor.policies.preprocess import Layout, Ordering, Preprocessor
 from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, State, by_task
 from proctor.policies.tree import stack_rows, tree_map
 from proctor.spaces import INFO, OBSERVATION, is_handed

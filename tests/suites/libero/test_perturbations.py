@@ -20,9 +20,8 @@ from proctor import ConfigError, InputError, config_from_dict
 from proctor.suites.libero.disturbing import moved_camera, shifted
 from proctor.suites.libero.env import LiberoEnv
 from proctor.suites.libero.installation import import_libero
-from proctor.suites.libero.options import LiberoOptions
 from proctor.suites.libero.perturbations import CameraChange
-from proctor.suites.libero.suite import LiberoSuite
+from proctor.suites.libero.suite import LiberoOptions, LiberoSuite
 from proctor.testing import EnvConformance
 from proctor.texts import bytes_to_text
 from proctor_host.extras import namespace

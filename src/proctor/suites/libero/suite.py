@@ -1,14 +1,68 @@
-"""The `libero` suite."""
+"""The `libero` suite and its options."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pydantic import Field, field_validator, model_validator
+
 from proctor.suites.libero.installation import import_libero
-from proctor.suites.libero.options import LiberoOptions
-from proctor.suites.libero.presets import TASKS
+from proctor.suites.libero.perturbations import Perturbation
+from proctor.suites.libero.presets import PRESETS, TASKS, Benchmark, Preset, Protocol, Scenes
 from proctor.suites.protocol import Suite, SuiteOptions
+
+
+class LiberoOptions(SuiteOptions):
+    """One task of the suite. In a config, an entry without `task` stands for all tasks of its benchmark."""
+
+    places: ClassVar[frozenset[str]] = frozenset({"bddl_file", "states_file"})
+    benchmark: Benchmark
+    task: int = Field(ge=0, le=10_000)
+    """Its number within the benchmark, from 0."""
+    protocol: Protocol = "openpi"
+    cameras: tuple[str, ...] = Field(default=("agentview", "robot0_eye_in_hand"), min_length=1)
+    render_px: int | None = Field(default=None, ge=16, le=2048)
+    image_px: int | None = Field(default=None, ge=16, le=2048)
+    rotated: bool | None = None
+    scene_seed: int | None = Field(default=None, ge=0, lt=2**32)
+    """What the places of furniture are drawn from, which initial states leave open. These four: None is the
+    protocol's."""
+    scenes: Scenes = "own"
+    """How trials get their furniture. `own`: each from `scene_seed` plus its index. `sequence`: the generator is seeded
+    once, and a trial has the scene of as many resets. `same`: all from `scene_seed`."""
+    shadows: bool = True
+    reflections: bool = True
+    """Published policies have learned from frames with both; without, software rendering is faster."""
+    assets_folder: str | None = None
+    """Where LIBERO's meshes and textures are; None: `assets` in LIBERO's config file, in its package, or where it
+    downloads them to."""
+    perturbation: Perturbation | None = None
+    """What is made otherwise than LIBERO has it."""
+    bddl_file: str | None = None
+    states_file: str | None = None
+    """A description and initial states in the place of the task's own, such as those of LIBERO-PRO; the description
+    says the instruction, too."""
+    video_cameras: tuple[str, ...] = Field(default=("agentview", "robot0_eye_in_hand"), min_length=1)
+    """What a video shows, side by side."""
+    video_px: int = Field(default=256, ge=16, le=2048)
+
+    @field_validator("benchmark", mode="before")
+    @classmethod
+    def _benchmark(cls, value: Any) -> Any:
+        """`10` in YAML is a number; `libero_spatial` is the package's name."""
+        return value.removeprefix("libero_") if isinstance(value, str) else str(value) if value in (10, 90) else value
+
+    @model_validator(mode="after")
+    def _task_exists(self) -> LiberoOptions:
+        count = TASKS[self.benchmark]
+        if self.task >= count:
+            raise ValueError(f"task: found {self.task}; libero_{self.benchmark} has the tasks 0 to {count - 1}")
+        return self
+
+    @property
+    def preset(self) -> Preset:
+        return PRESETS[self.protocol]
 
 
 @dataclass(frozen=True)
