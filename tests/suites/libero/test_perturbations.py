@@ -7,6 +7,8 @@ import ast
 import itertools
 import math
 import os
+import subprocess
+import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,6 +133,18 @@ def test_options_may_be_plain_data_as_in_another_interpreter(package: Path) -> N
         np.testing.assert_array_equal(there.reset(0, 2)[key], value)
     assert not here.step_unseen(np.zeros(7)).success
     np.testing.assert_array_equal(here.dummy_action(), there.dummy_action())
+
+
+def test_the_environment_needs_no_pydantic() -> None:
+    """Its runtime has what LIBERO needs, and nothing of Proctor's dependencies."""
+    code = (
+        "import sys\n"
+        "sys.modules.update(pydantic=None, gymnasium=None)\n"
+        "from proctor.suites.libero import env\n"
+        "print(env.make.__name__)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout, ran.stderr) == ("make\n", "")
 
 
 # By themselves --------------------------------------------------------------------------------------------------------
