@@ -24,16 +24,17 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 demo: $(READY)
 	@scripts/system-packages.sh
 	$(BIN)/proctor run examples/tracking.yml
-	$(BIN)/proctor run examples/endovascular.yml
+	$(BIN)/proctor run examples/endovascular.yml --set record.level=video
 	$(BIN)/proctor run examples/soccer.yml
 	$(BIN)/proctor run examples/quickstart.yml
+	@echo "see all four in a browser: $(BIN)/proctor view"
 
 test: $(READY)
-	@scripts/system-packages.sh
+	@scripts/system-packages.sh browser
 	$(PYTEST) $(ARGS)
 
 quick: $(READY)
-	@scripts/system-packages.sh
+	@scripts/system-packages.sh browser
 	$(PYTEST) -m "not slow" $(ARGS)
 
 lint: $(READY)

@@ -107,6 +107,7 @@ def starting(root: Path, **kwargs: Any) -> Iterator[Started]:
         "options": {"id": f"{TOYS}:Toy-v0", "kwargs": {"nap_s": 0.005, **kwargs}},
     }
     keys = {"tasks": [task], "n_trials": 2000, "num_parallel": 2, "workers": 1, "name": "going on"}
+    root.mkdir(exist_ok=True)
     command = [sys.executable, "-c", SLOWLY, json.dumps(examination(root, **keys))]
     process = subprocess.Popen(command, start_new_session=True)
     try:
