@@ -63,7 +63,7 @@ def viewer(*folders: Path, token: str | None = None, trust: bool = False) -> Ite
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
     app = make_app(Places(list(folders)), token=token, trust=trust)
-    config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import CHROMIUM, NARROW, WIDE, Window
 from examining import examination
 from viewing import Served, large_run, starting, until, viewer
 
@@ -17,10 +18,8 @@ from proctor import Run, config_from_dict, run_evaluation
 
 for package in ("starlette", "uvicorn"):
     pytest.importorskip(package, reason="the extra `view` is not installed")
-playwright = pytest.importorskip("playwright.sync_api", reason="the extra `dev` is not installed")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytest.importorskip("playwright.sync_api", reason="the extra `dev` is not installed")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
-WIDE, NARROW = {"width": 1360, "height": 900}, {"width": 390, "height": 844}
 MARKUP = '<img src=x onerror="alert(1)">'
 TRIALS = 100_000
 
@@ -61,39 +60,6 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(run: Run, poses: Run, large: Path) -> Iterator[Served]:
     with viewer(run.path.parent, large.parent) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        drawn = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        found = started.chromium.launch(executable_path=CHROMIUM, args=drawn)
-        yield found
-        found.close()
-
-
-class Window:
-    """A page of the browser that notes whatever goes wrong in it."""
-
-    def __init__(self, browser: Any, url: str, size: dict[str, int], scheme: str = "light"):
-        self.context = browser.new_context(viewport=size, color_scheme=scheme)
-        self.page, self.url = self.context.new_page(), url
-        self.wrong: list[str] = []
-        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.wrong.append(f"a dialog: {dialog.message}"))
-        self.page.on("console", self._said)
-
-    def _said(self, said: Any) -> None:
-        if said.type == "error":
-            self.wrong.append(f"{said.text} ({said.location.get('url')})")
-
-    def open(self, path: str) -> Any:
-        self.page.goto(self.url + path)
-        self.page.wait_for_selector("#main[data-ready]")
-        return self.page
-
-    def here(self) -> str:
-        return self.page.evaluate("() => location.pathname + location.search")
 
 
 @pytest.fixture
