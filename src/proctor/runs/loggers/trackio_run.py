@@ -5,13 +5,22 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from proctor.errors import InputError, optional
 from proctor.runs.loggers.base import Logger, LoggerOptions
-from proctor.runs.loggers.evidence import COLUMNS, EvidenceOptions, chosen_videos, plain_name, report_files, table
+from proctor.runs.loggers.evidence import (
+    COLUMNS,
+    EvidenceOptions,
+    cells_of,
+    chosen_videos,
+    columns_of,
+    plain_name,
+    report_files,
+    table,
+)
 
 
 class TrackioOptions(EvidenceOptions):
@@ -58,6 +67,10 @@ class TrackioLogger(Logger):
         finite = {key: float(value) for key, value in values.items() if math.isfinite(value)}
         if finite:
             self._send(finite)
+
+    def log_rows(self, name: str, rows: Sequence[Mapping[str, Any]], step: int) -> None:
+        self._step = step
+        self._send({name: self._trackio.Table(columns=columns_of(rows), data=cells_of(rows))})
 
     def end(self, report: Mapping[str, Any]) -> None:
         self._send({"report/table": self._trackio.Table(columns=list(COLUMNS), data=table(report))})

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from proctor.errors import InputError, optional
 from proctor.runs.loggers.base import Logger, LoggerOptions
-from proctor.runs.loggers.evidence import COLUMNS, EvidenceOptions, chosen_videos, plain_name, report_files, table
+from proctor.runs.loggers.evidence import (
+    COLUMNS,
+    EvidenceOptions,
+    cells_of,
+    chosen_videos,
+    columns_of,
+    plain_name,
+    report_files,
+    table,
+)
 
 
 class WandbOptions(EvidenceOptions):
@@ -54,6 +63,10 @@ class WandbLogger(Logger):
     def log(self, values: Mapping[str, float], step: int) -> None:
         self._step = step
         self.run.log(dict(values), step=step)
+
+    def log_rows(self, name: str, rows: Sequence[Mapping[str, Any]], step: int) -> None:
+        self._step = step
+        self.run.log({name: self._wandb.Table(columns=columns_of(rows), data=cells_of(rows))}, step=step)
 
     def end(self, report: Mapping[str, Any]) -> None:
         rows = table(report)
