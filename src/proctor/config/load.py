@@ -16,21 +16,17 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from proctor.config.agents import resolve_agents
-from proctor.config.brought import asked_alone, brought_by_agents, check_brought
-from proctor.config.checks import check_declared, check_report, check_scored_tasks, resolve_stop
-from proctor.config.forms import translated
-from proctor.config.kinds import resolve_kind
+from proctor.config.agents import asked_alone, brought_by_agents, check_brought, resolve_agents
+from proctor.config.checks import check_declared, check_report, check_scored_tasks, resolve_scoring, resolve_stop
+from proctor.config.forms import expand_shorthands, translated
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
 from proctor.config.paths import Context, python_path, resolve_options
 from proctor.config.plain import plain
 from proctor.config.problems import Problems, shown
-from proctor.config.scoring import resolve_scoring
 from proctor.config.seeds import resolve_seeds
-from proctor.config.shorthands import expand_shorthands
 from proctor.config.tasks import resolve_tasks
-from proctor.config.validate import validate
+from proctor.config.validate import resolve_kind, validate
 from proctor.config.yaml_source import read
 from proctor.registry import BACKENDS, LOGGERS
 

@@ -46,7 +46,7 @@ class SubmissionOptions(PolicyOptions):
     """`file.py:Name`. `none`: what the model gives are shares of the task's bounds."""
     output: int = Field(default=0, ge=0, le=1000)
     """Where the actions are in a tuple that the model gives."""
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=2**63 - 1)
     """Of torch, while the model is made: some draw noise for their weights."""
 
 
