@@ -88,9 +88,10 @@ def _suite(data: dict[str, Any], problems: Problems) -> str:
 def _scoring(scoring: dict[str, Any], problems: Problems) -> dict[str, Any]:
     """The scoring with its weights and scales among the options. The form takes those of both scorings; what the chosen
     one does not read has no effect."""
-    from proctor.suites.endovascular.scoring import DefaultV1, DefaultV2, RankingV1
+    from proctor.suites.endovascular.scoring import DefaultV1Options, DefaultV2Options, RankingV1Options
 
-    known = {kind.name: kind.Options.model_fields for kind in (DefaultV1, DefaultV2, RankingV1)}
+    kinds = {"default_v1": DefaultV1Options, "default_v2": DefaultV2Options, "ranking_v1": RankingV1Options}
+    known = {name: kind.model_fields for name, kind in kinds.items()}
     mode = scoring.get("mode", "default_v1")
     flat = [key for key in scoring if any(key in fields for fields in known.values())]
     if mode not in known or not flat or not isinstance(scoring.get("options", {}), dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 from proctor.suites.endovascular.options import EndovascularOptions
@@ -12,8 +13,12 @@ class ArchSuite(Suite):
     """A guidewire in an aortic arch, whatever simulates it."""
 
     def task_name(self, options: Any) -> str:
-        """Such as `arch-I-lcca`."""
+        """Such as `arch-I-lcca`, the name of a benchmark's task, or of a folder of centrelines."""
         anatomy = options.anatomy
+        if options.benchmark is not None:
+            return str(options.benchmark)
+        if anatomy.type == "centerlines":
+            return PurePath(anatomy.centerlines_folder).name
         return f"arch-{anatomy.arch_type}-{'-'.join(anatomy.target_branches)}"
 
     def begins_by_seed(self, options: Any) -> bool:
