@@ -117,3 +117,24 @@ def test_two_numbers_at_once_are_refused() -> None:
         ):
             pass
         assert of_this_thread() == 2
+
+
+def test_what_hangs_binds_nobody() -> None:
+    torch.set_num_threads(2)
+    inside, goes_on = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        with threads.pinned(3):
+            inside.set()
+            goes_on.wait()
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    inside.wait()
+    threads.abandon(thread)
+    assert torch.get_num_threads() == 2
+    with threads.pinned(1):
+        goes_on.set()
+        thread.join()
+        assert threads.pinned_number() == 1, "what comes back late leaves a block that is not its own"
+    assert threads.pinned_number() is None

@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from proctor_host.errors import BREAKS, InputError, ProctorError
+from proctor_host.errors import BREAKS, InputError, ProctorError, TaskCodeError
 
-__all__ = ["BREAKS", "InputError", "MissingExtra", "ProctorError", "RunError", "optional"]
+__all__ = ["BREAKS", "InputError", "MissingExtra", "ProctorError", "RunError", "TaskCodeError", "optional"]
 
 
 class MissingExtra(InputError):

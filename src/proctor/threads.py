@@ -47,11 +47,16 @@ def pinned(threads: int | None = None) -> Iterator[int]:
     as it was. Blocks may overlap if they agree. Raises RunError where another block of this process has another
     number."""
     number = wanted() if threads is None else threads
-    _PIN.enter(number)
+    block = _PIN.enter(number)
     try:
         yield number
     finally:
-        _PIN.leave()
+        _PIN.leave(block)
+
+
+def abandon(thread: threading.Thread) -> None:
+    """Blocks of this thread, which hangs and will not be waited for, bind nobody any longer."""
+    _PIN.abandon(thread)
 
 
 def pinned_number() -> int | None:
@@ -66,16 +71,23 @@ def hold() -> None:
         torch.set_num_threads(_PIN.number)
 
 
+class _Block:
+    """One `pinned` block, and the thread that it is in."""
+
+    def __init__(self) -> None:
+        self.thread = threading.current_thread()
+
+
 class _Pin:
     """The number of this process, while somebody is within `pinned`."""
 
     def __init__(self) -> None:
         self.number: int | None = None
         self._lock = threading.Lock()
-        self._blocks = 0
+        self._blocks: set[_Block] = set()
         self._undo = ExitStack()
 
-    def enter(self, number: int) -> None:
+    def enter(self, number: int) -> _Block:
         with self._lock:
             if self.number not in (None, number):
                 raise RunError(
@@ -85,14 +97,22 @@ class _Pin:
             if not self._blocks:
                 self.number = number
                 _change(self._undo, number)
-            self._blocks += 1
+            block = _Block()
+            self._blocks.add(block)
+            return block
 
-    def leave(self) -> None:
+    def leave(self, *blocks: _Block) -> None:
         with self._lock:
-            self._blocks -= 1
-            if not self._blocks:
+            left = self._blocks.intersection(blocks)  # what was abandoned has been left before
+            self._blocks -= left
+            if left and not self._blocks:
                 self.number = None
                 self._undo.close()
+
+    def abandon(self, thread: threading.Thread) -> None:
+        with self._lock:
+            blocks = [block for block in self._blocks if block.thread is thread]
+        self.leave(*blocks)
 
 
 _PIN = _Pin()

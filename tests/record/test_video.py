@@ -58,3 +58,26 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
     with pytest.raises(MissingExtra) as error:
         video.require_video()
     assert str(error.value) == 'writing video needs the package "av"; install it with: pip install "proctor[video]"'
+
+
+def test_a_poster_is_the_last_frame_and_the_same_bytes_each_time(tmp_path: Path) -> None:
+    found = []
+    for name in ("a", "b"):
+        writer = VideoWriter(tmp_path / f"{name}.mp4", fps=10, poster=True)
+        for i in range(4):
+            writer.add(np.full((32, 48, 3), (60 * i, 20, 30), np.uint8))
+        assert writer.close()
+        found.append(video.poster_of(writer.path).read_bytes())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jpg", "a.mp4", "b.jpg", "b.mp4"]
+    assert found[0] == found[1]
+    (still,) = frames_of(tmp_path / "a.jpg")
+    assert still.shape == (32, 48, 3)
+    assert np.allclose(still.reshape(-1, 3).mean(axis=0), (180, 20, 30), atol=6)
+
+
+def test_what_is_discarded_leaves_no_poster_of_an_earlier_attempt(tmp_path: Path) -> None:
+    for end in (VideoWriter.close, VideoWriter.discard):
+        writer = VideoWriter(tmp_path / "a.mp4", fps=30, poster=True)
+        writer.add(np.zeros((16, 16, 3), np.uint8))
+        end(writer)
+    assert not (tmp_path / "a.jpg").exists()

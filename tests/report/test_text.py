@@ -75,6 +75,7 @@ def test_neighbours_of_a_ranking_have_the_digits_that_tell_them_apart() -> None:
     assert text.ranked_means([0.683, 0.681], [wide, wide]) == ["0.683", "0.681"]
     assert text.ranked_means([0.684, 0.681], [wide, narrow]) == ["0.684", "0.681"], "0.68 would read as the lesser one"
     assert text.ranked_means([0.5, 0.5], [wide, wide]) == ["0.50", "0.50"], "equal is equal"
+    assert text.ranked_means([0.68, 0.6840], [wide, narrow]) == ["0.680", "0.684"], "and 0.68 not as nearly the same"
     assert text.ranked_means([0.9, 0.2, None], [wide, wide, None]) == ["0.90", "0.20", "–"], "no more than needed"
     assert text.ranked_rates([0.8347, 0.8333, 0.5]) == ["83.5 %", "83.3 %", "50 %"]
     assert text.ranked_means([1_234_567.0, 1_234_321.0], [None, None]) == ["1.235e+06", "1.234e+06"]

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from examining import timeless
 from flags import flags_task
+from pydantic import ValidationError
 from telling import Tell
 
 from proctor import Run
+from proctor.config.models import TaskCfg
 from proctor.rollout.progress import UNSCORED, AgentProgress, Progress
+from proctor.runs.score import score
 from proctor_host.episode import Outcome
 
 Examine = Callable[..., Run]
@@ -42,6 +45,26 @@ def test_steps_to_success_are_those_to_the_step_from_which_it_held(
         assert found[rule].first_success == ever, "kept for scorings that pay for having been there"
         own = next(cell for cell in run.report()["agents"][0]["tasks"] if cell["task"] == rule)
         assert own["steps_to_success"]["mean"] == step
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"), [([YES, YES, YES], True), ([YES, YES, NO], False), ([NO, YES, YES], False), ([YES], True)]
+)
+def test_what_is_kept_throughout_is_reached_at_no_step(examine: Examine, flags: list[bool], kept: bool) -> None:
+    run = examine(
+        agents=[{"name": "zero", "policy": "zero"}], tasks=[flags_task(flags, success_rule="throughout")], n_trials=1
+    )
+    (result,) = run.results()
+    assert (result.success, result.steps_to_success) == (kept, None)
+    assert result.outcome is (Outcome.SUCCESS if kept else Outcome.FAILURE)
+    score(run.path)
+    assert [(again.success, again.steps_to_success) for again in run.results()] == [(kept, None)], "and by its record"
+    assert "Steps to success" not in (run.path / "report.html").read_text()
+
+
+def test_a_trial_that_would_stop_at_once_is_refused() -> None:
+    with pytest.raises(ValidationError, match="throughout, which would end every trial at its first step"):
+        TaskCfg(suite="gymnasium", name="t", success_rule="throughout", stop_on_success=True)
 
 
 # Where nothing says what success is -----------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def checked(tmp_path: Path) -> Checked:
         task = {"suite": "gymnasium", "name": "sleepy"}
         task["options"] = {"id": f"{file}:Sleepy-v0", "kwargs": {"hangs": env}}
         agents = [{"name": "agent", "policy": f"{file}:Agent", "options": {"kwargs": {"hangs": agent}}}]
-        limits = {"step_s": 0.5, "reset_s": 1.0, "act_s": 0.5}
+        limits = {"step_s": 0.5, "reset_s": 2.0, "act_s": 0.5}
         cfg = examination(tmp_path / "out", tasks=[task], agents=agents, limits=limits, **keys)
         return check(config_from_dict(cfg))
 
@@ -94,8 +94,8 @@ def checked(tmp_path: Path) -> Checked:
 @pytest.mark.parametrize(
     ("env", "says"),
     [
-        ("make", "the environment was not made within 1 s"),
-        ("reset", "the environment did not return from reset within 1 s"),
+        ("make", "the environment was not made within 2 s"),
+        ("reset", "the environment did not return from reset within 2 s"),
         ("step", "the environment did not return from step within 0.5 s"),
     ],
 )
@@ -110,7 +110,7 @@ def test_an_environment_that_hangs_is_a_problem_that_names_the_call(
 def test_an_environment_that_does_not_close_is_said(checked: Checked, workers: Any) -> None:
     found = checked(env="close", workers=workers)
     said = [*found.problems, *found.warnings]
-    assert any("the environment did not return from close within 1 s" in line for line in said), said
+    assert any("the environment did not return from close within 2 s" in line for line in said), said
 
 
 @pytest.mark.parametrize("workers", ["inline", 1])

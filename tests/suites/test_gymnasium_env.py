@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 
 import gymnasium
 import numpy as np
 import pytest
+from drawing import needs_frames
 
 from proctor.errors import InputError
 from proctor.registry import SUITES
+from proctor.rendering import offscreen_backend
 from proctor.suites import is_batch, make_env, suite_for
 
 ACTION = np.array([0.5], np.float32)
@@ -254,3 +259,26 @@ def test_suites_by_name(task):
     assert (is_batch(task()), is_batch(task(vector=True))) == (False, True)
     with pytest.raises(InputError, match="expected a subclass of"):
         make_env("builtins:dict", {}, render=False, worlds=1)
+
+
+CLOSED_BESIDE = """
+import numpy as np
+from proctor.suites import make_env
+
+kept, other = (make_env("gymnasium", {"id": "Reacher-v5"}, render=True, worlds=1) for _ in range(2))
+kept.reset(1, 0), other.reset(1, 0)
+before = kept.render()
+assert np.array_equal(before, other.render()), "equal states give equal frames"
+assert before.max() > 0
+other.close()
+assert np.array_equal(kept.render(), before), "black: the context went with the other one"
+"""
+
+
+def test_frames_stay_when_another_environment_of_the_process_is_closed():
+    needs_frames()
+    backend = {"MUJOCO_GL": found} if (found := offscreen_backend(os.environ)) else {}
+    ran = subprocess.run(
+        [sys.executable, "-c", CLOSED_BESIDE], env=os.environ | backend, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr

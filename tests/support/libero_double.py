@@ -50,6 +50,26 @@ task_maps = {
 }
 
 
+class Benchmark:
+    """A benchmark as LIBERO's own programs use it."""
+
+    suite = ""
+
+    def __init__(self) -> None:
+        self._tasks = list(task_maps[self.suite].values())
+        self.n_tasks = len(self._tasks)
+
+    def get_task(self, number: int) -> Task:
+        return self._tasks[number]
+
+    def get_task_init_states(self, number: int) -> np.ndarray:
+        return initial_states()
+
+
+def get_benchmark_dict() -> dict[str, type[Benchmark]]:
+    return {name: type(name, (Benchmark,), {"suite": name}) for name in task_maps}
+
+
 def sensor(modality: str = "default") -> Callable[[Any], Any]:
     """robosuite's decorator."""
 
@@ -149,7 +169,8 @@ class OffScreenRenderEnv:
             raise FileNotFoundError(2, "No such file or directory", "stable_hope_objects/soup/soup.xml")
         side = kwargs.pop("camera_heights", 128), kwargs.pop("camera_widths", 128)
         assert kwargs.pop("control_freq", 20) == 20
-        self.env = Inner(kwargs.pop("camera_names"), side, kwargs.pop("ignore_done", False))
+        cameras = kwargs.pop("camera_names", ["agentview", "robot0_eye_in_hand"])
+        self.env = Inner(cameras, side, kwargs.pop("ignore_done", False))
         assert not kwargs, f"unexpected {kwargs}"
 
     @property
@@ -195,7 +216,7 @@ def get_assets_path():
         raise ConnectionError("Local assets not found. Downloading from HuggingFace Hub...")
     return _assets_path_cache
 """,
-    "libero/libero/benchmark/__init__.py": "from libero_double import task_maps\n",
+    "libero/libero/benchmark/__init__.py": "from libero_double import get_benchmark_dict, task_maps\n",
     "libero/libero/envs/__init__.py": """
 from libero.libero import get_assets_path
 from libero_double import OffScreenRenderEnv

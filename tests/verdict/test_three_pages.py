@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from made_up_runs import config, made_up
 
-from proctor.config.models import ScoringCfg
+from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.runs.report import write_report
 from proctor_host.episode import Outcome
 from proctor_host.trials import Trial
@@ -43,6 +43,7 @@ def drawn(seed: int, lost: float, missing: float, few: bool, states: int | None)
     few=st.booleans(),
     states=st.sampled_from([None, None, 3, 12]),
     n_trials=st.integers(2, 14),
+    by_seed=st.booleans(),
 )
 @settings(
     max_examples=12,
@@ -51,11 +52,16 @@ def drawn(seed: int, lost: float, missing: float, few: bool, states: int | None)
 )
 def test_the_three_pages_agree(
     tmp_path_factory: pytest.TempPathFactory, tell: Any, seed: int, mode: str, lost: float, missing: float, few: bool,
-    states: int | None, n_trials: int,
+    states: int | None, n_trials: int, by_seed: bool,
 ) -> None:  # fmt: skip
     root = tmp_path_factory.mktemp("pages")
-    cfg = config(root, ("c", "a", "b"), ("t", "u"), n_trials=n_trials, scoring=ScoringCfg(mode=mode))
+    seeds = np.random.default_rng(seed).choice(10**6, n_trials, replace=False).tolist() if by_seed else None
+    tasks = tuple(TaskCfg(suite="gymnasium", name=name, seeds=seeds) for name in ("t", "u"))
+    cfg = config(root, ("c", "a", "b"), tasks, n_trials=n_trials, scoring=ScoringCfg(mode=mode))
     run = made_up(cfg, drawn(seed, lost, missing, few, states))
+    if by_seed:
+        with run.ledger() as ledger:
+            ledger.set_meta("by_seed", ["t", "u"])
     if states is not None:
         with run.ledger() as ledger:
             ledger.set_meta("initial_states", {"t": states, "u": states})

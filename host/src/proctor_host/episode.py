@@ -95,8 +95,17 @@ class Episode:
         return float(self.arrays["rewards"].sum()) if self.n_steps else None
 
     def reached(self, success_rule: str) -> int | None:
-        """1-based step at which a task's success rule was met for good; None where it was not."""
+        """1-based step at which a task's success rule was met for good; None where it was not, and where success is a
+        thing to keep (`throughout`), which is reached at no step."""
+        if success_rule == "throughout":
+            return None
         return self.first_success if success_rule == "ever" else self.success_from
+
+    def succeeded(self, success_rule: str) -> bool:
+        """Whether a task's success rule is met."""
+        if success_rule == "throughout":
+            return self.n_steps > 0 and bool(self.arrays["success"].all())
+        return self.reached(success_rule) is not None
 
     def ending(self, outcome: Outcome) -> Episode:
         """The same episode with this outcome."""

@@ -24,7 +24,7 @@ class TrialResult:
     """None where it is not known, as in outcomes from elsewhere."""
     steps_to_success: int | None
     """1-based step at which the task's success rule was met for good: with `at_end` the step from which success held to
-    the end, with `ever` the first one. None without success."""
+    the end, with `ever` the first one. None without success, and with `throughout`, where nothing is reached."""
     episode_reward: float | None
     """Sum of rewards; None where no step was taken or the record was lost."""
     max_steps: int | None

@@ -26,6 +26,13 @@ def serve_command(
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="How long a request waits for others to share its forward."),
     ] = None,
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET",
+            help="What callers call the entries of an observation: openpi/libero. Default: observation/NAME.",
+        ),
+    ] = None,
     sets: Sets = None,
 ) -> None:
     """Offer an agent to other programs over a websocket.
@@ -39,6 +46,6 @@ def serve_command(
 
     cfg = load_config(config, sets or [])
     name = choose_agent(cfg, agent).name
-    serving = ServeCfg(name, FrontCfg(host, port, api_key or None), max_batch, max_wait)
+    serving = ServeCfg(name, FrontCfg(host, port, api_key or None), max_batch, max_wait, keys=keys)
     serve_agent(cfg, serving, lambda url: typer.echo(f'serving "{name}" at {url}; Ctrl-C stops'))
     typer.echo("stopped")

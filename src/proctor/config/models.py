@@ -121,7 +121,7 @@ class TaskCfg(Frozen):
     nan_observations: Literal["fault", "allow"] = "fault"
     """NaN in an observation: a fault of the environment, or a value that policies are to deal with, such as that of a
     sensor which has nothing to say."""
-    success_rule: Literal["at_end", "ever"] = "at_end"
+    success_rule: Literal["at_end", "ever", "throughout"] = "at_end"
     stop_on_success: bool = False
     needs_reset: Literal["confirm"] | None = None
     """`confirm`: each trial begins when a person has confirmed that everything is in its initial state, as it has to be
@@ -140,6 +140,15 @@ class TaskCfg(Frozen):
     def for_agent(self, agent: AgentCfg) -> TaskCfg:
         """The task as this agent meets it."""
         return self.with_options(agent.task_options)
+
+    @model_validator(mode="after")
+    def check_stop(self) -> TaskCfg:
+        if self.stop_on_success and self.success_rule == "throughout":
+            raise ValueError(
+                "found stop_on_success: true with success_rule: throughout, which would end every trial at its first "
+                "step; leave one of them out"
+            )
+        return self
 
 
 class WorkersCfg(Frozen):
@@ -181,6 +190,9 @@ class RecordCfg(Frozen):
 
     level: Literal["summary", "series", "video"] = "series"
     observations: bool = False
+    states: bool = False
+    """Where every body is at each step, with the shapes of the model, for MuJoCo-based tasks: what `proctor view` needs
+    to show a trial in space."""
     video: VideoCfg = VideoCfg()
 
     @model_validator(mode="before")
@@ -280,6 +292,8 @@ class ReportCfg(Frozen):
     """Names of registered formats; `json` is written in any case. None: all that are written by default."""
     posterior: bool = False
     """Whether success rates are also shown as posterior distributions."""
+    pictures: bool = True
+    """Whether the worst trials are drawn from their records, where their suite can do so and the machine can draw."""
     aggregates: tuple[AggregateName, ...] = ()
     """What is made of an agent's scores over all tasks, beside their mean."""
     intervals: Literal["stratified", "hierarchical"] = "stratified"

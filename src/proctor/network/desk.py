@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from proctor.errors import InputError
 from proctor.network import fields
 from proctor.network.front import Refusal
+from proctor.network.presets import Naming, as_bytes
 from proctor.network.pump import Pump
 from proctor.network.seats import Seat, Seats
 from proctor.network.wire import WireError, as_array
@@ -22,13 +25,30 @@ from proctor_host.trials import Trial
 Tasks = Mapping[str, Task]
 
 
-class AgentDesk:
-    """One agent for all callers. `tasks` are those that it knows; a caller that does not say which means the first."""
+class Stream(NamedTuple):
+    """The episode of a caller that says nothing of episodes. `told`: what it is to do, where callers say that."""
 
-    def __init__(self, pump: Pump, tasks: Tasks, metadata: dict[str, Any], most_trials: int):
+    seat: Seat
+    told: str | None
+
+
+@dataclass(frozen=True)
+class Callers:
+    """How callers speak: what they call the entries of an observation, and which task they mean by an instruction."""
+
+    naming: Naming = field(default_factory=Naming)
+    worded: Mapping[str, str] = field(default_factory=dict)
+
+
+class AgentDesk:
+    """One agent for all callers. `tasks` are those that it knows; a caller that does not say which means the one that
+    has its instruction, else the first."""
+
+    def __init__(self, pump: Pump, tasks: Tasks, metadata: dict[str, Any], callers: Callers, most_trials: int):
         self.pump, self.tasks, self.metadata = pump, tasks, metadata
+        self.naming, self._worded = callers.naming, callers.worded
         self.seats = Seats(most_trials)
-        self._streams: dict[int, Seat] = {}
+        self._streams: dict[int, Stream] = {}
         self._base_seed = int(metadata["base_seed"])
 
     async def answer(self, caller: int, message: dict[Any, Any]) -> dict[str, Any]:
@@ -47,7 +67,7 @@ class AgentDesk:
             raise Refusal(f'unknown task "{trial.task}"; this server knows {", ".join(self.tasks)}')
         if stage not in lanes:
             raise Refusal(f"unknown stage {stage!r}; the policy's stages are {', '.join(lanes)}")
-        observation = observation_of(task, message)
+        observation = observation_of(task, message, self.naming)
         self.seats.called(session, caller)
         if asked == 0:
             seat = Seat(trial, task, stage)
@@ -66,13 +86,9 @@ class AgentDesk:
 
     async def _stream(self, caller: int, message: dict[Any, Any]) -> dict[str, Any]:
         """Of any other client."""
-        seat = self._streams.get(caller)
-        if seat is None:
-            name, task = next(iter(self.tasks.items()))
-            trial = Trial(self.metadata["agent"], name, caller, self._base_seed + caller)
-            seat = self._streams[caller] = Seat(trial, task, self.pump.runtime.first_stage)
         began = time.monotonic()
-        observation = observation_of(seat.request.task, message)
+        seat = self._seat_of(caller, self.naming.told(message))
+        observation = observation_of(seat.request.task, message, self.naming)
         while True:
             decided = await self.pump.ask(seat, observation, caller)
             if decided.acting:
@@ -80,6 +96,16 @@ class AgentDesk:
                 return {fields.ACTIONS: _actions(decided), "server_timing": timing}
             if decided.ended:
                 raise Refusal(decided.ended[0].error)
+
+    def _seat_of(self, caller: int, told: str | None) -> Seat:
+        """A caller's episode goes on until it is told something else."""
+        stream = self._streams.get(caller)
+        if stream is None or stream.told != told:
+            name = self._worded.get(told or "", next(iter(self.tasks)))
+            trial = Trial(self.metadata["agent"], name, caller, self._base_seed + caller)
+            stream = Stream(Seat(trial, self.tasks[name], self.pump.runtime.first_stage), told)
+            self._streams[caller] = stream
+        return stream.seat
 
 
 def _reply(decided: Decided) -> dict[str, Any]:
@@ -108,45 +134,51 @@ def _identity(message: dict[Any, Any]) -> tuple[str, Trial, int]:
     return told["session"], Trial(told["agent"], told["task"], told["index"], seed), told["asked"]
 
 
-def observation_of(task: Task, message: dict[Any, Any]) -> Any:
+def observation_of(task: Task, message: dict[Any, Any], naming: Naming) -> Any:
     """The observation of a request, as `Request.show` wants it. Raises Refusal where an entry is missing or does not
     fit."""
     if task.layout is None:
-        return _object(task.observation_space, message, ())
+        return _object(task.observation_space, message, (), naming)
     return [
-        _array(message, leaf.path, leaf.shape, leaf.dtype).astype(leaf.dtype, copy=False) for leaf in task.layout.leaves
+        _array(message, leaf.path, leaf.shape, leaf.dtype, naming).astype(leaf.dtype, copy=False)
+        for leaf in task.layout.leaves
     ]
 
 
-def _object(space: Any, message: dict[Any, Any], path: EntryPath) -> Any:
+def _object(space: Any, message: dict[Any, Any], path: EntryPath, naming: Naming) -> Any:
     """An observation that has text in it, put together again."""
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):
-        return {name: _object(part, message, (*path, name)) for name, part in space.spaces.items()}
+        return {name: _object(part, message, (*path, name), naming) for name, part in space.spaces.items()}
     if isinstance(space, spaces.Tuple):
-        return tuple(_object(part, message, (*path, i)) for i, part in enumerate(space.spaces))
+        return tuple(_object(part, message, (*path, i), naming) for i, part in enumerate(space.spaces))
     if not isinstance(space, spaces.Text):
-        return _array(message, path, tuple(space.shape or ()), np.dtype(space.dtype))[()]
-    text = _value(message, path)
+        return _array(message, path, tuple(space.shape or ()), np.dtype(space.dtype), naming)[()]
+    return _text(message, naming.key(path))
+
+
+def _text(message: dict[Any, Any], key: str) -> str:
+    text = _value(message, key)
     if not isinstance(text, str):
-        raise Refusal(f"{fields.key_of(path)} is a {type(text).__name__}; expected text")
+        raise Refusal(f"{key} is a {type(text).__name__}; expected text")
     return text
 
 
-def _value(message: dict[Any, Any], path: EntryPath) -> Any:
-    key = fields.key_of(path)
+def _value(message: dict[Any, Any], key: str) -> Any:
     if key not in message:
         sent = ", ".join(sorted(str(k) for k in message if not str(k).startswith("proctor/"))) or "nothing"
         raise Refusal(f'the observation has no "{key}"; found {sent}')
     return message[key]
 
 
-def _array(message: dict[Any, Any], path: EntryPath, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    key = fields.key_of(path)
+def _array(message: dict[Any, Any], path: EntryPath, shape: tuple[int, ...], dtype: Any, naming: Naming) -> np.ndarray:
+    key = naming.key(path)
     try:
-        array = as_array(_value(message, path))
-    except WireError as problem:
+        if naming.is_text(path):
+            return as_bytes(_text(message, key), shape, dtype)
+        array = as_array(_value(message, key))
+    except (WireError, InputError) as problem:
         raise Refusal(f"{key}: {problem}") from None
     if array.shape != shape:
         raise Refusal(f"{key} has shape {array.shape}; expected {shape}")

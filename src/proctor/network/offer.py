@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -15,8 +15,9 @@ from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import BREAKS, InputError
 from proctor.interpreters import search_last
 from proctor.network import fields
-from proctor.network.desk import AgentDesk
+from proctor.network.desk import AgentDesk, Callers
 from proctor.network.front import FrontCfg, serve
+from proctor.network.presets import Naming, preset_named
 from proctor.network.pump import Pump
 from proctor.policies import fingerprint, options_for
 from proctor.policies.protocol import SpaceInfo
@@ -27,6 +28,7 @@ from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.hosted import load_anywhere
 from proctor.rollout.tasks import Task, spaces_of
 from proctor.spaces import entries_of
+from proctor_host import spaces as described
 from proctor_host.messages import Chunk
 from proctor_host.trials import Trial
 
@@ -41,6 +43,8 @@ class ServeCfg:
     max_wait_s: float | None = None
     most_trials: int = 1024
     """Trials that are remembered at once."""
+    keys: str | None = None
+    """A key preset: callers send what it names. None: every entry, as `observation/NAME`."""
 
 
 def serve_agent(cfg: EvalConfig, serving: ServeCfg, ready: Callable[[str], None]) -> None:
@@ -71,7 +75,8 @@ class Offer:
     def __init__(self, cfg: EvalConfig, serving: ServeCfg):
         self.serving = serving
         agent = choose_agent(cfg, serving.agent)
-        self.spaces, tasks = tasks_of(cfg, agent)
+        naming = Naming() if serving.keys is None else Naming.of(preset_named(serving.keys))
+        self.spaces, tasks = tasks_of(cfg, agent, naming)
         wanted = {"max_batch": serving.max_batch, "max_wait_s": serving.max_wait_s}
         options = options_for(agent).model_copy(update={k: v for k, v in wanted.items() if v is not None})
         self.pump = Pump(agent.name, partial(load_anywhere, agent, self.spaces), options, cfg.limits.act_s)
@@ -86,9 +91,11 @@ class Offer:
             "base_seed": cfg.base_seed,
             "stages": [stage.name for stage in runner.stages],
             "chunk": next((chunk for chunk in chunks if chunk is not None), None),
-            "tasks": {name: _described(self.spaces, name) for name in tasks},
+            "tasks": {name: _described(self.spaces, name, naming) for name in tasks},
         }
-        self.desk = AgentDesk(self.pump, tasks, metadata, serving.most_trials)
+        several = tasks if naming.words is not None and len(tasks) > 1 else ()
+        worded = {self.spaces.instruction(name, {}) or "": name for name in reversed(several)}
+        self.desk = AgentDesk(self.pump, tasks, metadata, Callers(naming, worded), serving.most_trials)
 
     async def serve(self, stop: asyncio.Event, ready: Callable[[str], None]) -> None:
         """Until `stop` is set."""
@@ -118,13 +125,15 @@ def choose_agent(cfg: EvalConfig, name: str | None) -> AgentCfg:
     return cfg.agent(name)
 
 
-def tasks_of(cfg: EvalConfig, agent: AgentCfg) -> tuple[SpaceInfo, dict[str, Task]]:
-    """What the agent is told of its tasks, and the tasks themselves. Each environment is made once and closed."""
+def tasks_of(cfg: EvalConfig, agent: AgentCfg, naming: Naming | None = None) -> tuple[SpaceInfo, dict[str, Task]]:
+    """What the agent is told of its tasks, and the tasks themselves, with what `naming` has of their observations. Each
+    environment is made once and closed."""
     tasks: dict[str, Task] = {}
     for task in cfg.tasks:
         env = _make(task.for_agent(agent))
         try:
-            tasks[task.name] = Task.of(task, env, cfg.max_episode_steps)
+            whole = Task.of(task, env, cfg.max_episode_steps)
+            tasks[task.name] = _with(naming, whole) if naming is not None and naming.keys else whole
         finally:
             env.close()
     told = {task.name: cache(partial(suites.briefing, task.suite, task.options)) for task in cfg.tasks}
@@ -143,10 +152,20 @@ def _make(task: TaskCfg) -> Any:
         ) from problem
 
 
-def _described(spaces: SpaceInfo, task: str) -> dict[str, Any]:
+def _with(naming: Naming, task: Task) -> Task:
+    """A task whose observations are what callers send of them."""
+    entries = dict(entries_of(task.observation_space))
+    chosen = naming.chosen(entries, f'task "{task.name}"')
+    if any(len(path) != 1 for path in chosen) or not isinstance(task.inside.observation, described.Dict):
+        raise InputError(f'task "{task.name}" has observations within observations, which no key preset is for')
+    parts = [(str(path[0]), task.inside.observation.spaces[str(path[0])]) for path in chosen]
+    return Task(replace(task.inside, observation=described.Dict(parts)))
+
+
+def _described(spaces: SpaceInfo, task: str, naming: Naming) -> dict[str, Any]:
     entries = entries_of(spaces.observation[task])
     return {
-        "observation": {fields.key_of(path): fields.kind_of(space) for path, space in entries},
+        "observation": {naming.key(path): naming.kind(path, space) for path, space in entries},
         "action": fields.kind_of(spaces.action[task]),
     }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -20,6 +20,7 @@ from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.network import fields
 from proctor.network.client import Client, ClientCfg
+from proctor.network.presets import PRESETS, preset_named
 from proctor.network.speech import Openpi
 from proctor.network.vla_eval import VlaEval
 from proctor.policies.loader import Loader
@@ -31,6 +32,7 @@ from proctor.policies.remote_wire import Wire, wire_of
 log = logging.getLogger("proctor")
 
 PIPELINE = ("normalize", "observation_order", "action_scale")
+Keys = Annotated[dict[str, str], Field(min_length=1)]
 
 
 class RemoteOptions(PolicyOptions):
@@ -39,6 +41,7 @@ class RemoteOptions(PolicyOptions):
     pad_to: int | None = Field(default=None, ge=1, le=MOST_ROWS)
     """Nothing is padded here: each row is a request of its own."""
     protocol: Literal["openpi", "vla_eval"] = "openpi"
+    replans_itself: ClassVar[bool] = True
     url: str | None = None
     host: str | None = None
     """None: 127.0.0.1."""
@@ -52,10 +55,10 @@ class RemoteOptions(PolicyOptions):
     timeout_s: float = Field(default=60.0, gt=0, le=1_000_000)
     reconnect_s: float = Field(default=50.0, ge=0, le=1_000_000)
     max_frame_mb: int = Field(default=256, ge=1, le=2048)
-    keys: dict[str, str] | None = Field(default=None, min_length=1)
-    """Key that is sent -> entry of the observation (nested ones with dots; `observation` for the whole). None: every
-    entry, as `observation/NAME` with openpi's protocol, as vla-eval names it with its own, where a key `a/b` lies in
-    the map `a`."""
+    keys: Keys | str | None = None
+    """Key that is sent -> entry of the observation (nested ones with dots; `observation` for the whole); or the name of
+    a key preset. None: every entry, as `observation/NAME` with openpi's protocol, as vla-eval names it with its own,
+    where a key `a/b` lies in the map `a`."""
     texts: tuple[str, ...] | None = None
     """Entries of the observation that are text as bytes and are sent as text. None: `instruction` with vla-eval's
     protocol, none with openpi's."""
@@ -68,10 +71,31 @@ class RemoteOptions(PolicyOptions):
     """Task -> what it is told; left out: what the task says of itself."""
     action_key: str = Field(default=fields.ACTIONS, min_length=1)
     replan_steps: int | None = Field(default=None, ge=1, le=1_000_000)
-    """Execute so many actions of a chunk, then ask again. None: all."""
+    """Run at most so many actions of a chunk, then ask again. None: all. Left out with a key preset: the preset's,
+    unless `temporal_ensemble` asks in every step."""
     task_info: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Task -> what a server of vla-eval's is told of it when an episode begins, beside its name, `episode_idx` and
     `seed`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_preset_says(cls, data: Any) -> Any:
+        """Of an unknown preset nothing is taken here."""
+        keys = data.get("keys") if isinstance(data, dict) else None
+        given = isinstance(data, dict) and ("replan_steps" in data or data.get("temporal_ensemble") is not None)
+        if isinstance(keys, str) and keys in PRESETS and not given:
+            return {**data, "replan_steps": PRESETS[keys].replan_steps}
+        return data
+
+    @field_validator("keys")
+    @classmethod
+    def _known_preset(cls, keys: Any) -> Any:
+        if isinstance(keys, str):
+            try:
+                preset_named(keys)
+            except InputError as problem:
+                raise ValueError(str(problem)) from None
+        return keys
 
     @field_validator("url")
     @classmethod
@@ -90,6 +114,10 @@ class RemoteOptions(PolicyOptions):
     def _of_the_protocol(self) -> RemoteOptions:
         if self.task_info and self.protocol != "vla_eval":
             raise ValueError("task_info is for protocol: vla_eval; openpi's protocol has no message for an episode")
+        if isinstance(self.keys, str) and self.protocol != "openpi":
+            raise ValueError(f"keys: {self.keys} is for openpi's protocol; leave keys out with protocol: vla_eval")
+        if isinstance(self.keys, str) and self.instruction_key is not None:
+            raise ValueError(f"keys: {self.keys} says under which key the instruction is sent; drop instruction_key")
         return self
 
     @property

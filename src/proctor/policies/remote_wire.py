@@ -10,6 +10,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.network import fields
+from proctor.network.presets import preset_named
 from proctor.network.vla_eval import DESCRIPTION
 from proctor.network.wire import WireError
 from proctor.policies.protocol import SpaceInfo
@@ -53,13 +54,12 @@ def wire_of(task: str, spaces: SpaceInfo, options: Any, where: str) -> Wire:
     """How a task's observations are sent with these options of `remote`. Raises InputError, with `where`, for an entry
     that there is not, or that cannot be sent."""
     known = _entries(spaces.observation[task], where)
-    named = _named_by_vla_eval if options.protocol == "vla_eval" else _named_by_openpi
-    wanted = dict(options.keys or named(known))
-    told = dict(options.extra)
-    if options.protocol == "vla_eval":
-        told |= _instruction_of_vla_eval(task, spaces, options, known, wanted)
-    elif options.instruction_key is not None:
-        told[options.instruction_key] = _instruction(task, spaces, options, where)
+    wanted, words = _wanted(options, known), _words_key(options)
+    spoken = {} if words is None else _spoken(words, task, spaces, options, wanted)
+    if options.protocol == "openpi" and words is not None and words not in {**spoken, **wanted}:
+        example = f'options.instructions: {{"{task}": "..."}}'
+        raise InputError(f"{where} says no instruction to send; write one: {example}")
+    told = {**options.extra, **spoken}
     for key, name in wanted.items():
         if name not in known:
             raise InputError(
@@ -71,7 +71,9 @@ def wire_of(task: str, spaces: SpaceInfo, options: Any, where: str) -> Wire:
     if options.protocol == "vla_eval":
         _check_nesting([*chosen, *told], where)
     texts = frozenset(key for key, name in wanted.items() if name in _texts(options, known, where))
-    kinds = {key: fields.kind_of(entry) for key, (_, entry) in chosen.items()}
+    kinds = {key: [fields.TEXT, []] if key in texts else fields.kind_of(entry) for key, (_, entry) in chosen.items()}
+    if isinstance(options.keys, str):
+        kinds |= {key: [fields.TEXT, []] for key in spoken}
     return Wire({key: path for key, (path, _) in chosen.items()}, kinds, texts, told)
 
 
@@ -99,25 +101,32 @@ def _named_by_vla_eval(known: Entries) -> dict[str, str]:
     return {f"images/{key[6:]}" if key.startswith("image/") else key: name for key, name in keys.items()}
 
 
-def _instruction(task: str, spaces: SpaceInfo, options: Any, where: str) -> str:
-    told = spaces.instruction(task, options.instructions)
-    if told is None:
-        example = f'options.instructions: {{"{task}": "..."}}'
-        raise InputError(f"{where} says no instruction to send; write one: {example}")
-    return told
+def _wanted(options: Any, known: Entries) -> dict[str, str]:
+    """Key -> entry, the instruction aside where a preset or vla-eval's protocol has a key for it."""
+    if isinstance(options.keys, str):
+        return dict(preset_named(options.keys).arrays)
+    if options.keys is not None:
+        return dict(options.keys)
+    return _named_by_vla_eval(known) if options.protocol == "vla_eval" else _named_by_openpi(known)
 
 
-def _instruction_of_vla_eval(
-    task: str, spaces: SpaceInfo, options: Any, known: Entries, wanted: dict[str, str]
-) -> dict[str, str]:
-    """What is sent as the instruction, the same for every step; where the observation has it, it is added to what is
-    `wanted` instead. The options come first, then the observation, then what the task says of itself."""
-    key = options.instruction_key or DESCRIPTION
-    if key in wanted:
-        return {}
-    if task not in options.instructions and INSTRUCTION in known:
-        wanted[key] = INSTRUCTION
-        return {}
+def _words_key(options: Any) -> str | None:
+    """Under which key the instruction is sent; None: it is not."""
+    if isinstance(options.keys, str):
+        return next(iter(preset_named(options.keys).texts), None)
+    return options.instruction_key or (DESCRIPTION if options.protocol == "vla_eval" else None)
+
+
+def _spoken(key: str, task: str, spaces: SpaceInfo, options: Any, wanted: dict[str, str]) -> dict[str, str]:
+    """What is sent as the instruction, the same for every step. With a preset or vla-eval's protocol, where the
+    observation has it, it is added to what is `wanted` instead. The options come first, then the observation, then what
+    the task says of itself."""
+    if options.protocol == "vla_eval" or isinstance(options.keys, str):
+        if key in wanted:
+            return {}
+        if task not in options.instructions and (INSTRUCTION,) in dict(entries_of(spaces.observation[task])):
+            wanted[key] = INSTRUCTION
+            return {}
     told = spaces.instruction(task, options.instructions)
     return {} if told is None else {key: told}
 
@@ -128,7 +137,8 @@ def _texts(options: Any, known: Entries, where: str) -> frozenset[str]:
 
     given = options.texts
     if given is None:
-        given = (INSTRUCTION,) if options.protocol == "vla_eval" and INSTRUCTION in known else ()
+        named = options.protocol == "vla_eval" or isinstance(options.keys, str)
+        given = (INSTRUCTION,) if named and INSTRUCTION in known else ()
     for name in given:
         entry = known[name][1] if name in known else None
         if isinstance(entry, spaces.Text):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from proctor.report import text
 from proctor.report.build.judgement import difference_words, p_value
-from proctor.report.leaderboard.words import episodes_words, score_words
+from proctor.report.leaderboard.words import episodes_words, score_words, task_words
 from proctor.report.model import Report
 from proctor.report.sections.differences import shown_measures
 from proctor.report.sections.ranking import letters_of, ranking_words, standing_words
-from proctor.report.text import fixed, span
+from proctor.report.text import span
 from proctor.verdict.comparison import Comparison, Measure, Pair
 from proctor.verdict.leaderboard import Leaderboard
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_PAIRS, MOST_TASKS = 30, 4
-LEFT = ("agent", "pair", "method", "rater", "")
+LEFT = ("agent", "pair", "method", "rater", "task", "tool", "best agent", "")
 """Columns whose cells are flush left."""
 
 
@@ -108,10 +108,10 @@ def board_table(board: Leaderboard) -> Table:
             entry.agent,
             _spread(score, span(entry.interval)),
             entry.letters or "",
-            *(fixed(task.score, task.interval) for task in entry.tasks[:MOST_TASKS]),
+            *own[:MOST_TASKS],
             episodes_words(entry.n, entry.n_repeats),
         ]
-        for entry, score in zip(board.entries, score_words(board), strict=True)
+        for entry, score, own in zip(board.entries, score_words(board), task_words(board), strict=True)
     ]
     folded = ("agent", *board.tasks[:MOST_TASKS], "episodes")
     header = ("rank", "agent", "score", "", *folded[1:])
@@ -126,7 +126,7 @@ def _table(
     caption: str,
     header: Sequence[str],
     rows: Iterable[Sequence[str | Text]],
-    folded: Collection[str] = ("agent", "pair"),
+    folded: Collection[str] = ("agent", "pair", "task"),
 ) -> Table:
     """A table in which brackets are brackets; cells of the columns in `folded` may take several lines."""
     from rich import box
@@ -137,7 +137,7 @@ def _table(
     for name in header:
         justify = "left" if name in LEFT else "right"
         fold = "fold" if name in folded else "ellipsis"
-        table.add_column(name, justify=justify, overflow=fold, no_wrap=name != "rank" and name not in folded)
+        table.add_column(Text(name), justify=justify, overflow=fold, no_wrap=name != "rank" and name not in folded)
     for row in rows:
         table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return table

@@ -55,6 +55,8 @@ class ReportContext:
     """Numbers of trials per agent at which results were seen before more were run."""
     initial_states: Mapping[str, int] = field(default_factory=dict)
     """How many initial states a task has, where that is known."""
+    by_seed: frozenset[str] = frozenset()
+    """Tasks whose trials begin by their seed alone, and are paired by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +295,18 @@ class Extreme(Mark):
 
 
 @dataclass(frozen=True, slots=True)
+class Picked(Mark):
+    """A trial that is shown by itself."""
+
+    agent: str
+    task: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.agent} on {self.task}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
 class Training:
     """Agents that are checkpoints of one training, in the order of the number in which their names differ."""
 
@@ -337,12 +351,19 @@ class Report:
     profiles: tuple[AgentProfile, ...] = ()
     trainings: tuple[Training, ...] = ()
     extremes: tuple[Extreme, ...] = ()
+    filmed: tuple[Picked, ...] = ()
+    """Some of the trials that have a video: failures first, every agent and task in turn."""
+    n_filmed: int = 0
+    worst: tuple[Picked, ...] = ()
+    """Recorded trials to look at: failures first, of every agent in turn the worst, then the second worst."""
     sections: tuple[Shown, ...] = ()
     """Those that the config asks for, of all that apply to the run, in the order of the page."""
     columns: tuple[Column, ...] = ()
     """What all sections that apply to the run add to the table of trials."""
     agent_columns: tuple[Column, ...] = ()
     """What they add to the table of agents."""
+    signal_units: Mapping[str, str] = field(default_factory=dict)
+    """Units of recorded signals that those sections know."""
 
     @property
     def defines_success(self) -> bool:

@@ -56,7 +56,7 @@ class CaseLayout:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of texts for a terminal; columns called agent, method, pair or rater hold names."""
+    """A table of texts for a terminal; columns called agent, method, pair, rater, task or tool hold names."""
 
     caption: str
     header: tuple[str, ...]
@@ -81,6 +81,9 @@ class Section(abc.ABC):
     """What it adds to `report.csv` and to the agents of `report.json`."""
     case_layout: ClassVar[CaseLayout | None] = None
     """How the cases of its suites are shown; None: by score."""
+    signal_units: ClassVar[Mapping[str, str]] = {}
+    """Units of signals that its suites record, where their names do not say them; `{NAME}` stands for the text of the
+    constant NAME of a record."""
     stylesheets: ClassVar[tuple[str, ...]] = ()
     """CSS files as PACKAGE/FILE, each in the folder `assets` of its package."""
 

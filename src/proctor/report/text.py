@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from proctor.config.models import EvalConfig
-from proctor.plan.seeds import seeds_of_run
+from proctor.plan.plan import seeds_of_run
 from proctor.report.model import MeanEstimate, RateEstimate
 from proctor.stats import Interval
 from proctor.texts import count as count
@@ -97,8 +97,8 @@ def ranked_rates(rates: Sequence[float | None]) -> list[str]:
 
 def ranked(values: Sequence[float | None], write: Callable[[int, int], str]) -> list[str]:
     """The values of a ranking as text. `write(i, more)` writes the i-th one with so many more digits than it needs by
-    itself; it gets as many as show the order: different neighbours never look equal or the other way round, and equal
-    ones look equal."""
+    itself; it gets as many as show the order: different neighbours differ in the decimals that both have, and
+    equal ones look equal."""
     known = {i: value for i, value in enumerate(values) if value is not None and math.isfinite(value)}
     neighbours = list(pairwise(sorted(known, key=lambda i: known[i])))
     equal = {(a, b): math.isclose(known[a], known[b], **CLOSE) for a, b in neighbours}
@@ -111,7 +111,8 @@ def ranked(values: Sequence[float | None], write: Callable[[int, int], str]) -> 
             low, high = _read(written[a]), _read(written[b])
             places = {i: _places(written[i]) for i in (a, b)}
             short = [i for i, own in places.items() if own == min(places.values())]
-            fine = low == high if equal[a, b] else low < high
+            shared = min(places.values())
+            fine = low == high if equal[a, b] else round(low, shared) < round(high, shared)
             stuck = all(write(i, more[i] + 1) == written[i] for i in short)
             longer = [i for i in ((a, b) if stuck else short) if more[i] < MOST_DIGITS]
             if fine or not longer:

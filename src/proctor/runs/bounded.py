@@ -1,7 +1,8 @@
 """Calls that may never come back, bounded: for `check`, which tries other people's code before anything is known of it.
 
 A call runs on a thread of its own, and whoever waits for it asks now and then whether it is stuck. A thread cannot be
-ended; one that is stuck is left behind, and goes when the process goes.
+ended; one that is stuck is left behind, and goes when the process goes. The numeric threads that it has pinned are
+given back, so that another run of this process may ask for another number.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from proctor import threads
 from proctor.config.models import LimitsCfg
 from proctor.errors import InputError
 from proctor_host.limits import Watch, overdue
@@ -38,6 +40,7 @@ def bounded(call: Callable[[], T], stuck: Callable[[], str | None]) -> T:
     while thread.is_alive():
         thread.join(LOOK_S)
         if thread.is_alive() and (reason := stuck()) is not None:
+            threads.abandon(thread)
             raise Hung(reason)
     if raised:
         raise raised[0]

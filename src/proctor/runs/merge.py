@@ -23,6 +23,7 @@ from proctor.plan.resume import differences, is_free
 from proctor.record.ledger import Ledger
 from proctor.record.records import damage
 from proctor.record.rundir import RunDir
+from proctor.record.video import poster_of
 from proctor.runs import pinning
 from proctor.runs.conditions import added
 from proctor.runs.noting import join_protocols
@@ -143,3 +144,5 @@ def _copy_files(run: RunDir, merged: RunDir, result: TrialResult) -> None:
             raise InputError(
                 f"{run.path / name}, which the ledger names for trial {result.trial.key}, is missing; restore it"
             ) from None
+    if result.video is not None and poster_of(run.path / result.video).is_file():
+        shutil.copy2(poster_of(run.path / result.video), poster_of(merged.path / result.video))

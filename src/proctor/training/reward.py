@@ -237,4 +237,5 @@ def _log(metrics: Metrics) -> dict[str, float]:
         if numbers["n_episodes"]:
             log[f"{task}/reward"] = numbers["reward"]
             log[f"{task}/reward#std"] = float(np.std(numbers["episode_rewards"]))
+            log[f"{task}/reward#n"] = float(numbers["n_episodes"])
     return log

@@ -127,13 +127,17 @@ def _with_missing(agent: AgentTrials, pending: Collection[tuple[str, str, int]])
     return replace(agent, tasks=filled)
 
 
-def agents_of(trials: Trials, cfg: EvalConfig, tasks: Sequence[str]) -> list[AgentTrials]:
-    """Every agent of the config on these of its tasks."""
+def agents_of(
+    trials: Trials, cfg: EvalConfig, tasks: Sequence[str], by_seed: Collection[str] = ()
+) -> list[AgentTrials]:
+    """Every agent of the config on these of its tasks. `by_seed`: tasks of which trials are paired by their seeds."""
     pairs = pairs_of(cfg)
-    return [
-        AgentTrials(agent.name, {task: task_trials(trials, agent.name, task) for task in tasks}, pairs)
-        for agent in cfg.agents
-    ]
+
+    def of_task(agent: str, task: str) -> TaskTrials:
+        own = task_trials(trials, agent, task)
+        return own.by_seed({}) if task in by_seed else own
+
+    return [AgentTrials(agent.name, {task: of_task(agent.name, task) for task in tasks}, pairs) for agent in cfg.agents]
 
 
 def task_trials(trials: Trials, agent: str, task: str, terms: Sequence[str] = ()) -> TaskTrials:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from examining import examination
 from official_soccer import official, own_function
 
 from proctor import ConfigError, config_from_dict, run_evaluation
-from proctor.errors import InputError
+from proctor.errors import InputError, TaskCodeError
 from proctor.runs.check import check
 from proctor.runs.resume import resume
 from proctor.runs.score import score
@@ -22,6 +24,7 @@ from proctor.suites.soccer.env import SoccerEnv
 from proctor.suites.soccer.evaluating import Evaluation
 from proctor.suites.soccer.options import EvaluationCfg, SoccerOptions
 from proctor.suites.soccer.tasks import TASKS
+from proctor_host.episode import Outcome
 
 pytest.importorskip("sai_mujoco", reason="the extra `soccer` is not installed")
 
@@ -159,8 +162,54 @@ def test_a_file_without_the_function_is_refused(tmp_path: Path, text: str, said:
 def test_a_wrong_answer_is_named(tmp_path: Path, answer: str, said: str) -> None:
     file = written(tmp_path, f"def evaluation_fn(env, state):\n    return {answer}\n")
     evaluation = Evaluation(EvaluationCfg(file=file, trust=True))
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(TaskCodeError, match=said):
         evaluation(None, False, False)
+
+
+@pytest.mark.parametrize("fault", ["raise KeyError('no_such_term')", "import sys; sys.exit(3)", "return 'lots', state"])
+def test_a_crash_in_the_file_is_told_with_its_line(tmp_path: Path, fault: str) -> None:
+    file = written(tmp_path, f"def evaluation_fn(env, state):\n    {fault}\n")
+    evaluation = Evaluation(EvaluationCfg(file=file, trust=True))
+    said = {
+        "raise": rf"^evaluation: {file}, line 2: KeyError: 'no_such_term'$",
+        "import": rf"^evaluation: {file}, line 2: SystemExit: 3$",
+        "return": r"^evaluation: my_eval.py:evaluation_fn gave the reward 'lots'; could not convert",
+    }[fault.partition(" ")[0]]
+    with pytest.raises(TaskCodeError, match=said):
+        evaluation(None, False, False)
+
+
+def test_a_crash_is_the_files_and_neither_the_simulators_nor_the_agents(tmp_path: Path) -> None:
+    file = written(tmp_path, "def evaluation_fn(env, state):\n    return env.compute_reward()['no_such_term'], state\n")
+    run = run_evaluation(config(tmp_path, {"file": file, "trust": True}, n_trials=1))
+    (result,) = run.results()
+    assert result.outcome is Outcome.ENV_ERROR
+    findings = [finding["text"] for finding in json.loads((run.path / "report.json").read_text())["findings"]]
+    blamed = "code of the task's own, not simulator or agent"
+    assert any(f"{blamed}: evaluation: {file}, line 2: KeyError: 'no_such_term'." in text for text in findings)
+    assert not any("may be what drives it" in text for text in findings)
+
+
+def test_a_file_that_breaks_at_its_top_is_refused_with_its_line(tmp_path: Path) -> None:
+    file = written(tmp_path, "\nimport nowhere_to_be_found\n")
+    with pytest.raises(InputError, match=rf"^evaluation: {file}, line 2: ModuleNotFoundError: No module named"):
+        Evaluation(EvaluationCfg(file=file, trust=True))
+
+
+def test_it_imports_the_files_beside_it_and_not_those_beside_another(tmp_path: Path) -> None:
+    """Each folder has a `weights.py`, which counts how often it was called since it was run."""
+    made = {}
+    for name, weight in (("one", 1.0), ("two", 2.0)):
+        (tmp_path / name).mkdir()
+        counting = f"calls = [0.0]\ndef paid():\n    calls[0] += {weight}\n    return calls[0]\n"
+        (tmp_path / name / "weights_beside.py").write_text(counting)
+        text = "from weights_beside import paid\ndef evaluation_fn(env, state):\n    return paid(), state\n"
+        made[name] = Evaluation(EvaluationCfg(file=written(tmp_path / name, text), trust=True))
+    for evaluation, expected in ((made["one"], [1.0, 2.0]), (made["two"], [2.0, 4.0])):
+        for _ in range(2):
+            assert [evaluation(None, False, False) for _ in range(2)] == expected
+            evaluation.reset()
+    assert "weights_beside" not in sys.modules
 
 
 @pytest.mark.parametrize("paid", ["np.float32(0.5)", "True / 2", "np.float64(0.5)", "0.5"])

@@ -349,14 +349,17 @@ def test_summary_is_mean_and_population_std_of_numbers_only() -> None:
         {"emd": 1.0, "success": True, "motion_id": 0, "motion_file": "a"},
         {"emd": np.float64(4.0), "success": False, "motion_id": 1, "motion_file": "b"},
     ]
-    assert summarize(rows) == {"emd": 2.5, "emd#std": 1.5, "success": 0.5, "success#std": 0.5}
+    assert summarize(rows) == {
+        "emd": 2.5, "emd#std": 1.5, "emd#n": 2.0, "success": 0.5, "success#std": 0.5, "success#n": 2.0,
+    }  # fmt: skip
     assert summarize([]) == {}
 
 
 def test_summary_counts_what_it_leaves_out() -> None:
     found = summarize([{"emd": 1.0, "fall": None}, {"emd": math.nan, "fall": 2.0}, {"emd": 3.0}, {"nan": math.nan}])
-    assert (found["emd"], found["emd#std"], found["emd#missing"]) == (2.0, 1.0, 2.0)
-    assert (found["fall"], found["fall#missing"]) == (2.0, 3.0)
+    assert (found["emd"], found["emd#std"], found["emd#n"], found["emd#missing"]) == (2.0, 1.0, 2.0, 2.0)
+    assert (found["fall"], found["fall#n"], found["fall#missing"]) == (2.0, 1.0, 3.0)
+    assert found["nan#n"] == 0
     assert math.isnan(found["nan"])
     assert found["nan#missing"] == 4
 

@@ -37,6 +37,14 @@ def test_a_task_has_as_many_trials_as_motions_times_episodes():
     assert task().name == "tracking"
 
 
+def test_a_motion_is_followed_throughout_and_success_reached_at_no_step(tmp_path):
+    assert task().success_rule == "throughout"
+    cfg = config(max_episode_length_s=0.1, motions="procedural:squat", success="never_fell")
+    done = run_evaluation(config_from_dict({**cfg, "output_root": str(tmp_path), "workers": "inline"}, tmp_path))
+    (result,) = done.results()
+    assert (result.success, result.steps_to_success) == (True, None)
+
+
 def test_the_config_makes_the_environment_it_describes():
     cfg = task(
         motions="procedural:squat", observations=["state", "qpos"], root_height_obs=True, include_last_action=True

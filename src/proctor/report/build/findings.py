@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from proctor.errors import TaskCodeError
 from proctor.report import text
 from proctor.report.build import judgement
 from proctor.report.build.stops import stopped_verdict
@@ -122,12 +123,21 @@ def _unscored(report: Report) -> Iterator[str]:
         if summary.success.bounds is not None:
             worst, best = map(text.percent, summary.success.bounds)
             bounds = f": success between {worst} and {best}, whatever they would have been"
-        failed = [f"{cell.task} ({n})" for cell in agent.cells if (n := cell.summary.outcomes.get("env_error", 0))]
-        yield (f"{agent.agent}: {text.count(summary.n_unscored, 'trial')} unscored ({causes}){bounds}.") + (
-            f" The simulator failed on every attempt, on {text.listed(failed)}: the agent may be what drives it there."
-            if failed
-            else ""
-        )
+        opening = f"{agent.agent}: {text.count(summary.n_unscored, 'trial')} unscored ({causes}){bounds}."
+        yield f"{opening}{_whose_fault(report, agent)}"
+
+
+def _whose_fault(report: Report, agent: AgentReport) -> str:
+    """What may have broken the environment in trials that are unscored for it; empty where it did not break."""
+    failed = [f"{cell.task} ({n})" for cell in agent.cells if (n := cell.summary.outcomes.get("env_error", 0))]
+    if not failed:
+        return ""
+    broken = [cause for cause in _causes(report, agent) if cause.outcome == "env_error"]
+    kinds = {cause.message.partition(": ")[0].rpartition(".")[2] for cause in broken}
+    if kinds == {TaskCodeError.__name__}:
+        told = broken[0].message.partition(": ")[2]
+        return f" What failed, on {text.listed(failed)}, is code of the task's own, not simulator or agent: {told}."
+    return f" The simulator failed on every attempt, on {text.listed(failed)}: the agent may be what drives it there."
 
 
 def _no_success(report: Report) -> Iterator[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from proctor.report import text
 from proctor.stats import Interval
 from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, needed_trials
-from proctor.verdict.equivalence import Alike, Likeness
-from proctor.verdict.gate import Gate, Ruling
+from proctor.verdict.gate import Alike, Gate, Likeness, Ruling
 
 POWER = 0.8
 
@@ -53,8 +52,7 @@ def _values(found: Comparison, pair: Pair) -> str:
 
 def _disagreeing(found: Comparison, pair: Pair) -> str:
     """Ranked by trials that were not all tested, the order is another one."""
-    standing = found.agents[0]
-    value = _value(found.by, standing.score if found.by == "score" else standing.rate)
+    value = _first_value(found)
     return (
         f"No winner: ranking and test disagree. {pair.a} ranks first by all of its own trials ({_name(found.by)} "
         f"{value}), but {pair.b} is better on those that both ran: {_values(found, pair)}, {_difference(found, pair)}. "
@@ -81,8 +79,7 @@ def _open(found: Comparison, rivals: list[Pair]) -> str:
     if equal:
         same = text.listed([pair.b for pair in equal], most=3)
         return f"{first.a} and {same} have exactly the same {_name(found.by)} on {_trials(equal[0])}: no winner."
-    standing = found.agents[0]
-    value = _value(found.by, standing.score if found.by == "score" else standing.rate)
+    value = _first_value(found)
     nearest = "" if len(rivals) == 1 else f"to {first.b}, "
     others = [pair.b for pair in found.pairs if pair.a == first.a and found.better(pair) == pair.a]
     beaten = f" It is better than {text.listed(others, most=3)}." if others else ""
@@ -184,8 +181,11 @@ def _name(measure: Measure) -> str:
     return "score" if measure == "score" else "success rate"
 
 
-def _value(measure: Measure, value: float | None) -> str:
-    return text.number(value) if measure == "score" else text.percent(value)
+def _first_value(found: Comparison) -> str:
+    """What the first agent is ranked by, with the digits that the ranking shows."""
+    if found.by == "success":
+        return text.ranked_rates([agent.rate for agent in found.agents])[0]
+    return text.ranked_means([a.score for a in found.agents], [a.score_interval for a in found.agents])[0]
 
 
 def _difference(found: Comparison, pair: Pair, counted: bool = True) -> str:

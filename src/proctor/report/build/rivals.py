@@ -18,7 +18,7 @@ from proctor.report.model import AgentAggregate, AgentProfile, AgentReport, Repo
 from proctor.scoring import make_scoring
 from proctor.stats import LARGE, Aggregate, Estimate, Profile, Resampling, performance_profile
 from proctor.verdict.comparison import MOST_AGENTS, Comparison, judge
-from proctor.verdict.judging import judging_of
+from proctor.verdict.estimand import judging_of
 from proctor.verdict.methods import Member, Methods, judge_methods
 from proctor.verdict.trials import agents_of
 
@@ -36,7 +36,7 @@ AGGREGATES: dict[AggregateName, Aggregate] = {
 def compare_agents(trials: Trials, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
     """The agents of a run, paired by seed; None with fewer than two that have scored trials, and with more than are
     compared with each other."""
-    agents = agents_of(trials, cfg, [task.name for task in cfg.tasks])
+    agents = agents_of(trials, cfg, [task.name for task in cfg.tasks], context.by_seed)
     if sum(agent.n > 0 for agent in agents) < 2 or len(agents) > MOST_AGENTS:
         return None
     return judge(agents, judging_of(cfg, make_scoring(cfg.scoring, context.base), context.level, bool(context.looks)))

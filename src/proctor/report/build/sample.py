@@ -11,12 +11,15 @@ import numpy as np
 
 from proctor.record.columns import BROKEN, OUTCOMES, SCORED, Trials
 from proctor.record.errors import merged, skeleton
-from proctor.report.model import Cause, Extreme
+from proctor.report.model import Cause, Extreme, Picked
+from proctor_host.episode import Outcome
 from proctor_host.trials import Trial
 
 MAX_CAUSES, OTHERS = 200, "other messages"
 AGENTS, EACH = 8, 3
 """Of how many agents extreme trials are listed, and how many of each kind."""
+FILMED, WORST = 24, 6
+"""How many videos a page shows, and of how many trials what was recorded is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,3 +120,45 @@ def extreme_trials(trials: Trials, ranked: Sequence[str]) -> tuple[Extreme, ...]
                 seconds = time if np.isfinite(time) else None
                 found.append(Extreme(**facts(trials, row), kind=kind, agent=agent, task=task, wall_time_s=seconds))
     return tuple(found)
+
+
+def filmed(trials: Trials) -> np.ndarray:
+    """Which trials have a video."""
+    return _there(trials["video"]) & ~trials["after_stop"]
+
+
+def _there(texts: np.ndarray) -> np.ndarray:
+    return np.array([text is not None for text in texts], bool)
+
+
+def filmed_trials(trials: Trials, ranked: Sequence[str]) -> tuple[Picked, ...]:
+    """The videos to look at: failures before successes; among either, of every agent and task the first, then the
+    second, and so on."""
+    rows, won = np.flatnonzero(filmed(trials)), trials["outcome"] == OUTCOMES.index(Outcome.SUCCESS)
+    place, seen = {agent: rank for rank, agent in enumerate(ranked)}, dict[tuple[int, bool], int]()
+    keys = []
+    for row in rows.tolist():
+        cell, success = int(trials["cell"][row]), bool(won[row])
+        turn = seen[cell, success] = seen.get((cell, success), 0) + 1
+        keys.append((success, turn, place[trials.pairs[cell][0]], cell, row))
+    return tuple(_picked(trials, row) for *_, row in sorted(keys)[:FILMED])
+
+
+def worst_trials(trials: Trials, ranked: Sequence[str]) -> tuple[Picked, ...]:
+    """Trials with a record, those that were no success first: of the first agents the one with the lowest score, then
+    the second lowest of each, and so on; ties in the order of the plan."""
+    recorded = SCORED[trials["outcome"]] & ~trials["after_stop"] & _there(trials["npz"])
+    won = trials["outcome"] == OUTCOMES.index(Outcome.SUCCESS)
+    owner = np.array([agent for agent, _ in trials.pairs])[trials["cell"]]
+    score = np.where(np.isfinite(trials["score"]), trials["score"], -np.inf)
+    found = []
+    for rank, agent in enumerate(ranked[:WORST]):
+        rows = np.flatnonzero(recorded & (owner == agent))
+        worst = rows[np.lexsort((score[rows], won[rows]))][:WORST]
+        found += [(bool(won[row]), turn, rank, row) for turn, row in enumerate(worst.tolist())]
+    return tuple(_picked(trials, row) for *_, row in sorted(found)[:WORST])
+
+
+def _picked(trials: Trials, row: int) -> Picked:
+    agent, task = trials.pairs[int(trials["cell"][row])]
+    return Picked(**facts(trials, row), agent=agent, task=task)

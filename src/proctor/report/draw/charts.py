@@ -26,23 +26,27 @@ class Line:
 
 @dataclass(frozen=True)
 class Frame:
-    """The axes of a chart with their tick labels, and what to call it."""
+    """The axes of a chart with their tick labels and their names, which say the unit, and what to call it."""
 
     title: str
     across: Axis
     up: Axis
     labels_across: Sequence[str]
     labels_up: Sequence[str]
+    name_across: str
+    name_up: str
 
 
-def chart(frame: Frame, lines: Sequence[Line], spoken: str) -> str:
-    """A figure. `spoken` says in words what it shows."""
+def chart(frame: Frame, lines: Sequence[Line], spoken: str, key: str = "") -> str:
+    """A figure. `spoken` says in words what it shows; `key` is HTML above the plot, such as a legend."""
     drawn = "".join(_line(frame, line, number) for number, line in enumerate(lines))
     stretched = 'viewBox="0 0 100 100" preserveAspectRatio="none" width="100%" height="100%" overflow="visible"'
     box = f"<svg {stretched}>{_grid(frame)}{drawn}</svg>"
     return (
-        f'<figure class="chart"><figcaption>{esc(frame.title)}</figcaption>'
-        f'<div role="img" aria-label="{esc(spoken)}"><svg class="plot">{box}{_ticks(frame)}</svg></div></figure>'
+        f'<figure class="chart"><figcaption>{esc(frame.title)}</figcaption>{key}'
+        f'<div role="img" aria-label="{esc(spoken)}"><span class="axis-up">{esc(frame.name_up)}</span>'
+        f'<svg class="plot">{box}{_ticks(frame)}</svg><span class="axis-across">{esc(frame.name_across)}</span></div>'
+        "</figure>\n"
     )
 
 

@@ -12,7 +12,7 @@ from proctor.report.draw.pipes import bullets, document, escape, findings, more
 from proctor.report.draw.pipes import table as pipe_table
 from proctor.report.formats.files import plain, write_csv, write_json, write_text
 from proctor.report.leaderboard.page import said_of, to_html, weights_words
-from proctor.report.leaderboard.words import advice_words, episodes_words, score_words, verdict
+from proctor.report.leaderboard.words import advice_words, episodes_words, score_words, task_words, verdict
 from proctor.report.text import signed
 from proctor.verdict.leaderboard import Entry, Leaderboard, TaskResult
 
@@ -107,10 +107,10 @@ def _ranking(board: Leaderboard) -> str:
             score,
             text.span(entry.interval),
             entry.letters or "",
-            *(text.fixed(task.score, task.interval) for task in entry.tasks),
+            *own,
             episodes_words(entry.n, entry.n_repeats),
         ]
-        for entry, score in zip(board.entries[:MAX_AGENTS], score_words(board), strict=False)
+        for entry, score, own in zip(board.entries[:MAX_AGENTS], score_words(board), task_words(board), strict=False)
     ]
     words = f"{escape(weights_words(board))} Agents that share a letter are not significantly different."
     hidden = more(len(board.entries) - MAX_AGENTS, "agent", "the HTML file")

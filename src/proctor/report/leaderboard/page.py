@@ -8,7 +8,7 @@ from proctor.report.draw.markup import NONE, definitions, finding_list, forest, 
 from proctor.report.draw.page import Block, Page, asset, render
 from proctor.report.draw.svg import axis_for, esc, interval_row
 from proctor.report.draw.term_bars import term_bars, term_legend
-from proctor.report.leaderboard.words import advice_words, episodes_words, score_words, verdict
+from proctor.report.leaderboard.words import advice_words, episodes_words, score_words, task_words, verdict
 from proctor.report.model import Finding
 from proctor.report.sections.differences import differences
 from proctor.report.text import signed
@@ -44,9 +44,8 @@ def _ranking(board: Leaderboard) -> str:
         "Agents that share a letter are not significantly different."
     )
     header = ["Agent", "Score", "Letters", *(esc(task) for task in board.tasks), "Episodes", "Unscored"]
-    return lead(words) + table(
-        "Agents in the order of their scores", header, map(_ranking_row, board.entries, score_words(board)), "ranking"
-    )
+    rows = map(_ranking_row, board.entries, score_words(board), task_words(board))
+    return lead(words) + table("Agents in the order of their scores", header, rows, "ranking")
 
 
 def weights_words(board: Leaderboard) -> str:
@@ -60,13 +59,13 @@ def weights_words(board: Leaderboard) -> str:
     )
 
 
-def _ranking_row(entry: Entry, score: str) -> list[str]:
+def _ranking_row(entry: Entry, score: str, by_task: list[str]) -> list[str]:
     repeats = f" {small(text.count(entry.n_repeats, 'repeat'))}" if entry.n_repeats else ""
     return [
         f'<span class="rank">{text.rank(entry.rank)}</span>{esc(entry.agent)}',
         spread(score, text.span(entry.interval)),
         esc(entry.letters or text.NONE),
-        *map(_task_cell, entry.tasks),
+        *map(_task_cell, entry.tasks, by_task),
         f"{entry.n:,}{repeats}",
         number(entry.n_unscored),
     ]
@@ -111,7 +110,8 @@ def _terms(board: Leaderboard) -> str:
         "upright line is the score, their sum."
     )
     rows = [[esc(term), *(esc(signed(parts[term])) for parts in whole.values())] for term in terms]
-    rows.append(["score", *(esc(text.fixed(entry.score, entry.interval)) for entry in known)])
+    scores = dict(zip((entry.agent for entry in board.entries), score_words(board), strict=True))
+    rows.append(["score", *(esc(scores[entry.agent]) for entry in known)])
     numbers = table("What each term contributed to the score", ["Term", *map(esc, whole)], rows, "boards")
     return lead(words) + term_legend(terms) + "".join(figures) + numbers
 
@@ -130,9 +130,9 @@ def _advice(board: Leaderboard) -> str:
     return lead(words) + table("What would raise each agent's score", header, rows, "advice")
 
 
-def _task_cell(result: TaskResult) -> str:
+def _task_cell(result: TaskResult, score: str) -> str:
     if result.score is None:
         return NONE
     span = "" if result.interval is None else small(text.span(result.interval))
     episodes = f"n {episodes_words(result.n, result.n_repeats)}"
-    return f"{esc(text.fixed(result.score, result.interval))} {span}{small(episodes)}"
+    return f"{esc(score)} {span}{small(episodes)}"

@@ -26,6 +26,13 @@ def score_words(board: Leaderboard) -> list[str]:
     return text.ranked_means([entry.score for entry in board.entries], [entry.interval for entry in board.entries])
 
 
+def task_words(board: Leaderboard) -> list[list[str]]:
+    """The scores of every agent task by task, each task with the digits that show its own ranking."""
+    columns = [[entry.tasks[place] for entry in board.entries] for place in range(len(board.tasks))]
+    written = [text.ranked_means([own.score for own in one], [own.interval for own in one]) for one in columns]
+    return [[column[row] for column in written] for row in range(len(board.entries))]
+
+
 def advice_words(advice: Advice) -> str:
     """`fell in 80 % of episodes: −1.20`."""
     if advice.kind == "avoid":

@@ -15,6 +15,7 @@ from proctor.report.formats.files import plain
 from proctor.report.model import AgentReport, Cell, Extreme, Mark, Report
 from proctor.report.section import Section
 from proctor.report.sections import timing
+from proctor.report.sections.films import leads_to
 from proctor_host.episode import Outcome
 
 MAX_CAUSES = 10
@@ -30,13 +31,15 @@ class Strips(Section):
             return ""
         blocks = []
         for position, task in enumerate(report.tasks):
-            rows = "".join(_strip(agent.cells[position]) for agent in report.agents)
+            rows = "".join(_strip(report, agent.cells[position]) for agent in report.agents)
             blocks.append(f'<div class="strips"><h3>{esc(task.task)}</h3>{rows}</div>')
         words = (
             "One mark per trial in the order of seeds, so agents can be compared mark by mark. A mark names its "
             "seed, steps and score, and links to its recording where there is one."
         )
         items = "".join(f"<li>{svg.shape(name)} {_words(name)}</li>" for name in _outcomes_seen(report))
+        if report.n_filmed:
+            items += f'<li><span class="mark filmed">{svg.shape("done")}</span> underlined: with a video</li>'
         legend = f'<ul class="legend" aria-label="Outcomes">{items}</ul>'
         return f'{lead(words)}{legend}<div class="pair">{"".join(blocks)}</div>'
 
@@ -50,8 +53,8 @@ def _outcomes_seen(report: Report) -> list[str]:
     return [outcome.value for outcome in Outcome if outcome.value in seen]
 
 
-def _strip(cell: Cell) -> str:
-    marks = "".join(_mark(mark) for mark in cell.marks) or NONE
+def _strip(report: Report, cell: Cell) -> str:
+    marks = "".join(_mark(mark, leads_to(report, mark)) for mark in cell.marks) or NONE
     hidden = cell.summary.n_trials - len(cell.marks)
     rest = small(f"and {hidden:,} more") if hidden > 0 else ""
     counts = ", ".join(f"{n} {_words(name)}" for name, n in cell.summary.outcomes.items()) or "no trials"
@@ -61,14 +64,15 @@ def _strip(cell: Cell) -> str:
     )
 
 
-def _mark(mark: Mark) -> str:
+def _mark(mark: Mark, target: str | None) -> str:
     score = "no score" if mark.score is None else f"score {text.number(mark.score)}"
     steps = "" if mark.steps is None else f", {text.count(mark.steps, 'step')}"
-    words = f"seed {mark.seed}: {_words(mark.outcome)}{steps}, {score}"
-    shape, target = svg.shape(mark.outcome), mark.video or mark.npz
+    film, kind = ("", "mark") if mark.video is None else (", with a video", "mark filmed")
+    words = f"seed {mark.seed}: {_words(mark.outcome)}{steps}, {score}{film}"
+    shape = svg.shape(mark.outcome)
     if target is None:
-        return f'<span class="mark" title="{words}">{shape}</span>'
-    return f'<a class="mark" href="{svg.beside(target)}" title="{words}" aria-label="{words}">{shape}</a>'
+        return f'<span class="{kind}" title="{words}">{shape}</span>'
+    return f'<a class="{kind}" href="{target}" title="{words}" aria-label="{words}">{shape}</a>'
 
 
 class Extremes(Section):
@@ -88,27 +92,29 @@ class Extremes(Section):
 
 def _extremes(report: Report, kind: str) -> str:
     caption, last = ("Lowest scores", "Score") if kind == "worst" else ("Longest wall times", "Time")
+    shown = [trial for trial in report.extremes if trial.kind == kind]
+    scores = text.ranked_means([trial.score for trial in shown], [None] * len(shown))
     rows = [
         [
-            *(esc(trial.agent), esc(trial.task), _seed(trial), _words(trial.outcome)),
+            *(esc(trial.agent), esc(trial.task), _seed(report, trial), _words(trial.outcome)),
             NONE if trial.steps is None else f"{trial.steps:,}",
-            text.number(trial.score) if kind == "worst" else f"{text.number(trial.wall_time_s, 2)} s",
+            score if kind == "worst" else f"{text.number(trial.wall_time_s, 2)} s",
         ]
-        for trial in report.extremes
-        if trial.kind == kind
+        for trial, score in zip(shown, scores, strict=True)
     ]
     return table(caption, ["Agent", "Task", "Seed", "Outcome", "Steps", last], rows, "extremes") if rows else ""
 
 
-def _seed(trial: Extreme) -> str:
+def _seed(report: Report, trial: Extreme) -> str:
     """The seed, leading to the trial's recording, and its video."""
-    what = f"{trial.agent} on {trial.task}, seed {trial.seed}"
-    seed = str(trial.seed) if trial.npz is None else _link(trial.npz, f"recording of {what}", str(trial.seed))
-    return seed if trial.video is None else f"{seed} {_link(trial.video, f'video of {what}', 'video')}"
+    what, film = f"{trial.agent} on {trial.task}, seed {trial.seed}", leads_to(report, trial)
+    npz = None if trial.npz is None else svg.beside(trial.npz)
+    seed = str(trial.seed) if npz is None else _link(npz, f"recording of {what}", str(trial.seed))
+    return seed if trial.video is None else f"{seed} {_link(film or '', f'video of {what}', 'video')}"
 
 
-def _link(path: str, label: str, words: str) -> str:
-    return f'<a href="{svg.beside(path)}" aria-label="{esc(label)}">{words}</a>'
+def _link(address: str, label: str, words: str) -> str:
+    return f'<a href="{address}" aria-label="{esc(label)}">{words}</a>'
 
 
 class Endings(Section):

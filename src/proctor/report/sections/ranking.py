@@ -25,7 +25,8 @@ class Ranking(Section):
 
     def html(self, report: Report, data: Any) -> str:
         level = text.percent(report.context.level)
-        to_success = ["Steps to success"] if report.defines_success else []
+        reached = report.defines_success and any(task.success_rule != "throughout" for task in report.tasks)
+        to_success = ["Steps to success"] if reached else []
         named = [measure.capitalize() for measure in report.measures]
         header = ["Agent", "n", *named, "Steps", *to_success, "Wall time", "Unscored"]
         words = f"By mean score over all tasks; n counts scored trials. Small numbers are {level} intervals."

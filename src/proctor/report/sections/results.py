@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from proctor.metrics import MetricInfo
@@ -10,10 +11,12 @@ from proctor.report.draw import pipes, svg
 from proctor.report.draw.markup import NONE, estimate, forest, heat_cell, lead, small, table
 from proctor.report.draw.svg import esc
 from proctor.report.model import MeanEstimate, Report, Summary
-from proctor.report.section import Section
+from proctor.report.section import Grid, Section
 from proctor.report.sections.ranking import ranking_words
 
 MAX_AGENTS, MAX_TASKS = 20, 12
+TERMINAL_AGENTS, TERMINAL_TASKS, WITH_INTERVALS = 4, 40, 2
+"""What a terminal shows by task: so many agents and tasks, and intervals beside so many agents."""
 BETTER = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
@@ -35,8 +38,15 @@ class Tasks(Section):
         if len(report.tasks) < 2:
             return ""
         header = ["agent", *(pipes.escape(task.task) for task in report.tasks[:MAX_TASKS])]
+        words_of = task_words(report)
         rows = [
-            [pipes.escape(agent.agent), *(_cell(report, cell.summary) for cell in agent.cells[:MAX_TASKS])]
+            [
+                pipes.escape(agent.agent),
+                *(
+                    _cell(report, cell.summary, own)
+                    for cell, own in zip(agent.cells[:MAX_TASKS], words_of[agent.agent], strict=False)
+                ),
+            ]
             for agent in report.agents[:MAX_AGENTS]
         ]
         shown = {"success": "successes of scored trials", "score": "the mean score"}
@@ -47,6 +57,45 @@ class Tasks(Section):
             + pipes.more(len(report.tasks) - MAX_TASKS, "task")
         )
 
+    def terminal(self, report: Report, data: Any) -> Iterable[Grid | str]:
+        """Task by task the rates of the first agents, or scores where nothing says what success is; nothing of a single
+        task, whose numbers stand in the ranking."""
+        if len(report.tasks) < 2 or not report.scored:
+            return
+        agents = report.agents[:TERMINAL_AGENTS]
+        rows = [
+            (task.task, *(_terminal_cell(report, agent.cells[i].summary, len(agents)) for agent in agents))
+            for i, task in enumerate(report.tasks[:TERMINAL_TASKS])
+        ]
+        left_out = [
+            text.count(hidden, what)
+            for hidden, what in (
+                (len(report.tasks) - TERMINAL_TASKS, "more task"),
+                (len(report.agents) - TERMINAL_AGENTS, "more agent"),
+            )
+            if hidden > 0
+        ]
+        what = "success, of scored trials" if report.defines_success else "mean score"
+        spans = f"; […]: {text.percent(report.context.level)} interval" if len(agents) <= WITH_INTERVALS else ""
+        more = f"; {' and '.join(left_out)} in the report" if left_out else ""
+        yield Grid(f"{what}, by task{spans}{more}", ("task", *(agent.agent for agent in agents)), tuple(rows))
+
+
+def _terminal_cell(report: Report, summary: Summary, agents: int) -> str:
+    """`90 % (18/20)`, or a mean score with its n; with the interval where there are few agents."""
+    rate = summary.success
+    if not summary.n:
+        return text.NONE
+    if report.defines_success:
+        if rate.rate is None:
+            return text.NONE
+        interval = f" [{text.percent_range(rate.interval)}]" if rate.interval is not None else ""
+        value = f"{text.percent(rate.rate)} ({rate.successes}/{rate.n})"
+    else:
+        interval = f" [{text.span(summary.score.interval)}]" if summary.score.interval is not None else ""
+        value = f"{text.mean(summary.score)} (n {summary.score.n})"
+    return value + (interval if agents <= WITH_INTERVALS else "")
+
 
 def _rates(report: Report, header: list[str]) -> str:
     rates = [[esc(a.agent), *(_rate_cell(c.summary) for c in a.cells)] for a in report.agents]
@@ -56,7 +105,11 @@ def _rates(report: Report, header: list[str]) -> str:
 def _scores(report: Report, header: list[str]) -> str:
     means = [m for a in report.agents for c in a.cells if (m := c.summary.score.mean) is not None]
     axis = svg.axis_for(means)
-    scores = [[esc(a.agent), *(_score_cell(c.summary, axis) for c in a.cells)] for a in report.agents]
+    words = task_words(report)
+    scores = [
+        [esc(a.agent), *(_score_cell(c.summary, axis, own) for c, own in zip(a.cells, words[a.agent], strict=True))]
+        for a in report.agents
+    ]
     return table("Mean score, with its interval", header, scores, "heat")
 
 
@@ -74,12 +127,19 @@ def _steps_to_success(report: Report, header: list[str]) -> str:
     return table("Steps to success, of successes only", header, rows, "plain")
 
 
-def _score_cell(summary: Summary, axis: svg.Axis) -> str:
+def task_words(report: Report) -> dict[str, list[str]]:
+    """The mean scores of every agent task by task, each task with the digits that show its own ranking."""
+    columns = [[agent.cells[place].summary.score for agent in report.agents] for place in range(len(report.tasks))]
+    written = [text.ranked_means([own.mean for own in one], [own.interval for own in one]) for one in columns]
+    return {agent.agent: [column[row] for column in written] for row, agent in enumerate(report.agents)}
+
+
+def _score_cell(summary: Summary, axis: svg.Axis, words: str) -> str:
     score = summary.score
     if score.mean is None:
         return heat_cell(None, "", f"n {score.n}")
     span = text.span(score.interval) if score.interval else f"n {score.n}, no interval"
-    return heat_cell(axis.share(score.mean), text.mean(score), span)
+    return heat_cell(axis.share(score.mean), words, span)
 
 
 def _rate_cell(summary: Summary) -> str:
@@ -89,12 +149,12 @@ def _rate_cell(summary: Summary) -> str:
     return heat_cell(rate.rate, text.percent(rate.rate), counts, text.percent_range(rate.interval))
 
 
-def _cell(report: Report, summary: Summary) -> str:
+def _cell(report: Report, summary: Summary, score: str) -> str:
     if not summary.n:
         return text.NONE
     rate = summary.success
     success = text.NONE if rate.rate is None else f"{text.percent(rate.rate)} ({rate.successes}/{rate.n})"
-    own = {"success": success, "score": text.mean(summary.score)}
+    own = {"success": success, "score": score}
     return ", ".join(own[measure] for measure in report.measures)
 
 

@@ -29,7 +29,8 @@ class Profiles(Section):
         axis = axis_for([float(first.thresholds[0]), float(first.thresholds[-1])])
         named = [(p.agent, p.profile) for p in report.profiles]
         lines = [Line(name, found.thresholds, found.shares, found.low, found.high) for name, found in named]
-        frame = Frame("Share of trials that score above", axis, unit_axis(), _labels(axis), PERCENTS)
+        names = (_with_unit("score", report), "share of trials above")
+        frame = Frame("Share of trials that score above", axis, unit_axis(), _labels(axis), PERCENTS, *names)
         words = (
             "The higher a line, the better; where two cross, one agent is better at its best and the other at its "
             f"worst. Shaded: {text.percent(report.context.level)} of resamples, at each score by itself."
@@ -77,9 +78,13 @@ def _curve(report: Report, across: Axis, by_name: dict[str, AgentReport], measur
     title = "Success rate" if measure == "success" else "Score"
     best = [f"{line.name}: best at {training.steps[int(np.nanargmax(line.y))]:,}" for line, training in
             zip(lines, report.trainings, strict=True) if np.isfinite(line.y).any()]  # fmt: skip
-    return chart(
-        Frame(title, across, up, [_short(t) for t in across.ticks], labels), lines, f"{title}. {'; '.join(best)}."
-    )
+    name = "success rate" if measure == "success" else _with_unit("score", report)
+    frame = Frame(title, across, up, [_short(t) for t in across.ticks], labels, "number in the name", name)
+    return chart(frame, lines, f"{title}. {'; '.join(best)}.")
+
+
+def _with_unit(name: str, report: Report) -> str:
+    return name if report.scoring.unit == "1" else f"{name} ({report.scoring.unit})"
 
 
 def _line(training: Training, by_name: dict[str, AgentReport], measure: str) -> Line:

@@ -90,8 +90,11 @@ def _scoring(scoring: dict[str, Any], problems: Problems) -> dict[str, Any]:
     one does not read has no effect."""
     from proctor.suites.endovascular.scoring import DefaultV1Options, DefaultV2Options, RankingV1Options
 
-    kinds = {"default_v1": DefaultV1Options, "default_v2": DefaultV2Options, "ranking_v1": RankingV1Options}
-    known = {name: kind.model_fields for name, kind in kinds.items()}
+    known = {
+        "default_v1": DefaultV1Options.model_fields,
+        "default_v2": DefaultV2Options.model_fields,
+        "ranking_v1": RankingV1Options.model_fields,
+    }
     mode = scoring.get("mode", "default_v1")
     flat = [key for key in scoring if any(key in fields for fields in known.values())]
     if mode not in known or not flat or not isinstance(scoring.get("options", {}), dict):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 PARTS = {
     "proctor.suites": {"soccer": "proctor.suites.soccer.suite:SoccerSuite"},
-    "proctor.loaders": {"soccer/stand": "proctor.suites.soccer.loaders:StandLoader"},
+    "proctor.loaders": {
+        "soccer/stand": "proctor.suites.soccer.loaders:StandLoader",
+        "soccer/submission": "proctor.suites.soccer.loaders.submission:SubmissionLoader",
+    },
     "proctor.metric_families": {"terms": "proctor.suites.soccer.metrics:LastTerms"},
     "proctor.scorings": {"terminal": "proctor.suites.soccer.scoring.terminal:TerminalScoring"},
     "proctor.sections": {"terms": "proctor.suites.soccer.report.section:Terms"},

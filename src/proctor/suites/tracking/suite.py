@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ class TrackingSuite(Suite):
 
     name: ClassVar[str] = "tracking"
     Options: ClassVar[type[SuiteOptions]] = TrackingOptions
+    portrayer: ClassVar[str | None] = "proctor.suites.tracking.portraits:TrackingPortrayer"
     kernels: ClassVar[tuple[str, ...]] = (
         "proctor.metrics.transport:warm",
         "proctor.suites.tracking.suite:warm",
@@ -49,6 +50,10 @@ class TrackingSuite(Suite):
 
     def scoring(self, options: TrackingOptions) -> str:
         return "tracking_v1"
+
+    def task_defaults(self, options: TrackingOptions) -> dict[str, Any]:
+        """Success is to have followed the motion in every frame: it is kept, and reached at no step."""
+        return {"success_rule": "throughout"}
 
     def make(self, options: TrackingOptions, *, render: bool, worlds: int) -> BatchEnv:
         from proctor.suites.tracking.batch import TrackingBatchEnv

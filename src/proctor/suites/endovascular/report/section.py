@@ -52,6 +52,13 @@ WALL = (
     "wall_collision_force_norm_mean",
     "wall_force_max",
 )
+UNITS = {
+    "tip_pos3d": "mm", "tip_vel3d": "mm/s", "inserted_length": "mm", "rotation": "rad", "trajectory_length": "mm",
+    "avg_translation_speed": "mm/s", "path_ratio": "share", "wall_force_pos3d": "mm",
+    "wall_wire_force_norm": "{force_unit}", "wall_collision_force_norm": "{force_unit}",
+    "wall_lcp_max_abs": "{force_unit}", "wall_lcp_sum_abs": "{force_unit}", "wall_contact_count": "contacts",
+}  # fmt: skip
+"""Of signals whose names do not say theirs."""
 COMPONENTS = ("success", "efficiency", "safety", "smoothness")
 """Columns that other programs know, in their order."""
 
@@ -64,6 +71,7 @@ class Vessels(Section):
 
     key, title, place, suites = "vessels", "Path and wall force", 100, tuple(SIMULATORS)
     signs = ("tip_speed_mean_mm_s",)
+    signal_units = UNITS
     columns = (
         Column("tool", "agent", of_agent=tool_name),
         *(Column(name, "episode_reward", metric=name) for name in MOTION),

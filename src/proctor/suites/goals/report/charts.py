@@ -30,7 +30,8 @@ def distribution(prior: PriorReport) -> str:
     top = max(0.05, *(float(s.max(initial=0)) for s in shares))
     across = Axis(low, 1.0, tuple(np.linspace(low, 1, 5)))
     up = Axis(0.0, top, (0.0, top))
-    frame = Frame(prior.name, across, up, [f"{t:.2g}" for t in across.ticks], ["0", f"{100 * top:.0f} %"])
+    ticks = ([f"{t:.2g}" for t in across.ticks], ["0", f"{100 * top:.0f} %"])
+    frame = Frame(prior.name, across, up, *ticks, "cosine of goal and picture", "share of pairs")
     centres = (edges[1:] + edges[:-1]) / 2
     lines = [Line(name, centres, s) for name, s in zip(("own task", "other tasks"), shares, strict=True)]
     others = f"{prior.other.mean():.3f} with other tasks'" if len(prior.other) else "no other task"

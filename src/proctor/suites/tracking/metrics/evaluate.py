@@ -128,11 +128,12 @@ IDENTIFIERS = frozenset({"motion_id", "motion_file", "world", "seed"})
 
 
 def summarize(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Mean (`name`) and population standard deviation (`name#std`) of every numeric entry over the rows; identifiers
-    and text are left out.
+    """Mean (`name`) and population standard deviation (`name#std`) of every numeric entry over the rows, and how many
+    rows are in them (`name#n`); identifiers and text are left out.
 
-    A row without the entry, or with None or NaN there, cannot enter the mean: such rows are counted in `name#missing`,
-    which is there only where it is not 0. Where no row has a value, mean and deviation are NaN."""
+    A row without the entry, or with None or NaN there, cannot enter the mean, and is not in its n: such rows are
+    counted in `name#missing`, which is there only where it is not 0. Where no row has a value, mean and deviation are
+    NaN, and n is 0."""
     rows = list(rows)
     names = dict.fromkeys(name for row in rows for name, value in row.items() if _is_number(value))
     kept = [name for name in names if name not in IDENTIFIERS]
@@ -141,6 +142,7 @@ def summarize(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         known = np.array([value for row in rows if _known(value := row.get(name))], np.float64)
         found[name] = float(known.mean()) if known.size else math.nan
         found[f"{name}#std"] = float(known.std()) if known.size else math.nan
+        found[f"{name}#n"] = float(known.size)
         if len(known) < len(rows):
             found[f"{name}#missing"] = float(len(rows) - len(known))
     return found

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,10 @@ class Tracking(Section):
     key, title, place, suites = "tracking", "Motion tracking", 90, ("tracking",)
     signs = ("emd",)
     stylesheets = ("proctor.suites.tracking.report/tracking.css",)
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "joint_pos": "rad", "observed_joint_pos": "rad", "root_pos": "m", "root_quat": "quaternion, wxyz",
+        "anchor_quat": "quaternion, wxyz",
+    }  # fmt: skip
     case_layout = CaseLayout(order="emd", shown=SHOWN, shares=("upright_share",))
 
     def read(self, folder: Path, report: Report) -> tuple[JointErrors, ...]:
