@@ -10,6 +10,7 @@ import importlib
 import os
 import shutil
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 import sofa_double
 
 from proctor import config_from_dict, run_evaluation
-from proctor.suites.steve.build import import_eve
+from proctor.suites.steve.build import build, import_eve
 from proctor.suites.steve.env import SteveEnv
 from proctor.suites.steve.options import SteveOptions
 
@@ -155,6 +156,68 @@ def test_the_simmons_catheter_is_a_device() -> None:
     env.reset(1, 0)
     assert type(env._intervention.devices[0]).__name__ == "Simmons3Bends"
     assert np.isfinite(env.step(PUSH).signals["tip_pos3d"]).all()
+
+
+def trained(folder: Path, head: str) -> tuple[Any, Path]:
+    """An agent of eve_rl's with random weights, in stEVE's own environment, and its checkpoint."""
+    import torch
+
+    eve, rl = import_eve(), importlib.import_module("eve_rl")
+    env = build(
+        eve, SteveOptions.model_validate({"observed": ["target", "tracking", "rotation"], "anatomy": {"seed": 4}})
+    )[0]
+    env.reset(seed=3)
+    inputs = sum(value.size for value in env.observation().values())
+    torch.manual_seed(0)
+
+    def net(kind: Any) -> Any:
+        return kind(rl.network.component.MLP([16, 16]), inputs, 2)
+
+    top = rl.network.component.LSTM(1, 8) if head == "LSTM" else None
+    nets = [net(rl.network.QNetwork), net(rl.network.QNetwork)]
+    nets.append(rl.network.GaussianPolicy(rl.network.component.MLP([16, 16]), inputs, 2, head=top))
+    optimizers = [rl.optim.Adam(each, 1e-3) for each in nets]
+    model = rl.model.SACModel(1e-3, *nets, *optimizers)
+    algo = rl.algo.SAC(model, n_actions=2)
+    agent = rl.agent.Single(algo, env, env, rl.replaybuffer.VanillaStep(10, 2), normalize_actions=True)
+    file = folder / "best.everl"
+    agent.save_checkpoint(str(file))
+    return agent, file
+
+
+@pytest.mark.skipif("PROCTOR_STEVE_RL" not in os.environ, reason="PROCTOR_STEVE_RL names no checkout of stEVE_rl")
+@pytest.mark.parametrize("suite", ["steve", "endovascular"])
+@pytest.mark.parametrize("head", ["Dummy", "LSTM"])
+def test_a_checkpoint_of_eve_rl_acts_as_eve_rl_does(tmp_path: Path, head: str, suite: str) -> None:
+    """Its environment is rebuilt from it, on either simulator; the actions are those of its own evaluation."""
+    agent, file = trained(tmp_path, head)
+    options = {"double_step": head == "LSTM"}
+    raw = {
+        "agents": [{"name": "sac", "checkpoint": str(file), "options": options}],
+        "tasks": [{"suite": suite, "options": {"environment_file": str(file)}}], "n_trials": 1, "base_seed": 3,
+        "max_episode_steps": 5, "workers": "inline", "output_root": str(tmp_path), "record": {"observations": True},
+    }  # fmt: skip
+    run = run_evaluation(config_from_dict(raw))
+    (result,) = run.results()
+    assert result.error is None
+    with np.load(run.path / result.npz) as arrays:
+        rows = [arrays[f"observations.{name}"] for name in ("target", "tracking", "rotation")]
+        agent.algo.model.policy.head.reset()
+        theirs = [agent.algo.get_eval_action(np.concatenate([row[i].ravel() for row in rows])) for i in range(5)]
+        np.testing.assert_allclose(arrays["actions"], theirs, atol=2e-6)
+
+
+def test_the_embedded_observation_is_that_of_steves_classes() -> None:
+    """Tracking2D, its scaling and the rotation of stEVE on the embedded simulator's wire."""
+    from proctor.suites.endovascular.as_steve import spread
+
+    eve, rng = import_eve(), np.random.default_rng(1)
+    for count, apart in ((3, 2.0), (6, 4.0), (9, 7.0)):
+        line = np.cumsum(rng.normal(size=(25, 2)), axis=0)
+        view = types.SimpleNamespace(tracking2d=line)
+        theirs = eve.observation.Tracking2D(types.SimpleNamespace(fluoroscopy=view), count, apart)
+        theirs.step()
+        np.testing.assert_allclose(spread(line, count, apart), theirs.obs, atol=1e-4)
 
 
 @pytest.mark.parametrize("angles", [(20.0, 5.0), (25.0, 0.0), (-40.0, 70.0)])

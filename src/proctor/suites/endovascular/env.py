@@ -75,6 +75,7 @@ class EndovascularEnv(SheetEnv):
 
     def _make_wire(self) -> Wire:
         options, tool = self.options, find_tool(self.options.tool)
+        self.tool = tool
         self._start_mm = min(tool.curved_mm + options.start_mm, tool.length_mm)
         physics = Physics(
             self.action_dt_s or 0.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -76,7 +76,7 @@ class AorticArchCfg(ArchCfg):
     """Of the centrelines."""
     entry_mm: tuple[float, float, float] | None = Field(default=None, strict=False)
     """Where the wire comes in, in the tree's coordinates: the nearest centreline point."""
-    entry_at: tuple[str, int] | None = Field(default=None, strict=False)
+    entry_at: tuple[str, Annotated[int, Field(ge=-100_000, le=100_000)]] | None = Field(default=None, strict=False)
     """The same as a line's name and the number of its point, -1 for its last."""
     axes: tuple[str, str, str] = Field(default=("x", "y", "z"), strict=False)
     """The file's axis, with a minus where it is turned over, that becomes x, y and z."""
@@ -137,6 +137,18 @@ class EndovascularOptions(SuiteOptions):
     """Observed points of the wire, from the tip on."""
     tracking_resolution_mm: float = Field(default=4.0, gt=0, le=50)
     """Between observed points."""
+    tracking_memory: int = Field(default=2, ge=1, le=1000)
+    """With `observation: steve`: pictures that the observation remembers, the newest first."""
+    observed: tuple[Entry, ...] = Field(default=ENTRIES, min_length=1, strict=False)
+    """With `observation: steve`: the entries of the observation, in this order."""
+    observation: Literal["plain", "steve"] = "plain"
+    """What agents observe: this simulator's entries in mm, or stEVE's, scaled, with 3 tracking points 2 mm apart where
+    nothing else is said, and actions in [-1, 1]."""
+    normalize_action: bool = False
+    """Actions in [-1, 1] of the largest speeds; only with `observation: steve`, where it is the default."""
+    environment_file: str | None = None
+    """A checkpoint of eve_rl (`.everl`): the task is the one it was evaluated in, as near as this simulator can; what
+    is given beside it counts more."""
     privileged: bool = False
     """Adds the observation group `privileged`: what no picture shows, for scripted agents."""
 
@@ -151,6 +163,21 @@ class EndovascularOptions(SuiteOptions):
         if not isinstance(given, dict):
             return data
         return {"tool": "standard_j", **data, "anatomy": {**BENCHMARKS[data["benchmark"]], **given}}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_steve(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("observation") != "steve":
+            return data
+        return {"tracking_points": 3, "tracking_resolution_mm": 2.0, "normalize_action": True, **data}
+
+    @model_validator(mode="after")
+    def _one_view(self) -> EndovascularOptions:
+        if self.observation == "plain" and self.normalize_action:
+            raise ValueError("normalize_action needs observation: steve; agents can use action_scale: {to_space: true}")
+        if self.observation == "steve" and self.privileged:
+            raise ValueError("privileged needs observation: plain")
+        return self
 
     @field_validator("tool")
     @classmethod

@@ -7,6 +7,7 @@ target, 0.001 for every mm of path gained, -0.005 for every step.
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ def import_eve() -> Any:
 
 def build(eve: Any, options: SteveOptions) -> tuple[Any, Any, Any]:
     """A new environment, with a simulation of its own; its intervention and its pathfinder."""
+    if options.environment is not None:
+        return _rebuilt(eve, options)
     intervention = _intervention(eve, options)
     if options.use_non_mp_sim:
         intervention.make_non_mp()
@@ -62,8 +65,47 @@ def build(eve: Any, options: SteveOptions) -> tuple[Any, Any, Any]:
     return env, intervention, pathfinder
 
 
+def _rebuilt(eve: Any, options: SteveOptions) -> tuple[Any, Any, Any]:
+    """The environment that stEVE makes of its own configuration. Truncation is Proctor's."""
+    try:
+        env = eve.Env.from_config_dict(copy.deepcopy(options.environment))
+    except (ImportError, AttributeError, TypeError, KeyError, OSError) as error:
+        raise InputError(
+            f"stEVE cannot rebuild the environment of {options.environment_file}: {type(error).__name__}: {error}; are "
+            "the packages and files of its training here?"
+        ) from None
+    intervention = _prepared(env.intervention, options)
+    if options.use_non_mp_sim:
+        intervention.make_non_mp()
+    else:
+        intervention.make_mp()
+    pathfinder = eve.pathfinder.BruteForceBFS(intervention=intervention)
+    pathfinders = _Both(env.pathfinder, pathfinder)
+    env.pathfinder = pathfinders
+    return env, intervention, pathfinder
+
+
+class _Both:
+    """Two pathfinders kept up together: that of the environment, which may be a dummy, and the one for the record."""
+
+    def __init__(self, *parts: Any):
+        self._parts = parts
+
+    def reset(self, episode_nr: int = 0) -> None:
+        for part in self._parts:
+            part.reset(episode_nr)
+
+    def step(self) -> None:
+        for part in self._parts:
+            part.step()
+
+
 def _intervention(eve: Any, options: SteveOptions) -> Any:
-    found = _arch(eve, options) if options.benchmark is None else _benchmark(options)
+    return _prepared(_arch(eve, options) if options.benchmark is None else _benchmark(options), options)
+
+
+def _prepared(found: Any, options: SteveOptions) -> Any:
+    """The intervention with what it forgets (`normalize_action`) and what Python 3.11 refuses mended."""
     found.normalize_action = options.normalize_action
     for part in (found.vessel_tree, found.target):
         part.reset = _with_a_plain_seed(part.reset)

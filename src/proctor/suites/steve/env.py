@@ -68,7 +68,9 @@ class SteveEnv(Env):
         return Step(self._plain(observation), float(reward), *ends, success, signals)
 
     def _plain(self, observation: Any) -> dict[str, np.ndarray]:
-        return {key: np.asarray(observation[key], np.float32) for key in self.options.observed}
+        values = observation.values() if self.options.environment is not None else None
+        values = values or [observation[key] for key in self.options.observed]
+        return {key: np.asarray(value, np.float32) for key, value in zip(self.options.observed, values)}
 
     def _check(self) -> None:
         if self._simulation.simulation_error:

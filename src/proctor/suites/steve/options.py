@@ -42,6 +42,13 @@ class SteveOptions(SuiteOptions):
     """SOFA's time step."""
     stop_at_tree_end: bool = True
     """Do not push on where the tip has come to the end of a vessel."""
+    observation: Literal["steve"] = "steve"
+    """As the `endovascular` suite has it, so that one config serves both."""
+    environment_file: str | None = None
+    """A checkpoint of eve_rl (`.everl`): the task is the one it was evaluated in, rebuilt by stEVE from the
+    configuration in it."""
+    environment: dict[str, Any] | None = None
+    """That configuration, read from the file: stEVE's interpreter needs neither the file nor torch."""
     tracking_points: int = Field(default=3, ge=1, le=50)
     """Observed points of the wire, from the tip on."""
     tracking_resolution_mm: float = Field(default=2.0, gt=0, le=1000)
