@@ -18,6 +18,7 @@ PARTS = {
     "proctor.loaders": {
         "tracking/mirror": "proctor.suites.tracking.loaders:MirrorLoader",
         "tracking/hold": "proctor.suites.tracking.loaders:HoldLoader",
+        "tracking/mjlab": "proctor.suites.tracking.loaders.exported:ExportedLoader",
     },
     "proctor.metrics": {name: f"proctor.suites.tracking.metrics.recorded:METRICS.{name}" for name in METRICS},
     "proctor.scorings": {

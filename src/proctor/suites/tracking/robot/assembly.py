@@ -86,8 +86,9 @@ def _check_motors(spec: Any, model: Any, cfg: DescriptionCfg, source: str) -> No
     known = "description_file: builtin:g1 (its joints are those of the Unitree G1), " if joints == G1_JOINTS else ""
     raise InputError(
         f"{source}: the model has {listed}, and nothing says its joints' {' and '.join(lacking)}. A floor is added, "
-        f"and without a keyframe joints begin at zero, but motors are not guessed: give {known}description_file: FILE.yml "
-        "with stiffness, damping, effort_limit, armature and default_pose, or a file of the robot that has actuators"
+        f"and without a keyframe joints begin at zero, but motors are not guessed: give {known}description_file: "
+        "FILE.yml with stiffness, damping, effort_limit, armature and default_pose, or a file of the robot that has "
+        "actuators"
     )
 
 
