@@ -6,10 +6,10 @@
     python -m benchmarks.endovascular agents TRIALS    the example's agents and tools: steps per CPU second
     python -m benchmarks.endovascular reach TRIALS     how often the navigator gets where, in three arches each
     python -m benchmarks.endovascular jam STEPS        pushed on for so many steps: snaps and forces
+    python -m benchmarks.endovascular spacing STEPS    every tool, coarse against fine: tip, forces, speed
     python -m benchmarks.endovascular soak STEPS [PROCESSES]   random commands for so many steps; the worst of them
 
-`python -m benchmarks endovascular` lets `bare` and `proctor` take turns; each of the others prints one JSON line. The
-soak of the docs is a million control steps.
+`python -m benchmarks endovascular` lets `bare` and `proctor` take turns; each of the others prints one JSON line.
 """
 
 from __future__ import annotations
@@ -202,6 +202,48 @@ def jam(count: str) -> dict[str, Any]:
     return found
 
 
+SPACINGS = {"2 mm": (2.0, 2.0), "default": (2.0, 1.0), "1 mm": (1.0, 1.0), "0.5 mm": (0.5, 0.5)}
+"""Of the shaft and of the tip."""
+
+
+def spacing(count: str) -> dict[str, Any]:
+    """Every tool under the same random commands at each spacing, six times: how far the tip is from where it is at
+    0.5 mm (median and 90th percentile, mm), by how much the largest force of an episode differs (median and largest
+    share), and control steps per CPU second."""
+    from proctor.suites.endovascular.tools import TOOLS
+
+    found: dict[str, Any] = {}
+    for tool in TOOLS:
+        cases = list(itertools.product((0, 1, 2), ("I", "III")))
+        runs = {name: [divided(tool, *case, pair, int(count)) for case in cases] for name, pair in SPACINGS.items()}
+        for name, group in runs.items():
+            away = np.concatenate(
+                [np.linalg.norm(a[0] - b[0], axis=1) for a, b in zip(group, runs["0.5 mm"], strict=True)]
+            )
+            force = [abs(a[1] / max(b[1], 1e-9) - 1) for a, b in zip(group, runs["0.5 mm"], strict=True)]
+            found[f"{tool}, {name}"] = {
+                "tip_mm": [round(float(np.percentile(away, p)), 3) for p in (50, 90)],
+                "force_share": [round(float(np.median(force)), 3), round(float(max(force)), 3)],
+                "steps_per_s": round(len(cases) * int(count) / sum(run[2] for run in group)),
+            }
+    return found
+
+
+def divided(tool: str, seed: int, kind: str, pair: tuple[float, float], count: int) -> tuple[np.ndarray, float, float]:
+    """Tips (count, 3), the largest force and CPU seconds of one episode of random commands."""
+    spaced = {"spacing_mm": pair[0], "tip_spacing_mm": pair[1]}
+    env = make({"tool": tool, "anatomy": {"arch_type": kind, "seed": 1}, **spaced})
+    rng, signals, command = np.random.default_rng(seed), [], np.zeros(2, np.float32)
+    env.reset(seed, 0)
+    started = time.process_time()
+    for step in range(count):
+        if step % 8 == 0:
+            command = np.array([rng.uniform(5.0, 30.0), rng.uniform(-2.0, 2.0)], np.float32)
+        signals.append(env.step(command).signals)
+    spent = time.process_time() - started
+    return np.array([s["tip_pos3d"] for s in signals]), max(s["wall_wire_force_norm"] for s in signals), spent
+
+
 def soak(count: str, processes: str = "1") -> dict[str, float]:
     """So many steps in all, shared among processes with seeds of their own; the worst of them."""
     share, more = divmod(int(count), int(processes))
@@ -243,6 +285,7 @@ PARTS: dict[str, Any] = {
     "agents": agents,
     "reach": reach,
     "jam": jam,
+    "spacing": spacing,
     "soak": soak,
 }
 

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks import step_setting
 from benchmarks.error_rates import COVERAGE, FALSE_ALARMS, Case
 from proctor.stats import SpendingTest, conditional_power
-from proctor.stats.futility import futility_looks
+from proctor.stats.spending import futility_looks
 
 PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"
 SIZES = (10, 20, 50, 200)

@@ -16,7 +16,7 @@ from proctor import Run, config_from_dict, run_evaluation
 from proctor.cells import FORMULAS, read, written
 from proctor.report.draw.svg import beside
 from proctor.report.formats.files import write_csv
-from proctor.runs.outcomes.csv_file import read_csv
+from proctor.runs.outcomes.reading import read_csv
 from proctor.runs.outcomes.rows import read_rows
 
 HOSTILE = [

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "proctor"
 
 GROUND = {
-    "caches", "cells", "errors", "exports", "foreign", "generators", "identity", "images", "interpreters", "kernels",
+    "caches", "cells", "errors", "exports", "foreign", "generators", "images", "interpreters", "kernels",
     "memory", "references",
     "registry", "rendering", "spaces", "texts", "threads", "unpickle", "values",
 }  # fmt: skip
@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runs": CORE | {"suites", "network", "runtimes"},
     "testing": CORE | {"suites", "runs", "runtimes"},
     "training": CORE | {"suites", "runs"},
+    "view": CORE | {"runs"},
     "parts": set(),
 }
 """Folder (or module) -> what of Proctor it may import. `cli` and the package itself may import anything."""
@@ -63,7 +64,7 @@ ROOM: dict[str, set[str]] = {
 simulator. An environment may use metrics, too, such as a distance that it records."""
 
 PLUGINS = {
-    "suites/goals/": CORE | {"suites", "runs"},
+    "suites/goals/": CORE | {"suites", "runs", "runtimes"},
     "suites/metaworld/waypoint_flow/": {"config", "plan", "policies"},
 }
 """Whole programs that only happen to be shipped: they may import what a user's program may, and nobody imports
@@ -104,13 +105,15 @@ SIMULATORS = (
 
 HEAVY = {
     "av", "crafter", "duckdb", "gymnasium", "imageio", "matplotlib", "mujoco", "numba", "onnx", "onnxruntime",
-    "pandas", "pygame", "ray", "rich", "safetensors", "scipy", "stable_baselines3", "torch", "websockets",
+    "pandas", "pygame", "ray", "rich", "safetensors", "scipy", "stable_baselines3", "starlette", "torch",
+    "uvicorn", "websockets",
 }  # fmt: skip
 
 ADAPTERS = {
     "gymnasium": ("suites/", "rollout/", "testing/", "training/"),
     "numba": ("metrics/transport/", "suites/endovascular/", "suites/tracking/kernels.py", "stats/kernels.py"),
     "rich": ("cli/",),
+    "starlette": ("view/app.py",),
     "torch": ("suites/metaworld/waypoint_flow/",),
 }
 """Heavy package -> where it may be imported at the top of a module. Those modules are themselves imported
@@ -335,7 +338,7 @@ def test_the_core_has_no_word_for_a_suite_s_domain():
 
 
 def test_nobody_imports_the_entrances():
-    assert [place(i) for i, part in within() if part == "cli" and i.owner not in ENTRANCES] == []
+    assert [place(i) for i, part in within() if part in ("cli", "view") and i.owner not in ENTRANCES] == []
 
 
 def test_heavy_packages_are_imported_where_they_are_used():
@@ -397,7 +400,9 @@ def tried(package, wanted):
 
 def test_every_module_can_be_imported_without_the_extras():
     absent = {"torch", "onnx", "onnxruntime", "stable_baselines3", "safetensors", "av", "imageio", "pygame"}
+    absent |= {"starlette", "uvicorn"}
     networks = tuple(f"proctor.suites.metaworld.waypoint_flow.{name}" for name in ("nets", "graphs"))
+    networks = (*networks, "proctor.view.app")
     code = f"absent, networks = {absent}, {networks}\n{WITHOUT}\n"
     code += "tried('proctor', lambda name: not name.endswith('__main__') and name not in networks)"
     assert run_python(code) == ""
@@ -414,6 +419,7 @@ def test_what_reads_records_of_a_suite_needs_no_simulator():
     [
         ("metrics/bad.py", "from proctor.rollout import engine\n", test_imports_follow_the_data_flow),
         ("metrics/bad.py", "from proctor.cli import main\n", test_nobody_imports_the_entrances),
+        ("report/bad.py", "from proctor.view.places import Places\n", test_nobody_imports_the_entrances),
         ("stats/bad.py", "WARM = 'proctor.suites.tracking.suite:warm'\n", test_imports_follow_the_data_flow),
         ("rollout/bad.py", "import_object('proctor.suites.toy:Toy')\n", test_the_core_knows_no_suite),
         ("rollout/bad.py", "WARM = 'proctor.suites.toy.warming:warm'\n", test_the_core_knows_no_suite),

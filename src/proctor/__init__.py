@@ -49,10 +49,8 @@ if TYPE_CHECKING:
     from proctor.report.section import CaseLayout, Column, Grid, Section
     from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Worker
     from proctor.rollout.progress import CancelToken, Progress
-    from proctor.rollout.worker.extras import EngineExtras
-    from proctor.runs.comparing import RunComparison
+    from proctor.rollout.worker import EngineExtras
     from proctor.runs.evaluate import evaluate
-    from proctor.runs.frames import ArrowTable
     from proctor.runs.loggers.base import DictLogger, Logger, LoggerOptions, Loggers
     from proctor.runs.loggers.csv_file import CsvLogger
     from proctor.runs.loggers.mlflow_run import MlflowLogger
@@ -60,7 +58,7 @@ if TYPE_CHECKING:
     from proctor.runs.loggers.trackio_run import TrackioLogger
     from proctor.runs.loggers.wandb_run import WandbLogger
     from proctor.runs.plots import Plots
-    from proctor.runs.run import Run
+    from proctor.runs.run import ArrowTable, Run, RunComparison
     from proctor.runs.start import run_evaluation
     from proctor.runtimes.recipes import RuntimeRecipe, RuntimeSpecification
     from proctor.scoring.protocol import Remark, Score, Scoring
@@ -83,10 +81,21 @@ if TYPE_CHECKING:
         trials_sequential,
         trials_unpaired,
     )
-    from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
+    from proctor.suites.protocol import (
+        BatchEnv,
+        ColumnEnv,
+        Columns,
+        Env,
+        Moment,
+        Portrayer,
+        SheetEnv,
+        Step,
+        Suite,
+        SuiteOptions,
+    )
     from proctor.training.callback import EvaluationCallback, Practice
     from proctor.training.curriculum import Curriculum, CurriculumCfg
-    from proctor.training.humanoidverse import HumanoidVerseMotions
+    from proctor.training.humanoidverse import HumanoidVerseBuffer, HumanoidVerseEnvironment, HumanoidVerseMotions
     from proctor.training.lent import LentEnvironment
     from proctor.training.options import TrackingEvaluationCfg
     from proctor.training.reward import RewardEvaluation, RewardEvaluationCfg
@@ -107,17 +116,18 @@ __all__ = [
     "CaseLayout", "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum",
     "CurriculumCfg", "DictLogger", "Discordance", "Drawing", "EngineExtras", "Env", "Episode", "EvalConfig",
     "EvaluationCallback", "Execute", "Fail", "Finding", "Format", "Goto", "Grid", "GroupMetric", "Host",
-    "HumanoidVerseMotions", "Idle", "InputError", "LeftPad", "LentEnvironment", "Loader", "Logger", "LoggerOptions",
-    "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra", "MlflowLogger", "Outcome", "Plots", "Policy",
-    "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress", "Remark", "Report", "RewardEvaluation",
-    "RewardEvaluationCfg", "Run", "RunComparison", "RunError", "RuntimeRecipe", "RuntimeSpecification", "Score",
-    "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy",
-    "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg",
-    "TrackioLogger", "Trial", "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg",
-    "__version__", "always_valid", "always_valid_rates", "centre_sequence", "conditional_power", "config_from_dict",
-    "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means", "evaluate",
-    "expected_discordance", "import_object", "load_config", "mean_sequence", "posterior", "probability_better",
-    "run_evaluation", "simultaneous_intervals", "trials_paired", "trials_sequential", "trials_unpaired",
+    "HumanoidVerseBuffer", "HumanoidVerseEnvironment", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad",
+    "LentEnvironment", "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra",
+    "MlflowLogger", "Moment", "Outcome", "Plots", "Policy", "PolicyOptions", "Portrayer", "Practice", "Problems",
+    "ProctorError", "Progress", "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "Run", "RunComparison",
+    "RunError", "RuntimeRecipe", "RuntimeSpecification", "Score", "Scoring", "ScoringCfg", "Section", "Sheet",
+    "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions",
+    "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "TrackioLogger", "Trial", "TrialResult",
+    "Trials", "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg", "__version__", "always_valid",
+    "always_valid_rates", "centre_sequence", "conditional_power", "config_from_dict", "equivalent_means",
+    "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means", "evaluate", "expected_discordance",
+    "import_object", "load_config", "mean_sequence", "posterior", "probability_better", "run_evaluation",
+    "simultaneous_intervals", "trials_paired", "trials_sequential", "trials_unpaired",
 ]  # fmt: skip
 
 

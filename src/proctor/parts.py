@@ -11,7 +11,7 @@ PARTS = {
         "random": "proctor.policies.baselines:RandomLoader",
         "zero": "proctor.policies.baselines:ZeroLoader",
         "latent": "proctor.policies.from_latent:LatentLoader",
-        "memory": "proctor.policies.from_memory:MemoryLoader",
+        "memory": "proctor.policies.from_python:MemoryLoader",
         "remote": "proctor.policies.from_remote:RemoteLoader",
     },
     "proctor.backends": {
@@ -19,8 +19,8 @@ PARTS = {
         "process": "proctor.rollout.backends.process:ProcessBackend",
     },
     "proctor.metrics": {
-        "action_rate_mean": "proctor.metrics.actions:ActionRateMean",
-        "action_abs_max": "proctor.metrics.actions:ActionAbsMax",
+        "action_rate_mean": "proctor.metrics.series:ActionRateMean",
+        "action_abs_max": "proctor.metrics.series:ActionAbsMax",
     },
     "proctor.scorings": {
         "success": "proctor.scoring.plain:SuccessScoring",
@@ -49,6 +49,7 @@ PARTS = {
         "tasks": "proctor.report.sections.results:Tasks",
         "cases": "proctor.report.sections.cases:Cases",
         "videos": "proctor.report.sections.films:Films",
+        "moments": "proctor.report.sections.moments:Moments",
         "trials": "proctor.report.sections.evidence:Strips",
         "extremes": "proctor.report.sections.evidence:Extremes",
         "signals": "proctor.report.sections.signals:Signals",
@@ -61,7 +62,7 @@ PARTS = {
         "json": "proctor.report.formats.json_file:JsonFormat",
         "csv": "proctor.report.formats.tables:CsvFormat",
         "parquet": "proctor.report.formats.tables:ParquetFormat",
-        "md": "proctor.report.formats.markdown:MarkdownFormat",
-        "html": "proctor.report.formats.html:HtmlFormat",
+        "md": "proctor.report.formats.pages:MarkdownFormat",
+        "html": "proctor.report.formats.pages:HtmlFormat",
     },
 }

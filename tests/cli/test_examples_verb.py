@@ -9,7 +9,7 @@ import pytest
 from telling import Tell
 
 from proctor import load_config
-from proctor.cli import shipped
+from proctor.cli import examples
 from proctor.errors import InputError
 from proctor.registry import LOADERS, SUITES
 
@@ -56,15 +56,15 @@ def test_a_folder_that_cannot_be_made_is_said(tell: Tell, tmp_path: Path) -> Non
 
 
 def test_a_tree_without_examples_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(shipped, "__file__", str(tmp_path / "src" / "proctor" / "cli" / "shipped.py"))
+    monkeypatch.setattr(examples, "__file__", str(tmp_path / "src" / "proctor" / "cli" / "examples.py"))
     with pytest.raises(
         InputError, match=r"the examples are not beside .*/src/proctor; install Proctor from a wheel, or"
     ):
-        shipped.examples()
+        examples.examples()
 
 
 def test_the_demo_names_nothing_that_needs_an_extra() -> None:
-    cfg = load_config(shipped.examples() / shipped.DEMO)
+    cfg = load_config(examples.examples() / examples.DEMO)
     assert {agent.policy for agent in cfg.agents if agent.policy in LOADERS.names()} == {"random"}
     assert all(SUITES.load(task.suite)().needs() == [] for task in cfg.tasks)
     assert cfg.record.level != "video"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from proctor import EvalConfig, config_from_dict
-from proctor.cli.trust import confirmed
+from proctor.cli.run import confirmed
 
 SOURCE = "def evaluation_fn(env, eval_state):\n    return 0.0, eval_state\n"
 

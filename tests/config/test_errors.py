@@ -57,7 +57,8 @@ limits: []
         '  bad.yml:7: agents[1].pad_to: unknown key; "pad_to" is an option; write it under "options"',
         "  bad.yml:8: agents[1].options.pad_too: unknown key; expected one of action_scale, frame_stack, "
         "frame_stack_axis, frame_stack_join, frame_stack_start, image_layout, info, integers, max_batch, max_wait_s, "
-        'normalize, observation_order, pad_to, placement, preprocessor, stages, trust; did you mean "pad_to"?',
+        "normalize, observation_order, pad_to, placement, preprocessor, replan_steps, stages, temporal_ensemble, trust"
+        '; did you mean "pad_to"?',
         "  bad.yml:8: agents[1].options.max_batch: found 0; expected at least 1",
         '  bad.yml:8: agents[1].options.action_scale.scale: found "x"; expected a number or a list',
         f'  bad.yml:10: tasks[0].suite: unknown suite "gymnasiun"; expected one of {SUITE_NAMES}, or an import string '

@@ -27,11 +27,11 @@ def mode(*tasks: Any, **keys: Any) -> str:
     [
         ([PLAIN], "return"),
         ([GOAL], "success"),
-        ([VESSEL], "default_v1"),
+        ([VESSEL], "default_v2"),
         ([MOTION], "tracking_v1"),
         ([KICK], "terminal"),
         ([CRAFT], "success"),
-        ([VESSEL, VESSEL], "default_v1"),
+        ([VESSEL, VESSEL], "default_v2"),
         ([GOAL, CRAFT], "success"),
         ([VESSEL, CRAFT], "success"),
         ([PLAIN, VESSEL], "return"),

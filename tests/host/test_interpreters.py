@@ -13,7 +13,7 @@ import pytest
 
 from proctor import InputError, Run
 from proctor.rollout.backends import channel, host
-from proctor.runtimes.interpreters import find_interpreter
+from proctor.runtimes.asking import find_interpreter
 from proctor_host.codec import PROTOCOL
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'many_worlds.py'}:ManyWorlds"
@@ -85,7 +85,7 @@ def test_records_do_not_tell_in_which_python_a_policy_lived(
 
 def test_nothing_of_proctor_is_run_in_a_runtime_but_what_the_environment_needs(tmp_path: Path) -> None:
     code = (
-        "from proctor_host.finder import serve_modules; import sys\n"
+        "from proctor_host.child import serve_modules; import sys\n"
         f"serve_modules({host.ROOT!r})\n"
         "import proctor.suites.metaworld.tasks as tasks\n"
         "print(len(tasks.INSTRUCTIONS) > 40, hasattr(sys.modules['proctor'], '__version__'), 'pydantic' in sys.modules)"

@@ -17,7 +17,7 @@ from hosts import Serve
 from robots_at_hand import HERE, Scripted
 
 from proctor import InputError, config_from_dict
-from proctor.cli.operator import TerminalOperator, terminal_operator
+from proctor.cli.progress import TerminalOperator, terminal_operator
 from proctor.rollout.attending import Question
 from proctor.rollout.backends import address
 from proctor.runs.resume import resume

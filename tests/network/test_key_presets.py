@@ -142,6 +142,16 @@ def test_through_both_ends_the_bytes_are_those_of_a_local_run(tmp_path: Path, ex
             examine(agents=[through(url, keys=None)], **rooms(0, 1))
 
 
+def test_an_ensemble_over_a_server_is_that_of_a_local_policy(tmp_path: Path, examine: Examine) -> None:
+    """Whole chunks come over the wire, whatever the preset runs of one otherwise."""
+    ensembled = {"temporal_ensemble": 0.1}
+    local = looker(horizon=7) | {"options": {"kwargs": {"horizon": 7, "noise": 0.0}, **ensembled}}
+    with served(examination(tmp_path, agents=[looker(horizon=7)], **rooms(0)), keys=PRESET) as url:
+        found = list(digests(examine(agents=[through(url, **ensembled)], **rooms(0))).values())
+    assert found == list(digests(examine(agents=[local], **rooms(0))).values())
+    assert found != list(digests(examine(agents=[looker(horizon=7)], **rooms(0))).values())
+
+
 @pytest.mark.parametrize(
     ("entries", "text"),
     [

@@ -9,9 +9,9 @@ from gymnasium import spaces
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies import fingerprint, load_policy
-from proctor.policies.layout import channels_first
 from proctor.policies.options import PolicyOptions
 from proctor.policies.pipeline import Pipeline
+from proctor.policies.preprocess import channels_first
 from proctor.policies.protocol import Policy, SpaceInfo
 from proctor.testing import PolicyConformance
 

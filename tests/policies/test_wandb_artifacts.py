@@ -11,8 +11,7 @@ from wandb_apart import settings_of_its_own
 from wandb_server import Artifacts
 
 from proctor.errors import InputError
-from proctor.policies.files import find_file
-from proctor.policies.hubs import fetched, newest
+from proctor.policies.files import fetched, find_file, newest
 
 pytest.importorskip("wandb")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from proctor.record.errors import decisive_line
-from proctor_host.blame import explain
+from proctor_host.errors import explain
 
 
 def raised(run) -> str:

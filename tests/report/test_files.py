@@ -14,8 +14,7 @@ from proctor.report import build_report, write_reports
 from proctor.report.console import ranked_table
 from proctor.report.draw.palette import DARK, LIGHT, STEPS, _between, _parse, contrast, heat_rules
 from proctor.report.formats.files import replacing
-from proctor.report.formats.html import to_html
-from proctor.report.formats.markdown import escape, to_markdown
+from proctor.report.formats.pages import escape, to_html, to_markdown
 
 FILES = ("summary.csv", "trials.parquet", "report.json", "report.csv", "report.md", "report.html")
 NASTY = ["<script>alert('x')</script>", 'α | `b` & "c"; d', "a_b*c[d](e)"]

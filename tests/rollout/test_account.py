@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proctor import config_from_dict, run_evaluation
-from proctor.rollout.account import PLACES, TimeAccount
 from proctor.rollout.ask.lanes import LaneStats
+from proctor.rollout.slots import PLACES, TimeAccount
 from proctor.runs.resume import resume
 from proctor_host.messages import Spent
 

@@ -15,7 +15,7 @@ from proctor.rollout.progress import CancelToken, Progress
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
 from proctor.runs.start import start
-from proctor_host import recorder
+from proctor_host import trial
 from proctor_host.episode import Outcome
 
 N = 16
@@ -243,8 +243,8 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(tmp_path: Path, mo
         written.append(path)
         return real(path, arrays)
 
-    real = recorder.write_npz
-    monkeypatch.setattr(recorder, "write_npz", write)
+    real = trial.write_npz
+    monkeypatch.setattr(trial, "write_npz", write)
     with pytest.raises(
         RunError, match=r"No space left on device.*; 5 of 16 trials are finished and kept.*proctor resume"
     ):

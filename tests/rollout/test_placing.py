@@ -81,7 +81,7 @@ def test_slow_forwards_go_to_the_engine(tmp_path, monkeypatch):
     monkeypatch.setattr(placing, "SHORT_RUN_S", 1000.0)
     monkeypatch.setattr(placing, "_harmless", lambda task: True)
     monkeypatch.setattr("proctor.rollout.engine.WATCH_S", 0.0)
-    monkeypatch.setattr("proctor.rollout.worker.policies.TELL_S", 0.0)
+    monkeypatch.setattr("proctor.rollout.worker.TELL_S", 0.0)
     keys = {"agents": [policy("Linear")], "n_trials": 12, "num_parallel": 2, "workers": "auto"}
     run = run_evaluation(config_from_dict(examination(tmp_path, **keys)))
     assert placement(run)["moved"] == {}
@@ -103,7 +103,7 @@ def napping(observations):
 def test_a_lane_and_a_worker_of_this_process_share_a_policy_one_at_a_time(tmp_path, monkeypatch):
     """Forwards of milliseconds go to the engine, while the first trials are still asked in the worker."""
     monkeypatch.setattr("proctor.rollout.engine.WATCH_S", 0.0)
-    monkeypatch.setattr("proctor.rollout.worker.policies.TELL_S", 0.0)
+    monkeypatch.setattr("proctor.rollout.worker.TELL_S", 0.0)
     keys = {"n": 10, "num_parallel": 3, "out": tmp_path, "progress": False, "workers": "inline"}
     mixed = evaluate({"pull": napping}, {"slope": UnevenSlope}, **keys)
     assert "is asked by the engine from now on" in (mixed.path / "run.log").read_text()

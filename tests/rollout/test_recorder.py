@@ -9,8 +9,8 @@ import numpy as np
 from proctor_host.cfg import RecordCfg, WorkerCfg
 from proctor_host.episode import Episode, Outcome
 from proctor_host.extras import Extras
-from proctor_host.recorder import EndedTrial, Recorder
 from proctor_host.result import TrialResult
+from proctor_host.trial import EndedTrial, Recorder
 from proctor_host.trials import Trial
 
 

@@ -13,10 +13,9 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Graph, Sequence, Text, Tuple
 
 from proctor import Outcome, Run
-from proctor_host.layout import layout_of
-from proctor_host.nans import Nans
-from proctor_host.objects import as_space_says
+from proctor_host.layout import Nans, layout_of
 from proctor_host.values import flag, number
+from proctor_host.worlds import as_space_says
 
 SUITE = f"{Path(__file__).parents[1] / 'support' / 'many_worlds.py'}:ManyWorlds"
 ZERO = {"name": "zero", "policy": "zero"}

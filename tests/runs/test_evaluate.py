@@ -14,7 +14,7 @@ from own_envs import Slope, make_slope, pull, pull_rows
 
 import proctor
 from proctor import ConfigError, InputError, config_from_dict, run_evaluation
-from proctor.identity import identity_of
+from proctor.memory import identity_of
 from proctor.runs.resume import resume
 
 FILE = str(own_envs.__file__)

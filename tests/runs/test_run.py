@@ -151,7 +151,7 @@ def test_progress_in_a_notebook_is_drawn_and_taken_away(monkeypatch):
     from IPython.utils.capture import capture_output
 
     from proctor import Progress
-    from proctor.runs.showing import in_notebook, shown
+    from proctor.runs.evaluate import in_notebook, shown
 
     assert not in_notebook()
     shell = type("ZMQInteractiveShell", (InteractiveShell,), {})()

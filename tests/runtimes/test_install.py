@@ -172,7 +172,7 @@ def test_an_interpreter_that_is_none_is_refused(empty, tmp_path):
 
 def test_a_command_on_the_path_that_does_not_start_is_passed_over(empty, tmp_path, monkeypatch):
     """As the shims of pyenv are for versions that are not chosen."""
-    from proctor.runtimes.interpreters import find_interpreter
+    from proctor.runtimes.asking import find_interpreter
 
     shim = tmp_path / "python3.11"
     shim.write_text("#!/bin/sh\nexit 127\n")

@@ -39,6 +39,7 @@ weighted = {
 }  # fmt: skip
 options: dict[str, Any] = {
     "default_v1": weighted,
+    "default_v2": weighted,
     "ranking_v1": {**weighted, "jerk_scale_mm_s3": st.sampled_from([None, 40.0])},
     "tracking_v1": {"emd_scale": st.sampled_from([0.75, 3.0]), "w_pose": st.sampled_from([0.0, 2.0])},
     "terminal": {"weights": st.just({"steps": -0.3}), "steps": st.sampled_from(["once", "count"])},

@@ -41,6 +41,21 @@ def test_default_v1_equals_the_checked_values() -> None:
     assert score({}, bad).total == pytest.approx(0.256934, abs=5e-7)
 
 
+def test_default_v2_is_default_v1_with_scales_in_newtons() -> None:
+    row = result(metrics={"tip_speed_max_mm_s": 30.0, **FORCES})
+    assert score({}, row, "default_v2") == score({"force_scale": 0.2, "lcp_scale": 0.2}, row)
+    assert score({"force_scale": 1.0, "lcp_scale": 1.0}, row, "default_v2").total == pytest.approx(0.889181, abs=5e-7)
+
+
+def test_the_scales_of_default_v2_tell_gentle_wires_from_rough_ones() -> None:
+    """Largest forces (wire, solver) of a soft, a common and a stiff wire that were pushed through one arch."""
+    pressed = [(0.01, 0.008), (0.09, 0.056), (0.357, 0.23)]
+    rows = [result(metrics={"wall_wire_force_norm_max": f, "wall_lcp_max_abs_max": n}) for f, n in pressed]
+    old, new = ([score({}, row, mode).components["safety"] for row in rows] for mode in ("default_v1", "default_v2"))
+    assert [round(part, 2) for part in old] == [0.98, 0.86, 0.56]
+    assert [round(part, 2) for part in new] == [0.91, 0.48, 0.05]
+
+
 def test_a_missing_force_sensor_is_dropped_unless_the_older_behaviour_is_asked_for() -> None:
     row = result(Outcome.FAILURE, metrics={"tip_speed_max_mm_s": 50.0})
     dropped, perfect = score({}, row), score({"missing_force": "perfect"}, row)

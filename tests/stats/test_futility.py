@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from proctor.stats import SpendingTest, conditional_power
-from proctor.stats.futility import futility_looks
-from proctor.stats.spending import simulate_spending
+from proctor.stats.spending import futility_looks, simulate_spending
 
 
 def streams(seed: int, a: float, b: float, shape: tuple[int, int]) -> np.ndarray:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-GYMNASIUM = "proctor.suites.gymnasium.environment:make"
+GYMNASIUM = "proctor.suites.gymnasium.making:make"
 TOKEN = "0123456789abcdef0123456789abcdef"
 
 

@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT / "host" / "src")]
 from proctor_host.trials import Trial  # noqa: E402
 
 if importlib.util.find_spec("proctor") is None:
-    from proctor_host.finder import serve_modules
+    from proctor_host.child import serve_modules
 
     serve_modules(str(ROOT / "src"))
 

@@ -74,7 +74,7 @@ def serve() -> None:
 
 
 def made(envs: dict[int, Any], options: dict[str, Any], render: bool, worlds: int) -> tuple[int, dict[str, Any]]:
-    from proctor.suites.mjlab.environment import make
+    from proctor.suites.mjlab.worlds import make
 
     env = make(SimpleNamespace(**options), render=render, worlds=worlds)
     envs[len(envs)] = env

@@ -16,8 +16,10 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import joblib_files
 import numpy as np
 
 _MOTION = {
@@ -27,10 +29,19 @@ _MOTION = {
     "fps": 30,
     "joint_names": np.array(["hip", "knee"]),
 }
+_POSES = {"root_trans_offset": np.zeros((4, 3)), "pose_aa": np.ones((4, 3, 3), np.float32), "fps": 30}
 _VISUALS = {"chop": {"instruction": "chop a tree", "success_visual_embeds": [np.ones(4), np.ones(4)]}}
 _STATES = np.arange(6.0).reshape(2, 3)
 _ODD = [collections.OrderedDict(a={1, (2, "x")}, b=frozenset("c")), b"\xff", bytearray(b"x"), np.float32(1), 2j, 2**80]
-VALUES = (_MOTION, _VISUALS, _STATES, _ODD, np.array(["a", None, _ODD], object), np.ones((2, 3, 2)).transpose(1, 2, 0))
+VALUES = (
+    _MOTION,
+    _POSES,
+    _VISUALS,
+    _STATES,
+    _ODD,
+    np.array(["a", None, _ODD], object),
+    np.ones((2, 3, 2)).transpose(1, 2, 0),
+)
 _NOBODY_EXPECTS = (
     None, True, -1, 2**80, 1e308, float("nan"), "", "text", b"\xff", 1j, [], [[1], [2, 3]], [[[]]], {"a": []}, (), {1},
     np.nan, np.zeros(0), np.zeros((2, 0)), np.array("x"), np.array([None, "a"], object), np.array([b"x"]),
@@ -57,6 +68,7 @@ def mutants(seed: int, count: int) -> Iterator[bytes]:
     """`count` files as bytes, the same for the same seed."""
     rng = random.Random(seed)
     originals = [pickle.dumps(value, protocol) for value in VALUES for protocol in range(6)]
+    originals += [joblib_files.dumps(value, aligned) for value in VALUES for aligned in (True, False)]
     for _ in range(count):
         kind = rng.randrange(3)
         if kind == 0:
@@ -99,16 +111,16 @@ def _with_other_bytes(rng: random.Random, original: bytes, others: list[bytes]) 
 def main(seed: int, count: int, folder: Path) -> None:
     from proctor.errors import InputError
     from proctor.policies.normalize import read_vec_normalize
-    from proctor.suites.goals.visuals import read_grouped_pickle
+    from proctor.suites.goals.older import read_grouped_pickle
     from proctor.suites.libero.installation import read_states
     from proctor.suites.tracking.motions.options import MotionOptions
     from proctor.suites.tracking.motions.readers import read_motions
 
     resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
     path, archive = folder / "mutant.pkl", folder / "mutant.pruned_init"
-    no_robot: Any = None
+    robot: Any = SimpleNamespace(description=SimpleNamespace(n_joints=2))
     readers = (
-        lambda: read_motions(path, no_robot, MotionOptions()),
+        lambda: read_motions(path, robot, MotionOptions()),
         lambda: read_grouped_pickle(path, "space"),
         lambda: read_vec_normalize(path),
         lambda: read_states(archive),

@@ -8,7 +8,25 @@ from scipy.spatial.transform import Rotation
 from proctor.suites.endovascular import kernel, solver
 from proctor.suites.endovascular.anatomy import Branch, VesselTree
 from proctor.suites.endovascular.paths import nearest, onward, remaining, way_to
-from proctor.suites.endovascular.rod import LENGTH, SETPOINT, STATUS, Field, Law, Rod, Sheath, State, Work, workspace
+from proctor.suites.endovascular.rod import (
+    AXIAL,
+    BEND,
+    EDGE,
+    LENGTH,
+    MASS,
+    REST,
+    SETPOINT,
+    SPAN,
+    STATUS,
+    TWIST,
+    Field,
+    Law,
+    Rod,
+    Sheath,
+    State,
+    Work,
+    workspace,
+)  # fmt: skip
 from proctor.suites.endovascular.spline import sample
 from proctor.suites.endovascular.wire import Wire
 
@@ -67,15 +85,19 @@ def tube(points: np.ndarray, radius: float) -> VesselTree:
 class Bench:
     """A straight rod along z, its tip up at z = 0, clamped at z = -`length`, half an edge before node `free`."""
 
-    def __init__(self, field: Field = OPEN, free: int = 50, bend: float = 300.0, twist: float = 240.0):
-        n, spacing = free + 3, 2.0
-        ones = np.ones(n)
-        self.rod = Rod(spacing, 0.4, 8e-9 * ones, 400.0 * ones, bend * ones, twist * ones, 0.0 * ones)
-        self.field, self.free, self.length = field, free, (free - 0.5) * spacing
+    def __init__(self, field: Field = OPEN, free: int = 50, bend: float = 300.0, twist: float = 240.0, fine: int = 0):
+        """`fine` edges at the tip are half as long as the others, which have 2 mm."""
+        n = free + 3
+        edges = np.where(np.arange(n) < fine, 1.0, 2.0)
+        at = np.r_[0.0, np.cumsum(edges[:-1])]
+        span = 0.5 * (edges + np.r_[0.0, edges[:-1]])
+        node = [at, edges, span, 4e-9 * span, *(np.full(n, value) for value in (400.0, bend, twist, 0.0))]
+        self.rod = Rod(np.stack(node, axis=1), 0.4)
+        self.field, self.free, self.length = field, free, float(at[free] - 0.5 * edges[free - 1])
         self.state: State
         self.work: Work
         self.state, self.work = workspace(n)
-        self.state.x[:, 2] = -spacing * np.arange(n)
+        self.state.x[:, 2] = -at
         self.state.q[:, 1] = 1.0
         self.state.contact[:, 4] = self.rod.radius
         up = np.array([0.0, 0.0, 1.0])
@@ -88,24 +110,29 @@ class Bench:
             self.substep(dt, friction)
 
     def substep(self, dt: float = 0.01, friction: float = 0.0) -> None:
-        law = Law(dt, 50, WALL, friction, 4e-8, 1e-5)
+        law = Law(dt, 50, WALL, friction, 2e-8, 5e-6)
         parts = (self.rod, self.state, self.field, law, self.work, self.sheath, self.status)
         solver.advance(*parts, 0.0, 0.0, 1)
 
     def energy(self) -> float:
-        """Kinetic, elastic and contact energy and that of the grip, N mm, computed anew."""
-        rod, n = self.rod, self.free
-        x, frames = self.state.x[: n + 1], Rotation.from_quat(np.roll(self.state.q[: n + 1], -1, axis=-1))
-        moving = 0.5 * (rod.mass[:n, None] * self.state.v[:n, :3] ** 2).sum()
-        shear = np.diff(x, axis=0) / rod.spacing - frames[:n].apply([0.0, 0.0, 1.0])
-        stretched = 0.5 * (rod.axial[:n, None] * rod.spacing * shear**2).sum()
-        strain = 2 * (frames[:-1].inv() * frames[1:]).as_quat(canonical=True)[:, :3]
-        strain[:, 0] -= rod.rest[1 : n + 1]
-        stiffness = np.stack([rod.bend, rod.bend, rod.twist], axis=1)[1 : n + 1]
-        bent = 0.5 / rod.spacing * (self.work.flex[1 : n + 1, None] * stiffness * strain**2).sum()
-        depth = np.array([sample(self.field, *point)[0] for point in x[:n]]) + rod.radius
-        held = 0.5 * kernel.GRIP_N_MM * (self.status[SETPOINT] - self.status[LENGTH]) ** 2
-        return float(moving + stretched + bent + pressed(depth, rod.radius).sum() + held)
+        return (
+            energy(self.rod, self.state, self.work, self.field, self.free)
+            + 0.5 * kernel.GRIP_N_MM * float(self.status[SETPOINT] - self.status[LENGTH]) ** 2
+        )
+
+
+def energy(rod: Rod, state: State, work: Work, field: Field, n: int) -> float:
+    """Kinetic, elastic and contact energy of `n` free nodes, N mm, computed anew."""
+    x, frames = state.x[: n + 1], Rotation.from_quat(np.roll(state.q[: n + 1], -1, axis=-1))
+    node, hinge, flex = rod.node[:n], rod.node[1 : n + 1], work.flex[1 : n + 1, None]
+    moving = 0.5 * (node[:, [MASS]] * state.v[:n, :3] ** 2).sum()
+    shear = np.diff(x, axis=0) / node[:, [EDGE]] - frames[:n].apply([0.0, 0.0, 1.0])
+    stretched = 0.5 * (node[:, [AXIAL]] * node[:, [EDGE]] * shear**2).sum()
+    strain = 2 * (frames[:-1].inv() * frames[1:]).as_quat(canonical=True)[:, :3]
+    strain[:, 0] -= hinge[:, REST] / flex[:, 0]
+    bent = 0.5 * (flex * hinge[:, [BEND, BEND, TWIST]] / hinge[:, [SPAN]] * strain**2).sum()
+    depth = np.array([sample(field, *point)[0] for point in x[:n]]) + rod.radius
+    return float(moving + stretched + bent + pressed(depth, rod.radius).sum())
 
 
 def pressed(depth: np.ndarray, radius: float) -> np.ndarray:

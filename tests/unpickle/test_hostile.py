@@ -75,6 +75,13 @@ HOSTILE = {
     "an object": (b"ccollections\nOrderedDict\n)\x81.", "makes an object of a class"),
     "a call of a value": (b"I1\n)R.", "a call of something that has no name"),
     "a state for a dict": (b"}}b.", "it gives a dict a state"),
+    "bytes from a tuple": (b"c_codecs\nencode\n()tR.", "bytes from a tuple"),
+    "joblib's array of objects": (
+        b"cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}S'dtype'\n" + DTYPE % b"O8" + b"sb.",
+        "an array of objects, saved by joblib",
+    ),
+    "joblib's array without its state": (b"cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81.", "without its numbers"),
+    "joblib's array by a call": (b"cjoblib.numpy_pickle\nNumpyArrayWrapper\n)R.", "a class that is only named"),
     "nothing": (b"", "damaged"),
     "only marks": (b"((((.", "a mark in the place of a value"),
     "two values": (b"NN.", "it ends in the middle"),

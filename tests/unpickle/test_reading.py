@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import collections
+import gzip
 import pickle
 import subprocess
 import sys
+import zlib
 from typing import Any
 
+import joblib_files
 import numpy as np
 import pytest
 
@@ -116,6 +119,41 @@ def test_names_of_sb3_are_never_imported_nor_called(write, tmp_path):
     with pytest.raises(InputError, match=r"of no VecNormalize: found stable_baselines3.common.save_util.save_to_pkl"):
         read_vec_normalize(write(code))
     assert not target.exists()
+
+
+def test_what_joblib_saved_is_read(tmp_path):
+    value = {"a": np.arange(6.0).reshape(2, 3), "b": [np.asfortranarray(np.arange(6).reshape(2, 3)), np.zeros((0, 2))]}
+    found: Any = read_pickle(joblib_files.dump(value, tmp_path / "x.pkl"))
+    for one, other in ((found["a"], value["a"]), *zip(found["b"], value["b"], strict=True)):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+    assert found["a"].flags.writeable
+
+
+def test_an_array_of_joblib_that_says_more_than_the_file_has_is_refused(tmp_path):
+    path = joblib_files.dump(np.zeros(1000), tmp_path / "x.pkl")
+    path.write_bytes(path.read_bytes()[:-800])
+    with pytest.raises(InputError, match="damaged"):
+        read_pickle(path)
+    large = joblib_files.dump(np.zeros((2, 3)), path).read_bytes()
+    assert large.count(b"K\x02K\x03") == 1
+    path.write_bytes(large.replace(b"K\x02K\x03", b"J\xff\xff\xff\x7fJ\xff\xff\xff\x7f"))
+    with pytest.raises(InputError, match="more memory than its own size"):
+        read_pickle(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (zlib.compress(b"x" * 100), r"compressed \(zlib\). Save it again: joblib.dump\(value, path, compress=0\)"),
+        (gzip.compress(b"x" * 100), r"compressed \(gzip\)"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a pointer of Git LFS, not the file"),
+    ],
+    ids=["zlib", "gzip", "pointer"],
+)
+def test_what_is_no_pickle_yet_comes_with_the_way_to_one(write, data, text):
+    with pytest.raises(InputError, match=text):
+        read_pickle(write(data))
 
 
 def test_a_damaged_file_is_reported(write):

@@ -15,7 +15,7 @@ from proctor.report.build.judgement import likeness_sentence
 from proctor.verdict.comparison import AgentTrials, JudgeCfg, TaskTrials
 from proctor.verdict.comparison.compare import compare
 from proctor.verdict.comparison.pairs import compare_pair
-from proctor.verdict.equivalence import Alike, Likeness, likenesses, rule
+from proctor.verdict.gate import Alike, Likeness, likenesses, rule
 
 
 def agent(name: str, success: Any, unscored: Any = ()) -> AgentTrials:

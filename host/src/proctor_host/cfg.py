@@ -21,11 +21,13 @@ class LimitsCfg:
 @dataclass(frozen=True)
 class RecordCfg:
     """What is kept of a trial. `series`: its arrays, not only what follows from them. `observations`: those, too.
-    `films`: environments are made so that they can be filmed. `every`: one frame for so many steps; `fps`: frames of a
-    second, None for real time; `keep_successes`: also films of trials that succeed."""
+    `states`: where everything is in space, as far as an environment says it. `films`: environments are made so that
+    they can be filmed. `every`: one frame for so many steps; `fps`: frames of a second, None for real time;
+    `keep_successes`: also films of trials that succeed."""
 
     series: bool = True
     observations: bool = False
+    states: bool = False
     films: bool = False
     every: int = 1
     fps: float | None = None

@@ -3,34 +3,83 @@
 The engine speaks first: a `hello` says which protocol it speaks, where modules lie, what the run is like, and what
 more than this package the worker has (`proctor_host.extras`). The worker answers with its own protocol, version,
 interpreter and process id, or with a sentence that says why it cannot work for this engine.
+
+A suite's environment is a module of Proctor's, or of a package beside it, and Proctor need not be installed in the
+worker's interpreter. It needs numpy, the simulator and a few modules that need no more than that. They are read from
+where the engine has them (`Finder`); packages on the way are not run, since what they offer is for the engine.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import os
 import platform
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
 from proctor_host import __version__
-from proctor_host.blame import explain
 from proctor_host.board import Place, SharedBoard
 from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import PROTOCOL, Codec
 from proctor_host.collecting import collect_seldom
 from proctor_host.copies import end_if_copied, forks
-from proctor_host.errors import BREAKS
+from proctor_host.errors import BREAKS, explain
 from proctor_host.extras import Extras, import_object
-from proctor_host.finder import serve_modules
 from proctor_host.host import Host
 from proctor_host.limits import Watch
 from proctor_host.messages import Asks, Close, Event
+
+PACKAGE = "proctor"
+SUITES = f"{PACKAGE}.suites"
+BARE = (PACKAGE, SUITES, f"{PACKAGE}.policies")
+"""Packages that are not run; those of single suites, one below theirs, are not run either."""
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds `proctor` and what is in it below the folder `root`."""
+
+    def __init__(self, root: str):
+        self._root = root
+
+    def find_spec(self, name: str, path: Sequence[Any] | None = None, target: Any = None) -> Any:
+        if name.partition(".")[0] != PACKAGE:
+            return None
+        place = os.path.join(self._root, *name.split("."))
+        if os.path.isdir(place):
+            if name in BARE or name.rpartition(".")[0] == SUITES:
+                spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+                spec.submodule_search_locations = [place]
+                return spec
+            file, inside = os.path.join(place, "__init__.py"), [place]
+            return importlib.util.spec_from_file_location(name, file, submodule_search_locations=inside)
+        return importlib.util.spec_from_file_location(name, f"{place}.py") if os.path.isfile(f"{place}.py") else None
+
+
+def serve_modules(root: str) -> None:
+    """From now on, `proctor` is what lies in this folder."""
+    sys.meta_path.insert(0, Finder(root))
+
+
+def offer(package: str, homes: Mapping[str, str]) -> None:
+    """Have a package that is not run offer these names, each from its module, when they are first asked for."""
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            known = ", ".join(sorted(homes))
+            raise AttributeError(f"in a runtime, {package!r} has no {name!r}; it offers {known}")
+        return getattr(importlib.import_module(homes[name]), name)
+
+    vars(importlib.import_module(package))["__getattr__"] = find
+
 
 GATHER_S = 0.01
 """How long events may be gathered while there is enough to step."""

@@ -8,7 +8,7 @@ itself is an object with one key that begins with NUL:
     {"\0d": [[k, v], ...]}  a mapping     {"\0s": [part, dtype]}         a number of numpy's
     {"\0m": [name, [...]]}  a message     {"\0b": part}                  bytes
     {"\0o": part}  a pickle, between processes of one interpreter only
-    {"\0y": [place, dtype, shape]}  an array that lies in shared memory (`proctor_host.tray`)
+    {"\0y": [place, dtype, shape]}  an array that lies in shared memory (`proctor_host.board`)
 
 What cannot be said so cannot be sent to another interpreter, and nothing that comes from one is unpickled. No more is
 allocated than a frame holds.
@@ -27,11 +27,11 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 from proctor_host import messages
+from proctor_host.board import LARGE, Tray
 from proctor_host.cfg import TaskCfg
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
 from proctor_host.task import Task
-from proctor_host.tray import LARGE, Tray
 from proctor_host.trials import Trial
 
 PROTOCOL = 1

@@ -67,6 +67,10 @@ class Env(abc.ABC):
     """Set by a worker before each reset: after so many steps it ends the trial as truncated. For an environment that
     must know its last step."""
 
+    records_states: bool = False
+    """Set by a worker after it has made the environment: whether where everything is in space is to be recorded at each
+    step, where the environment can say it (`record.states` of the config)."""
+
     attended: bool = False
     """Whether a person must be there, as with a real robot: trials run one at a time, each begins when the operator has
     confirmed that everything is in its initial state, and none is tried again without asking."""
@@ -153,6 +157,8 @@ class BatchEnv(abc.ABC):
     action_dt_s: float | None = None
     max_steps: int | None = None
     num_worlds: int
+    records_states: bool = False
+    """As in Env."""
     partial_reset: bool = True
     """False: worlds can only be reset all at once; trials then run in waves."""
 

@@ -1,6 +1,8 @@
-"""The errors that a worker tells apart."""
+"""The errors that a worker tells apart, and how what another's code raised is said."""
 
 from __future__ import annotations
+
+import traceback
 
 BREAKS = (Exception, SystemExit, GeneratorExit)
 """What code of a user's (a policy, an environment, a metric, a logger) may raise without ending whoever called it.
@@ -13,6 +15,18 @@ class ProctorError(Exception):
 
 class InputError(ProctorError):
     """Bad input: a config, a checkpoint, a run folder, an option."""
+
+
+class Explained(Exception):
+    """What was raised in another process; its text is what that process has made of it."""
+
+
+def explain(problem: BaseException) -> str:
+    """First line: what it is. Then the traceback."""
+    if isinstance(problem, Explained):
+        return str(problem)
+    lines = traceback.format_exception(type(problem), problem, problem.__traceback__)
+    return f"{type(problem).__name__}: {problem}\n{''.join(lines)}"
 
 
 class TaskCodeError(ProctorError):

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 import numpy as np
 
-from proctor_host.blame import explain
 from proctor_host.episode import Outcome
-from proctor_host.errors import BREAKS
+from proctor_host.errors import BREAKS, explain
+from proctor_host.layout import Nans, nan_in
 from proctor_host.limits import STEPPING
 from proctor_host.messages import Chunk, Judge, Start
-from proctor_host.nans import Nans, nan_in
 from proctor_host.tape import Record, RoundRecord, Tape
 from proctor_host.task import Task
 from proctor_host.trial import Ending, RunningTrial, bytes_of, fps_of

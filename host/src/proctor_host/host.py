@@ -15,13 +15,12 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from proctor_host.batch import BatchWorlds
-from proctor_host.blame import explain
 from proctor_host.board import Board
-from proctor_host.cfg import WorkerCfg
+from proctor_host.cfg import TaskCfg, WorkerCfg
 from proctor_host.copies import end_if_copied, forks
 from proctor_host.environments import BatchEnv, Env
 from proctor_host.episode import Outcome
-from proctor_host.errors import BREAKS, InputError
+from proctor_host.errors import BREAKS, InputError, explain
 from proctor_host.extras import Extras
 from proctor_host.group import Group
 from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
@@ -49,9 +48,8 @@ from proctor_host.messages import (
     Unload,
 )
 from proctor_host.one_by_one import OneByOne, RowByRow
-from proctor_host.recorder import EndedTrial, Recorder
-from proctor_host.seeds import ignores_seed
-from proctor_host.task import Task
+from proctor_host.task import Task, ignores_seed
+from proctor_host.trial import EndedTrial, Recorder
 from proctor_host.worlds import Worlds
 
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
@@ -273,7 +271,7 @@ class Host:
         """Be ready for trials of a task."""
         if task.name in self._groups:
             return
-        slots, make = self.board.slots, self._extras.make
+        slots, make = self.board.slots, self._make
         seen: list[Any] = [None] * slots if task.layout is None else self.board.columns(task.layout)
         if task.worlds is not None:
             worlds: Worlds = BatchWorlds(task, seen, self.watch, make, slots)
@@ -282,6 +280,13 @@ class Host:
         else:
             worlds = OneByOne(task, seen, self.watch, make)
         self._groups[task.name] = Group(self, task, worlds, slots)
+
+    def _make(self, task: TaskCfg, renders: bool, worlds: int) -> Any:
+        """An environment of a task, which knows what is to be recorded of it."""
+        env = self._extras.make(task, renders, worlds)
+        if self.cfg.record.states:
+            env.records_states = True
+        return env
 
     def _give(self, slot: int, group: Group) -> Group:
         """Let a slot go on with this group; what it had in another is let go of."""
@@ -303,7 +308,7 @@ class Host:
         self.trying = name
         self.watch.begin(MAKING, 0)
         try:
-            env = self._extras.make(cfg, renders, self.board.slots)
+            env = self._make(cfg, renders, self.board.slots)
             task = Task.of(cfg, env)
             self._extras.check(task)
             self._meet(task)

@@ -6,36 +6,28 @@ Exit codes: 0 done, 1 trials unscored (or the run could not go on), 2 bad input,
 
 from __future__ import annotations
 
+import importlib
+import keyword
 import sys
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from proctor.cli.check import check_command
-from proctor.cli.compare import compare_command
-from proctor.cli.demo import demo_command
-from proctor.cli.doctor import doctor_command
-from proctor.cli.examples import examples_app
-from proctor.cli.export import export_command
-from proctor.cli.goals import goals_app
-from proctor.cli.host import host_app
-from proctor.cli.import_ import import_command
-from proctor.cli.leaderboard import leaderboard_command
-from proctor.cli.list import list_command
-from proctor.cli.merge import merge_command
-from proctor.cli.power import power_command
-from proctor.cli.replay import replay_command
-from proctor.cli.report import report_command
-from proctor.cli.resume import resume_command
-from proctor.cli.run import run_command
-from proctor.cli.runtimes import runtimes_app
-from proctor.cli.score import score_command
-from proctor.cli.serve import serve_command
-from proctor.cli.tune import tune_command
 from proctor.errors import InputError, ProctorError, RunError
 
 DONE, UNSCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+VERBS = (
+    "run", "resume", "check", "score", "report", "compare", "leaderboard", "power", "import", "replay", "export",
+    "merge", "view", "serve", "tune", "list", "doctor", "demo",
+)  # fmt: skip
+"""In the order of the help. The module of the verb's name has its function, such as `run_command`."""
+GROUPS = ("examples", "goals", "runtimes", "host")
+"""Verbs with verbs of their own: their module has them, such as `examples_app`."""
+
+
+def _module(verb: str) -> Any:
+    return importlib.import_module(f"proctor.cli.{verb}{'_' if keyword.iskeyword(verb) else ''}")
 
 
 class Verbs(TyperGroup):
@@ -65,27 +57,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run_command)
-app.command("resume")(resume_command)
-app.command("check")(check_command)
-app.command("score")(score_command)
-app.command("report")(report_command)
-app.command("compare")(compare_command)
-app.command("leaderboard")(leaderboard_command)
-app.command("power")(power_command)
-app.command("import")(import_command)
-app.command("replay")(replay_command)
-app.command("export")(export_command)
-app.command("merge")(merge_command)
-app.command("serve")(serve_command)
-app.command("tune")(tune_command)
-app.command("list")(list_command)
-app.command("doctor")(doctor_command)
-app.command("demo")(demo_command)
-app.add_typer(examples_app, name="examples")
-app.add_typer(goals_app, name="goals")
-app.add_typer(runtimes_app, name="runtimes")
-app.add_typer(host_app, name="host")
+for verb in VERBS:
+    app.command(verb)(getattr(_module(verb), f"{verb}_command"))
+for group in GROUPS:
+    app.add_typer(getattr(_module(group), f"{group}_app"), name=group)
 
 
 def _version(wanted: bool) -> None:

@@ -15,8 +15,7 @@ from proctor.cli.options import Json, Level, Quiet, RunPaths, Trust, console, ru
 if TYPE_CHECKING:
     from proctor.report.compare.page import CompareReport
     from proctor.verdict.comparison.compare import Compared
-    from proctor.verdict.equivalence import Likeness
-    from proctor.verdict.gate import Gate
+    from proctor.verdict.gate import Gate, Likeness
 
 WORSE = 3
 
@@ -78,10 +77,9 @@ def compare_command(
     """
     from proctor.errors import InputError
     from proctor.report.compare.page import write_comparison
-    from proctor.verdict.comparison.about import about_margin
+    from proctor.verdict.comparison.cautions import about_margin
     from proctor.verdict.comparison.compare import compare
-    from proctor.verdict.equivalence import likenesses
-    from proctor.verdict.gate import gates
+    from proctor.verdict.gate import gates, likenesses
 
     if on not in ("success", "score"):
         raise InputError(f'--on {on}: expected "success" or "score"')

@@ -13,7 +13,7 @@ def demo_command(sets: Sets = None, as_json: Json = False, quiet: Quiet = False)
     It ends with a ranking and the path of the report. The config is demo.yml among the examples, which
     `proctor examples copy DIR` gives you.
     """
-    from proctor.cli.shipped import DEMO, examples
+    from proctor.cli.examples import DEMO, examples
     from proctor.config import load_config
     from proctor.runs.start import start
 

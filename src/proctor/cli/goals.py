@@ -8,12 +8,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from proctor.cli.options import Json, Quiet, RunPath, Sets, Trust, followed, run_path
+from proctor.cli.options import Json, Quiet, Sets, Trust, followed, run_path
 
 if TYPE_CHECKING:
     from proctor.suites.goals.report.model import GoalsReport
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file with a section `goals`.")]
+
+TaskSet = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only the tasks of this set, of goals.task_sets in the config.")
+]
+
+
+def _evaluation_path(text: str) -> str:
+    """The folder that a RUN means; `latest` is the goal evaluation that was begun last."""
+    from proctor.record.latest import found_run
+
+    return found_run(text, "goals/records.json")
+
+
+def _with_set(sets: list[str] | None, task_set: str | None) -> list[str]:
+    return [*(sets or []), *([] if task_set is None else [f"goals.task_set={json.dumps(task_set)}"])]
+
 
 goals_app = typer.Typer(
     help="Evaluate the goals that a text-to-goal model imagines.",
@@ -23,7 +39,9 @@ goals_app = typer.Typer(
 
 
 @goals_app.command("collect")
-def collect_command(config: Config, sets: Sets = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def collect_command(
+    config: Config, sets: Sets = None, task_set: TaskSet = None, as_json: Json = False, quiet: Quiet = False
+) -> None:
     """Run the agents and keep encoded pictures of success.
 
     Goes on where it was stopped: only what is missing is run and encoded. Exit code 1 where a task has no success.
@@ -31,7 +49,7 @@ def collect_command(config: Config, sets: Sets = None, as_json: Json = False, qu
     from proctor.suites.goals.collect import collect
     from proctor.suites.goals.config import load_goals
 
-    cfg, goals = load_goals(config, sets or [])
+    cfg, goals = load_goals(config, _with_set(sets, task_set))
     done, _ = followed(lambda hooks: collect(cfg, goals, hooks), as_json=as_json, quiet=quiet)
     if done.visuals is None:
         typer.echo(f"stopped: run the same command again to go on ({done.folder})", err=True)
@@ -39,6 +57,7 @@ def collect_command(config: Config, sets: Sets = None, as_json: Json = False, qu
     counts = {
         task: {"trials": own.n_trials, "successes": len(set(own.trial.tolist())), "pictures": len(own.trial)}
         for task, own in done.visuals.tasks.items()
+        if task in done.tasks
     }
     if as_json:
         typer.echo(json.dumps({"folder": str(done.folder), "space": done.visuals.space, "tasks": counts}))
@@ -53,6 +72,7 @@ def collect_command(config: Config, sets: Sets = None, as_json: Json = False, qu
 def evaluate_command(
     config: Config,
     sets: Sets = None,
+    task_set: TaskSet = None,
     run: Annotated[
         str | None, typer.Option(metavar="RUN", help="Go on in this folder, after a stop.", parser=run_path)
     ] = None,
@@ -68,7 +88,7 @@ def evaluate_command(
     from proctor.suites.goals.config import load_goals
     from proctor.suites.goals.evaluate import evaluate
 
-    cfg, goals = load_goals(config, sets or [])
+    cfg, goals = load_goals(config, _with_set(sets, task_set))
     done, _ = followed(lambda hooks: evaluate(cfg, goals, hooks, run, trust=trust), as_json=as_json, quiet=quiet)
     if done.report is None:
         typer.echo(f"stopped; go on with: proctor goals evaluate {config} --run {done.folder}", err=True)
@@ -77,7 +97,12 @@ def evaluate_command(
 
 
 @goals_app.command("report")
-def report_command(run: RunPath, trust: Trust = False, as_json: Json = False, quiet: Quiet = False) -> None:
+def report_command(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or latest.", parser=_evaluation_path)],
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
     """Compute an evaluation's numbers again from its records.
 
     Needs neither model nor simulator.
@@ -89,21 +114,29 @@ def report_command(run: RunPath, trust: Trust = False, as_json: Json = False, qu
 
 @goals_app.command("import")
 def import_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A pickle with success_visual_embeds by task.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A pickle, or a folder with one for each task.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write the success visuals.")],
     space: Annotated[str, typer.Option(metavar="NAME", help="The space of the embeddings: their encoder's.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Tasks that FOLDER has already give way.")] = False,
 ) -> None:
-    """Make success visuals of an older grouped pickle. Nothing in it is run."""
-    from proctor.errors import InputError
-    from proctor.report.text import count
-    from proctor.suites.goals.visuals import INDEX, read_grouped_pickle, write_visuals
+    """Make success visuals of older pickles. Nothing in them is run.
 
-    if (folder / INDEX).exists():
-        raise InputError(f"{folder} has success visuals already; name another folder")
-    visuals = read_grouped_pickle(file, space)
-    write_visuals(folder.resolve(), visuals)
-    n = sum(len(own.trial) for own in visuals.tasks.values())
-    typer.echo(f"success visuals: {folder} ({count(n, 'embedding')} of {count(len(visuals.tasks), 'task')})")
+    A pickle holds success_visual_embeds, and maybe success_frames, of all tasks or of one. What FOLDER has of other
+    tasks stays.
+    """
+    from proctor.report.text import count
+    from proctor.suites.goals.older import added, read_pickles
+    from proctor.suites.goals.visuals import write_visuals
+
+    new = read_pickles(source, space)
+    every = added(folder, new, replace_tasks=replace)
+    write_visuals(folder.resolve(), every)
+    n = sum(len(own.trial) for own in new.tasks.values())
+    pictured = sum(len(own.frames) > 0 for own in new.tasks.values())
+    seen = "no pictures" if not pictured else f"pictures of {count(pictured, 'task')}"
+    typer.echo(f"success visuals: {folder} ({count(n, 'embedding')} of {count(len(new.tasks), 'task')}, {seen})")
+    if len(every.tasks) > len(new.tasks):
+        typer.echo(f"the folder now has {count(len(every.tasks), 'task')}")
 
 
 def _show(report: GoalsReport, folder: Path, *, as_json: bool, quiet: bool) -> None:
@@ -116,7 +149,7 @@ def _show(report: GoalsReport, folder: Path, *, as_json: bool, quiet: bool) -> N
         return
     if not quiet:
         for prior in report.ranked():
-            typer.echo(f"{prior.name}{' (degenerate)' if prior.degenerate else ''}")
+            typer.echo(f"{prior.name} ({prior.flag})" if prior.flag else prior.name)
             for name, title in DIMENSIONS.items():
                 own = prior.dimensions[name]
                 said = [number_words(own), chance_words(own.overall), own.band or ""]

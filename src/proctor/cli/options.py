@@ -28,6 +28,7 @@ Sets = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, for programs.")]
+JsonAnswer = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
 
 
@@ -94,8 +95,7 @@ def follow(work: Callable[[Hooks], RunEnd], *, as_json: bool, quiet: bool) -> No
 
 def followed(work: Callable[[Hooks], T], *, as_json: bool, quiet: bool) -> tuple[T, Display]:
     """What `work` gives, with a progress display while it goes on, and that display."""
-    from proctor.cli.operator import terminal_operator
-    from proctor.cli.progress import make_display
+    from proctor.cli.progress import make_display, terminal_operator
     from proctor.rollout.progress import CancelToken
     from proctor.runs.session import Hooks
 

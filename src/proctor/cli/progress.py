@@ -1,13 +1,16 @@
-"""Progress of a run: a live table on a terminal, plain lines elsewhere, JSON lines for machines."""
+"""Progress of a run: a live table on a terminal, plain lines elsewhere, JSON lines for machines. And the operator at
+the terminal: who is asked where trials need a person."""
 
 from __future__ import annotations
 
 import abc
 import json
+import select
 import sys
 from typing import TYPE_CHECKING, Any
 
 from proctor.cli.options import console, print_cautions, report_file
+from proctor.rollout.attending import Operator, Question
 from proctor.rollout.progress import Progress
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
     from proctor.report import ReportContext
     from proctor.runs.session import RunEnd
+
 
 PLAIN_EVERY_S = 5.0
 MAX_AGENTS_SHOWN = 12
@@ -192,3 +196,45 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class TerminalOperator:
+    """Asks on standard error and reads lines from standard input, which is a terminal."""
+
+    def __init__(self) -> None:
+        self._question: Question | None = None
+
+    def ask(self, question: Question) -> None:
+        while _typed() is not None:
+            pass  # what was typed before the question is no answer to it
+        self._question = question
+        self._show()
+
+    def _show(self) -> None:
+        assert self._question is not None
+        print(f"\a{self._question.text}", file=sys.stderr, flush=True)
+
+    def answer(self) -> str | None:
+        line = _typed()
+        if line is None or self._question is None:
+            return None
+        said = line.strip().lower()
+        if said in self._question.keys:
+            return said
+        self._show()
+        return None
+
+    def forget(self) -> None:
+        self._question = None
+        print("no answer is needed any more", file=sys.stderr, flush=True)
+
+
+def _typed() -> str | None:
+    """A line that has been typed; None: none."""
+    ready, _, _ = select.select([sys.stdin], [], [], 0)
+    return (sys.stdin.readline() or None) if ready else None
+
+
+def terminal_operator() -> Operator | None:
+    """Somebody who can be asked; None where there is no terminal."""
+    return TerminalOperator() if sys.stdin is not None and sys.stdin.isatty() else None

@@ -1,4 +1,4 @@
-"""Forms: other ways to write a config, such as that of another evaluator.
+"""Forms: other ways to write a config, such as that of another evaluator, and the short forms of Proctor's own keys.
 
 A form recognises a config by its keys and writes it out in Proctor's own keys before anything is validated. So
 `config.json` shows the long form, and a problem is reported where the user wrote what is wrong: `translate` tells
@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 from typing import Any, ClassVar
 
+from proctor.config.models import RecordCfg, ScoringCfg, WorkersCfg
 from proctor.config.problems import Problems
 
 
@@ -43,3 +44,23 @@ def translated(data: dict[str, Any], problems: Problems) -> tuple[dict[str, Any]
             data = form.translate(data, problems)
             used.append(form)
     return data, used
+
+
+_MODELS = {"workers": WorkersCfg, "record": RecordCfg, "scoring": ScoringCfg}
+
+
+def expand_shorthands(data: dict[str, Any]) -> None:
+    """Write out the short forms in place: `workers: 4`, `record: series`, `scoring: success`, `loggers: [csv]`, `tasks:
+    [CartPole-v1]`. What is no short form stays as it is, for validation to judge."""
+    for key, model in _MODELS.items():
+        if key in data:
+            data[key] = model.expand(data[key])
+    if isinstance(data.get("loggers"), list):
+        data["loggers"] = [{"kind": entry} if isinstance(entry, str) else entry for entry in data["loggers"]]
+    if isinstance(data.get("tasks"), list):
+        data["tasks"] = [task_from_id(t) if isinstance(t, str) else t for t in data["tasks"]]
+
+
+def task_from_id(env_id: str) -> dict[str, Any]:
+    """A plain text among the tasks is the id of a Gymnasium environment."""
+    return {"suite": "gymnasium", "options": {"id": env_id}}

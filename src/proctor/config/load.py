@@ -12,28 +12,25 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from proctor.config.agents import resolve_agents
-from proctor.config.brought import asked_alone, brought_by_agents, check_brought
-from proctor.config.checks import check_declared, check_report, check_scored_tasks, resolve_stop
-from proctor.config.forms import translated
-from proctor.config.kinds import resolve_kind
+from proctor.config.agents import asked_alone, brought_by_agents, check_brought, resolve_agents
+from proctor.config.checks import check_declared, check_report, check_scored_tasks, resolve_scoring, resolve_stop
+from proctor.config.forms import expand_shorthands, translated
 from proctor.config.models import EvalConfig, ScoringCfg, TaskCfg
 from proctor.config.overrides import override
 from proctor.config.paths import Context, python_path, resolve_options
 from proctor.config.plain import plain
 from proctor.config.problems import Problems, shown
-from proctor.config.scoring import resolve_scoring
 from proctor.config.seeds import resolve_seeds
-from proctor.config.shorthands import expand_shorthands
 from proctor.config.tasks import resolve_tasks
-from proctor.config.validate import validate
+from proctor.config.validate import resolve_kind, validate
 from proctor.config.yaml_source import read
 from proctor.registry import BACKENDS, LOGGERS
 
+Model = TypeVar("Model", bound=BaseModel)
 _AGENT_STANDIN = {"name": "agent", "policy": "random"}
 _COMMON_WORKERS = (None, {"kind": "process"}, {"kind": "inline"})
 """Backends that need not be imported to know that this is right."""
@@ -51,18 +48,40 @@ def load_sections(
 ) -> tuple[EvalConfig, dict[str, Any]]:
     """As `load_config`, for a file that has sections of its own beside those of an examination: the config, and each
     section as its model's instance, None where the file has none. One error for all that is wrong."""
+    data, found, context = _apart(path, overrides, sections)
+    return _resolve(data, (), context), found
+
+
+def load_sections_or_alone(
+    path: str | os.PathLike[str], overrides: Sequence[str], sections: Mapping[str, type[BaseModel]], alone: type[Model]
+) -> tuple[EvalConfig | Model, dict[str, Any]]:
+    """As `load_sections`; where the file has neither agents nor tasks, what stands beside the sections is of the model
+    `alone`."""
+    data, found, context = _apart(path, overrides, sections)
+    if not isinstance(data, Mapping) or "agents" in data or "tasks" in data:
+        return _resolve(data, (), context), found
+    config = validate(alone, dict(data), (), context.problems)
+    context.problems.raise_any()
+    assert config is not None
+    return config, found
+
+
+def _apart(
+    path: str | os.PathLike[str], overrides: Sequence[str], sections: Mapping[str, type[BaseModel]]
+) -> tuple[Any, dict[str, Any], Context]:
+    """What a file has beside these sections, with overrides applied; the sections; and where problems are noted."""
     file, problems = FilePath(path), Problems(str(path))
     context = Context(file.absolute().parent, problems)
     raw = read(file, problems)
     if not isinstance(raw, Mapping):
         problems.raise_any()
-        return _resolve(raw, overrides, context), {}
+        return raw, {}, context
     data = override(plain(raw, (), problems), overrides, problems)
     found: dict[str, Any] = dict.fromkeys(sections)
     for key, model in sections.items():
         if (value := data.pop(key, None)) is not None:
             found[key] = validate(model, resolve_options(value, (key,), context), (key,), problems)
-    return _resolve(data, (), context), found
+    return data, found, context
 
 
 def read_config(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> tuple[dict[str, Any], FilePath]:

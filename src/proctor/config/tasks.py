@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from proctor.config.kinds import check_name, part_name
 from proctor.config.models import TaskCfg
-from proctor.config.naming import unique
+from proctor.config.overrides import unique
 from proctor.config.paths import Context, resolve_options
 from proctor.config.problems import Path
 from proctor.config.runtime import resolve_runtime
 from proctor.config.seeds import check_count, seeds_of
-from proctor.config.validate import validate
+from proctor.config.validate import check_name, part_name, validate
 from proctor.errors import InputError
 from proctor.registry import SUITES
 

@@ -1,4 +1,5 @@
-"""Files that an agent names: finding them, their hashes, and what to do with those that no loader reads."""
+"""Files that an agent names: finding them, their hashes, and what to do with those that no loader reads. Checkpoints
+that lie on a hub, by reference (`proctor.references`), are fetched."""
 
 from __future__ import annotations
 
@@ -8,8 +9,7 @@ import os
 from pathlib import Path
 
 from proctor.errors import InputError
-from proctor.policies.hubs import fetched
-from proctor.references import is_reference
+from proctor.references import HF, Reference, is_reference, parse
 from proctor.registry import did_you_mean, import_object
 
 
@@ -83,3 +83,32 @@ def conversion(checkpoint: str, base: Path | None = None) -> str | None:
         f"installed (pip install tf2onnx; python -m tf2onnx.convert {argument} {path} --output {onnx}), then name it: "
         f"checkpoint: {onnx}"
     )
+
+
+def fetched(text: str, what: str, *, folders: bool) -> tuple[Path, Reference]:
+    """Where the file of a reference (with `folders`, the file or folder) lies on this machine, fetched if need be, and
+    the reference, pinned. One that is pinned and was fetched before needs no network. `what` begins the sentence of an
+    InputError."""
+    try:
+        reference = parse(text)
+        if reference.file is None and not folders:
+            raise InputError(f"{text} is a whole folder; name the file in it: {text.rstrip('/')}/FILE")
+        if reference.scheme == HF:
+            from proctor.policies.hugging_face import fetch
+        else:
+            from proctor.policies.wandb_artifacts import fetch
+        path, revision = fetch(reference, folders=folders)
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from None
+    return path, reference.at(revision)
+
+
+def newest(text: str) -> str | None:
+    """The revision that a reference leads to now; None where that cannot be found out, for want of a network or of
+    rights."""
+    reference = parse(text)
+    if reference.scheme == HF:
+        from proctor.policies.hugging_face import current
+    else:
+        from proctor.policies.wandb_artifacts import current
+    return current(reference)

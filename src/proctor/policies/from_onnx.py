@@ -22,8 +22,7 @@ from proctor.policies.loader import Loader
 from proctor.policies.options import ModelOptions, PolicyOptions
 from proctor.policies.outputs import ActionHead, check_output_shape
 from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State, by_task
-from proctor.policies.robot_fit import RobotFit
-from proctor.policies.robot_metadata import RobotMetadata
+from proctor.policies.robot_metadata import RobotFit, RobotMetadata
 from proctor.policies.tree import leaves_of
 from proctor.spaces import entries_of
 from proctor_host.trials import Trial

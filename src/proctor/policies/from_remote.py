@@ -41,6 +41,7 @@ class RemoteOptions(PolicyOptions):
     pad_to: int | None = Field(default=None, ge=1, le=MOST_ROWS)
     """Nothing is padded here: each row is a request of its own."""
     protocol: Literal["openpi", "vla_eval"] = "openpi"
+    replans_itself: ClassVar[bool] = True
     url: str | None = None
     host: str | None = None
     """None: 127.0.0.1."""
@@ -70,7 +71,8 @@ class RemoteOptions(PolicyOptions):
     """Task -> what it is told; left out: what the task says of itself."""
     action_key: str = Field(default=fields.ACTIONS, min_length=1)
     replan_steps: int | None = Field(default=None, ge=1, le=1_000_000)
-    """Execute so many actions of a chunk, then ask again. None: all. Left out with a key preset: the preset's."""
+    """Run at most so many actions of a chunk, then ask again. None: all. Left out with a key preset: the preset's,
+    unless `temporal_ensemble` asks in every step."""
     task_info: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Task -> what a server of vla-eval's is told of it when an episode begins, beside its name, `episode_idx` and
     `seed`."""
@@ -80,7 +82,8 @@ class RemoteOptions(PolicyOptions):
     def _as_the_preset_says(cls, data: Any) -> Any:
         """Of an unknown preset nothing is taken here."""
         keys = data.get("keys") if isinstance(data, dict) else None
-        if isinstance(keys, str) and keys in PRESETS and "replan_steps" not in data:
+        given = isinstance(data, dict) and ("replan_steps" in data or data.get("temporal_ensemble") is not None)
+        if isinstance(keys, str) and keys in PRESETS and not given:
             return {**data, "replan_steps": PRESETS[keys].replan_steps}
         return data
 

@@ -22,8 +22,7 @@ from proctor.errors import InputError
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
-from proctor.policies.sb3_archive import Archive, read_archive
-from proctor.policies.sb3_classes import policy_class
+from proctor.policies.sb3_archive import Archive, policy_class, read_archive
 from proctor.policies.sb3_sampling import into_space, require_noise_of_ours, sample_distribution, sampler
 from proctor.policies.torch_tools import fill_module, read_weights, to_arrays, torch_device
 from proctor.registry import import_object

@@ -13,6 +13,7 @@ Arrays are numpy's or torch's; what comes in decides.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -56,22 +57,25 @@ class ContextTable:
         return self.z[beside(self.z, self.starts[motions] + ahead)]
 
 
-def context_table(model: Any, observation: Mapping[str, Any], counts: np.ndarray, window: int = 1) -> ContextTable:
+def context_table(
+    model: Any, observation: Mapping[str, Any], counts: np.ndarray, window: int = 1, *, one_by_one: bool = False
+) -> ContextTable:
     """The contexts of all motions: `observation` has the frames 1 to T-1 of every motion, one motion after another
     (entries (sum of counts, ...)), and `counts` says how many each has. `window`: z is the mean over this many frames
-    from its own on, as far as the motion goes. Raises InputError for a model whose z is no finite table."""
+    from its own on, as far as the motion goes. `one_by_one`: a call per motion, since a network rounds a row otherwise
+    in a batch of another size. Raises InputError for a model whose z is no finite table."""
     counts = np.asarray(counts, np.int64)
     if (counts < 1).any():
         raise InputError("a motion of one frame has nothing to track; expected at least 2 frames")
     rows = int(counts.sum())
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    bounds = [*starts.tolist(), rows] if one_by_one else [*range(0, rows, ROWS_AT_ONCE), rows]
     parts = []
-    for start in range(0, rows, ROWS_AT_ONCE):
-        block = {key: value[start : start + ROWS_AT_ONCE] for key, value in observation.items()}
-        parts.append(model.backward_map(block))
+    for start, end in itertools.pairwise(bounds):
+        parts.append(model.backward_map({key: value[start:end] for key, value in observation.items()}))
     z = parts[0] if len(parts) == 1 else concatenate(parts)
     _check(z, rows)
-    contexts = model.project_z(look_ahead(z, counts, window))
-    return ContextTable(contexts, np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+    return ContextTable(model.project_z(look_ahead(z, counts, window)), starts, counts)
 
 
 def look_ahead(z: Any, counts: np.ndarray, window: int) -> Any:

@@ -1,13 +1,13 @@
 """Options that every agent has, whatever loads it: how its rows are batched and what is done around its model.
 
 A loader extends `PolicyOptions` with its own keys. The pipeline around the model, in this order: preprocessor, frame
-stack, normalisation, observation order, image layout and integers, model, action scaling.
+stack, normalisation, observation order, image layout and integers, model, chunks, action scaling.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -128,6 +128,22 @@ class PolicyOptions(Frozen):
     """What becomes of arrays of integers, such as images: they stay, become float32, or float32 divided by the largest
     value of their type (bytes: by 255)."""
     action_scale: ActionScaleCfg | None = None
+    replan_steps: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Run at most so many actions of a chunk, then ask again. None: all."""
+    temporal_ensemble: float | None = Field(default=None, ge=-100, le=100)
+    """Ask in every step, and act by the mean of what all chunks so far say of it, weighted with exp(-k i), i = 0 for
+    the oldest; this is k. None: no mean."""
+
+    replans_itself: ClassVar[bool] = False
+    """Whether the loader's own policies keep to `replan_steps`."""
+
+    @model_validator(mode="after")
+    def _asked_in_every_step(self) -> Self:
+        if self.temporal_ensemble is not None and self.replan_steps not in (None, 1):
+            raise ValueError(
+                f"temporal_ensemble asks in every step, and replan_steps is {self.replan_steps}; leave one of them out"
+            )
+        return self
 
 
 class ModelOptions(PolicyOptions):

@@ -1,5 +1,6 @@
 """What is done around a model: preprocessor (without one, a task's `info` is taken out), frame stack, normalisation,
-entries put in order, arrays moved into the model's layout, then the model, then action scaling.
+entries put in order, arrays moved into the model's layout, then the model, then how its chunks are run, then action
+scaling.
 
 `Pipeline` is made from an agent's options and the tasks' spaces. `model_spaces` are the spaces as the model
 sees them; `around(policy)` puts the steps around a policy. Past frames belong to a trial and so travel in its
@@ -16,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.policies.layout import Layout
+from proctor.policies.chunks import Chunks
 from proctor.policies.normalize import Moments, Statistics, read_statistics
 from proctor.policies.options import ActionScaleCfg, PolicyOptions
-from proctor.policies.ordering import Ordering
-from proctor.policies.preprocess import Preprocessor
+from proctor.policies.preprocess import Layout, Ordering, Preprocessor
 from proctor.policies.protocol import Actions, AnyPolicy, Batch, Policy, SpaceInfo, StagedPolicy, State, by_task
 from proctor.policies.tree import stack_rows, tree_map
 from proctor.spaces import INFO, OBSERVATION, is_handed
@@ -56,11 +56,16 @@ class Pipeline:
         self.layout = Layout(options) if moves else None
         if self.layout is not None:
             stacked = {task: self.layout.space(space) for task, space in stacked.items()}
+        chunked = options.temporal_ensemble is not None
+        chunked |= options.replan_steps is not None and not options.replans_itself
+        self.chunks = Chunks(options, spaces.action) if chunked else None
         self.scale = ActionScale(options.action_scale, spaces.action) if options.action_scale else None
         self.model_spaces = SpaceInfo(dict(stacked), dict(spaces.action), spaces.briefing)
 
     def around(self, policy: AnyPolicy) -> AnyPolicy:
         """The policy with the steps around it; the policy itself where there are none."""
+        if self.chunks is not None:
+            policy = self.chunks.around(policy)
         steps = (self.preprocess, self.frames, self.normalize, self.order, self.layout, self.scale)
         if all(step is None for step in steps) and not self.without_info:
             return policy

@@ -1,13 +1,17 @@
-"""The preprocessor: a function of the user's that makes the model's observation of the environment's.
+"""What observations go through on their way to a model: the order and the layout it was trained on, and a preprocessor.
 
-It is called once for each row, `(observation, info) -> array`, with copies that it may change: contestants' classes do.
-`info` is what the environment says beside its observation, where the task hands it to policies (`proctor.spaces`). It
-must keep nothing from one call to the next: rows of many trials come through the same object.
+The preprocessor is a function of the user's that makes the model's observation of the environment's. It is called once
+for each row, `(observation, info) -> array`, with copies that it may change: contestants' classes do. `info` is what
+the environment says beside its observation, where the task hands it to policies (`proctor.spaces`). It must keep
+nothing from one call to the next: rows of many trials come through the same object.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
+import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +19,103 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.policies.options import PreprocessorCfg
+from proctor.policies.options import PolicyOptions, PreprocessorCfg
 from proctor.policies.protocol import by_task
 from proctor.policies.tree import tree_map
 from proctor.registry import call_target, import_object, signature_of
 from proctor.spaces import INFO, OBSERVATION, is_handed
 from proctor_host.trials import Trial
+
+
+class Ordering:
+    """A dict observation as the one array that a model was trained on: its entries, flattened, in the model's order.
+    Entries by name; a dot leads into a nested dict (`privileged.tip`)."""
+
+    def __init__(self, names: Sequence[str], observation: dict[str, Any]):
+        self._paths = [name.split(".") for name in names]
+        self._sizes = {
+            task: sum(self._size(path, space, task) for path in self._paths) for task, space in observation.items()
+        }
+
+    def __call__(self, observation: Any) -> np.ndarray:
+        """`(rows, n)`, float32."""
+        parts = [functools.reduce(operator.getitem, path, observation) for path in self._paths]
+        return np.concatenate([np.asarray(p, np.float32).reshape(len(p), -1) for p in parts], axis=1)
+
+    def space(self, task: str) -> Any:
+        """The space of one row."""
+        from gymnasium import spaces
+
+        return spaces.Box(-np.inf, np.inf, (self._sizes[task],), np.float32)
+
+    def _size(self, path: list[str], space: Any, task: str) -> int:
+        from gymnasium import spaces
+
+        for name in path:
+            if not isinstance(space, spaces.Dict) or name not in space.spaces:
+                known = f"it has {', '.join(space.spaces)}" if isinstance(space, spaces.Dict) else f"it is {space}"
+                raise InputError(
+                    f'observation_order: the observation of task "{task}" has no "{".".join(path)}" ({known})'
+                )
+            space = space.spaces[name]
+        if not isinstance(space, spaces.Box):
+            raise InputError(
+                f'observation_order: "{".".join(path)}" of task "{task}" is {space}; expected an array of numbers'
+            )
+        return math.prod(space.shape)
+
+
+AXES = 3
+"""Of an image."""
+
+
+class Layout:
+    """How every array of an observation is moved into the layout and the kind of number that a model wants: images with
+    their channels first or last, integers as they are, as floats, or as floats in 0 to 1."""
+
+    def __init__(self, options: PolicyOptions):
+        self.wanted, self.integers = options.image_layout, options.integers
+
+    def __call__(self, observation: Any) -> Any:
+        return tree_map(self._moved, observation)
+
+    def space(self, space: Any) -> Any:
+        """The space of moved observations. Raises InputError where it cannot be told which axis counts channels."""
+        from gymnasium import spaces
+
+        if isinstance(space, spaces.Dict):
+            return spaces.Dict([(key, self.space(sub)) for key, sub in space.spaces.items()])
+        if isinstance(space, spaces.Tuple):
+            return spaces.Tuple([self.space(sub) for sub in space.spaces])
+        if not isinstance(space, spaces.Box):
+            return space
+        low, high = (self._moved(bound[None])[0] for bound in (space.low, space.high))
+        return spaces.Box(low, high, dtype=low.dtype.type)
+
+    def _moved(self, rows: np.ndarray) -> np.ndarray:
+        if self.wanted != "as_is" and rows.ndim == AXES + 1:
+            first = channels_first(rows.shape[1:])
+            if first and self.wanted == "channels_last":
+                rows = np.moveaxis(rows, 1, -1)
+            elif not first and self.wanted == "channels_first":
+                rows = np.moveaxis(rows, -1, 1)
+        if self.integers == "keep" or rows.dtype.kind not in "iu":
+            return np.ascontiguousarray(rows)
+        floats = rows.astype(np.float32)
+        return floats / np.float32(np.iinfo(rows.dtype).max) if self.integers == "unit" else floats
+
+
+def channels_first(shape: tuple[int, ...]) -> bool:
+    """Whether the first of three axes counts channels, or the last: the smaller of the two, which is also smaller than
+    the middle one."""
+    first, middle, last = shape
+    if first != last and min(first, last) < middle:
+        return first < last
+    raise InputError(
+        f"image_layout: in an observation of shape {shape} it cannot be told which axis counts channels; move it in a "
+        "preprocessor"
+    )
+
 
 METHOD = "modify_state"
 """What contestants of the soccer competition call it."""

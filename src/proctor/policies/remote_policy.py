@@ -66,12 +66,18 @@ class RemotePolicy(StagedPolicy):
         for trial, reply in zip(requests, self.client.ask_each(list(requests.values())), strict=True):
             decisions[trial] = self._decision(trial, reply)
         rows = [decisions[trial] for trial in batch.trials]
-        steps = [len(d.actions) if isinstance(d, Execute) else 0 for d in rows]
+        steps = [self._steps(d) for d in rows]
         state = {**batch.state, "asked": batch.state["asked"] + 1, "step": batch.state["step"] + steps}
         return StageOutput(rows, state)
 
     def close(self) -> None:
         self.client.close()
+
+    def _steps(self, decision: Decision) -> int:
+        """How many steps are taken before the trial asks again."""
+        if not isinstance(decision, Execute):
+            return 0
+        return len(decision.actions) if self._options.temporal_ensemble is None else 1
 
     def _request(self, stage: str, batch: Batch, row: int) -> Request | Fail | Unavailable:
         """What is asked for a row, or why it is not. Raises WireError for what cannot be sent."""

@@ -1,4 +1,5 @@
-"""What a model file says of the robot it was made for, and what follows for its actions.
+"""What a model file says of the robot it was made for, and what follows for its actions and for the
+order in which it sees the entries of a dict observation.
 
 The exporters of mjlab, Isaac Lab and those around rsl_rl store `joint_names, joint_stiffness, joint_damping,
 default_joint_pos, action_scale, observation_names, anchor_body_name` as text with commas. A policy on another robot
@@ -9,13 +10,19 @@ of its own is honoured; one number is meant for all joints.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.policies.preprocess import Ordering
+from proctor.policies.protocol import SpaceInfo
+
+if TYPE_CHECKING:
+    from proctor.policies.from_onnx import OnnxOptions
+
 
 _ROUNDED = 2e-3
 """Exporters round to three digits."""
@@ -154,3 +161,48 @@ def _other_joints(said: tuple[str, ...], own: tuple[str, ...]) -> str:
     return "the model's joints are of another robot: it " + " and ".join(
         [*parts, *([f"has {', '.join(more)}"] if more else [])]
     )
+
+
+@dataclass(frozen=True)
+class RobotFit:
+    """`order`: None where observations stay as they are. `maps`: from outputs to actions by task; empty where outputs
+    are actions."""
+
+    order: Ordering | None = None
+    maps: dict[str, ActionMap] = field(default_factory=dict)
+
+    @staticmethod
+    def of(metadata: RobotMetadata, spaces: SpaceInfo, options: OnnxOptions, where: str) -> RobotFit:
+        """For tasks that tell of their robot. Raises InputError where the model was made for another robot, or observes
+        what a task does not give."""
+        maps = {}
+        for task in spaces.observation if metadata.tells_robot else ():
+            told = spaces.briefing[task]() if task in spaces.briefing else None
+            robot = robot_of(told)
+            maps[task] = (
+                ActionMap() if robot is None else ActionMap.between(metadata, *robot, where=f'{where}: task "{task}"')
+            )
+        applied = {task for task, found in maps.items() if found.scale is not None}
+        if applied and options.action_scale is not None:
+            raise InputError(
+                f"{where}: the model file says how its output is scaled; options.action_scale would scale it again: "
+                "leave that out, or set metadata: ignore"
+            )
+        return RobotFit(_order(metadata, spaces, options, where), maps if applied else {})
+
+
+def _order(metadata: RobotMetadata, spaces: SpaceInfo, options: OnnxOptions, where: str) -> Ordering | None:
+    """By the file's observation names, where the model has one input and an observation has entries."""
+    names = metadata.observation_names
+    entries: dict[str, Any] = {task: getattr(space, "spaces", None) for task, space in spaces.observation.items()}
+    if names is None or options.inputs or not all(isinstance(found, dict) for found in entries.values()) or not entries:
+        return None
+    for task, found in entries.items():
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise InputError(
+                f'{where}: the model was made for the observations {", ".join(names)}; task "{task}" has no '
+                f"{', '.join(missing)} (it has {', '.join(found)}). Name the task's entries in the model's order with "
+                "options.observation_order, or set metadata: ignore"
+            )
+    return Ordering(names, spaces.observation)

@@ -1,4 +1,4 @@
-"""What an SB3 zip says about itself in plain JSON.
+"""What an SB3 zip says about itself in plain JSON, the class of its policy among it.
 
 The archive's `data` entry is JSON in which everything that JSON cannot hold is stored twice: as a base64 pickle under
 `:serialized:`, never touched here, and as readable fields (attributes, or their printed form). The readable fields are
@@ -7,6 +7,7 @@ enough for spaces, network sizes and the usual classes. What they do not tell ra
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import zipfile
@@ -251,3 +252,49 @@ def _numbers(text: str) -> np.ndarray:
 def _close(printed: np.ndarray | None, exact: np.ndarray) -> bool:
     """Equal up to how many digits were printed; a shortened print cannot contradict."""
     return printed is None or np.allclose(printed, exact, rtol=1e-5, atol=1e-7)
+
+
+def policy_class(archive: Archive, observation: Any, weights: dict[str, Any]) -> Any:
+    """Flat, image or dict policy: the archive does not name it, but its spaces and weights tell."""
+    from gymnasium import spaces
+
+    flat, image, multi = _contrib(archive, weights) if archive.is_contrib else _own(archive.family)
+    if isinstance(observation, spaces.Dict):
+        return multi
+    return image if any("features_extractor.cnn." in name for name in weights) else flat
+
+
+def _own(family: str) -> tuple[Any, Any, Any]:
+    from stable_baselines3.common import policies
+    from stable_baselines3.dqn import policies as dqn
+    from stable_baselines3.sac import policies as sac
+    from stable_baselines3.td3 import policies as td3
+
+    return {
+        "actor_critic": (
+            policies.ActorCriticPolicy,
+            policies.ActorCriticCnnPolicy,
+            policies.MultiInputActorCriticPolicy,
+        ),
+        "dqn": (dqn.DQNPolicy, dqn.CnnPolicy, dqn.MultiInputPolicy),
+        "sac": (sac.SACPolicy, sac.CnnPolicy, sac.MultiInputPolicy),
+        "td3": (td3.TD3Policy, td3.CnnPolicy, td3.MultiInputPolicy),
+    }[family]
+
+
+def _contrib(archive: Archive, weights: dict[str, Any]) -> tuple[Any, Any, Any]:
+    family = archive.family
+    module = importlib.import_module(
+        {"recurrent": "sb3_contrib.ppo_recurrent", "maskable": "sb3_contrib.ppo_mask"}.get(
+            family, f"sb3_contrib.{family}"
+        )
+    )
+    if family == "recurrent":
+        return module.MlpLstmPolicy, module.CnnLstmPolicy, module.MultiInputLstmPolicy
+    if family == "ars":
+        linear = "net_arch" not in archive.policy_kwargs() and all("action_net.0." in name for name in weights)
+        found = module.LinearPolicy if linear else module.MlpPolicy
+        return found, found, found
+    if family == "crossq":
+        return module.MlpPolicy, module.MlpPolicy, module.MlpPolicy
+    return module.MlpPolicy, module.CnnPolicy, module.MultiInputPolicy

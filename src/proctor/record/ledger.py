@@ -281,6 +281,31 @@ class Ledger:
         planned, done = self._db.execute("SELECT count(*), coalesce(sum(state = 'done'), 0) FROM trials").fetchone()
         return planned, done
 
+    def planned(self) -> dict[tuple[str, str], int]:
+        """How many trials are planned of each (agent, task), in the order of the plan."""
+        rows = self._db.execute(
+            "SELECT agent, task, count(*) FROM trials GROUP BY agent_position, task_position, agent, task"
+        )
+        return {(agent, task): n for agent, task, n in rows}
+
+    def broken_attempts(self, most: int) -> tuple[int, list[tuple[str, bool, str]]]:
+        """How many attempts broke, those of finished trials included, and some of them: the trial's key, whether it is
+        done by now, and how its last attempt broke."""
+        rows = self._db.execute(
+            "SELECT agent, task, idx, state = 'done', json_extract(faults, '$[#-1]') FROM trials "
+            "WHERE faults != '[]' ORDER BY state = 'done', agent_position, task_position, idx LIMIT ?",
+            (most,),
+        ).fetchall()
+        (n,) = self._db.execute("SELECT coalesce(sum(json_array_length(faults)), 0) FROM trials").fetchone()
+        return n, [(Trial(row[0], row[1], row[2], 0).key, bool(row[3]), str(row[4])) for row in rows]
+
+    def faults(self, agent: str, task: str, index: int) -> list[str]:
+        """How the attempts of one trial broke that were tried again, in their order."""
+        row = self._db.execute(
+            "SELECT faults FROM trials WHERE agent = ? AND task = ? AND idx = ?", (agent, task, index)
+        ).fetchone()
+        return [] if row is None else [str(fault) for fault in json.loads(row[0])]
+
     def outcome_counts(self) -> Iterator[tuple[str, str, Outcome, bool | None, int]]:
         """Finished trials by (agent, task, outcome, success), and how many there are of each."""
         rows = self._db.execute(

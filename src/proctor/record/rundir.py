@@ -4,6 +4,7 @@
     ledger.sqlite     the state of every trial
     environment.json  versions, host, git state, model hashes; one entry per session that worked on it
     trials/*.npz      per-trial arrays            videos/*.mp4, and the last frame of each as *.jpg
+    pictures/         drawings of trials, and moments.json, which says of which
     summary.csv  trials.parquet  report.{json,csv,md,html}  run.log
 
 A folder is worked on by one process at a time; the lock goes with the process, however it ends.
@@ -45,6 +46,21 @@ def file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._+-]+", "_", name).strip("._")[:80] or "run"
 
 
+def new_folder(root: Path, name: str, now: datetime, part: str = "") -> Path:
+    """A new, empty folder `<timestamp>_<name><part>` under `root`; never one that exists."""
+    stem = f"{now:%Y%m%d-%H%M%S}_{file_name(name)}{part}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        for n in range(1, 1000):
+            path = root / (stem if n == 1 else f"{stem}-{n}")
+            with contextlib.suppress(FileExistsError):
+                path.mkdir()
+                return path
+    except OSError as error:
+        raise InputError(f"cannot make a run folder under output_root {root}: {error}") from None
+    raise RunError(f"no free folder name like {root / stem}")
+
+
 class RunDir:
     """A run folder on disk. `path` is what to show a user; everything else reads from it. `trust`: the code that the
     run's scoring and metrics are made of may be imported, whoever wrote it."""
@@ -66,20 +82,7 @@ class RunDir:
     @classmethod
     def create(cls, cfg: EvalConfig, now: datetime, part: str = "") -> Self:
         """A new folder `<timestamp>_<name><part>` under the config's output root; never one that exists."""
-        name = file_name(cfg.name)
-        root = Path(cfg.output_root)
-        stem = f"{now:%Y%m%d-%H%M%S}_{name}{part}"
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            for n in range(1, 1000):
-                path = root / (stem if n == 1 else f"{stem}-{n}")
-                with contextlib.suppress(FileExistsError):
-                    path.mkdir()
-                    break
-            else:
-                raise RunError(f"no free folder name like {root / stem}")
-        except OSError as error:
-            raise InputError(f"cannot make a run folder under output_root {root}: {error}") from None
+        path = new_folder(Path(cfg.output_root), cfg.name, now, part)
         run = cls(path, trust=True)
         with beginning(path):
             (path / "trials").mkdir()

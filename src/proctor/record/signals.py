@@ -1,6 +1,6 @@
 """What a recorded array is: a value for every step, and in which unit.
 
-A signal's name says its unit where that is not obvious (`ball_vel_m_s`, `robot_ball_force_n`); a suite whose names do
+A signal's name says its unit where that is not obvious (`ball_vel_m_s`, `grip_force_n`); a suite whose names do
 not says it for them.
 """
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_PAIRS, MOST_TASKS = 30, 4
-LEFT = ("agent", "pair", "method", "rater", "")
+LEFT = ("agent", "pair", "method", "rater", "task", "tool", "best agent", "")
 """Columns whose cells are flush left."""
 
 
@@ -126,7 +126,7 @@ def _table(
     caption: str,
     header: Sequence[str],
     rows: Iterable[Sequence[str | Text]],
-    folded: Collection[str] = ("agent", "pair"),
+    folded: Collection[str] = ("agent", "pair", "task"),
 ) -> Table:
     """A table in which brackets are brackets; cells of the columns in `folded` may take several lines."""
     from rich import box
@@ -137,7 +137,7 @@ def _table(
     for name in header:
         justify = "left" if name in LEFT else "right"
         fold = "fold" if name in folded else "ellipsis"
-        table.add_column(name, justify=justify, overflow=fold, no_wrap=name != "rank" and name not in folded)
+        table.add_column(Text(name), justify=justify, overflow=fold, no_wrap=name != "rank" and name not in folded)
     for row in rows:
         table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return table

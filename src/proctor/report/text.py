@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from proctor.config.models import EvalConfig
-from proctor.plan.seeds import seeds_of_run
+from proctor.plan.plan import seeds_of_run
 from proctor.report.model import MeanEstimate, RateEstimate
 from proctor.stats import Interval
 from proctor.texts import count as count

@@ -26,7 +26,6 @@ from proctor.policies import loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.errors import decisive_line
 from proctor.record.ledger import Ledger
-from proctor.rollout.account import TimeAccount
 from proctor.rollout.ask.agents import AgentRuntime
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
@@ -35,17 +34,15 @@ from proctor.rollout.ask.runner import Answers
 from proctor.rollout.attending import BEGIN, REDO, SKIP, STOP, YES, Attending, Operator
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.crew import Crew, Member
-from proctor.rollout.latency import prefer_short_slices
+from proctor.rollout.finishing import named_by_outcome
 from proctor.rollout.placing import Placing, choose_workers
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
-from proctor.rollout.slots import Slot, SlotState
+from proctor.rollout.slots import Slot, SlotState, TimeAccount
 from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels, know
 from proctor.rollout.stopper import Stopper
-from proctor.rollout.supervisor import Supervisor
-from proctor.rollout.tasks import Task
-from proctor.rollout.wake import Waker
-from proctor.rollout.worker.telling import worker_cfg
+from proctor.rollout.tasks import Task, worker_cfg
+from proctor.rollout.thread import Supervisor, Waker, prefer_short_slices
 from proctor.threads import pinned
 from proctor_host.collecting import collecting_seldom
 from proctor_host.copies import end_if_copied, forks
@@ -286,6 +283,15 @@ class Engine:
             if agent.in_workers and member.worker.has_policies:
                 member.worker.adopt(self.cfg.agent(name), agent.runner)
 
+    def forwards(self) -> dict[str, dict[str, LaneStats]]:
+        """What was asked of policies so far, by agent and stage: of those that are done, and of those in memory."""
+        return {**self.batching, **{name: agent.stats for name, agent in self._agents.items()}}
+
+    def workers(self) -> list[dict[str, Any]]:
+        """The workers as they are: how many slots each has, how many of them hold a trial, and how often it was lost
+        since it last finished one."""
+        return [{"slots": len(member.slots), "busy": member.live, "deaths": member.deaths} for member in self._hired]
+
     def _unload(self) -> None:
         before = forks()
         for name, agent in self._agents.items():
@@ -434,6 +440,7 @@ class Engine:
         not."""
         broken = self._attempts.pop(result.trial.key, 0)
         self._faults.pop(result.trial.key, None)
+        result = named_by_outcome(result, self.folder)
         self._results.append(replace(result, attempts=broken + (not fault)))
         self._count(result)
 

@@ -1,21 +1,24 @@
 """A task as the engine, servers and `tune` know it: its config, what its environment said of itself, and what follows
 from that for policies: spaces, how actions are checked, what may share a forward.
 
-A worker describes the task (`proctor_host.task`), in whatever interpreter it lives.
+A worker describes the task (`proctor_host.task`), in whatever interpreter it lives; what it is told of the run and its
+tasks is made here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from proctor import suites
-from proctor.config.models import TaskCfg
+from proctor.config.models import EvalConfig, LimitsCfg, RecordCfg, TaskCfg
 from proctor.policies.protocol import SpaceInfo
 from proctor.rollout.ask.actions import ActionChecker
 from proctor.spaces import to_gymnasium
 from proctor.suites.protocol import BatchEnv, Env
+from proctor_host import cfg as plain
 from proctor_host import task as described
 from proctor_host.cfg import TaskCfg as PlainTask
 
@@ -69,3 +72,32 @@ def spaces_of(tasks: Iterable[Task], briefings: dict[str, Callable[[], Any]]) ->
     known = list(tasks)
     observation = {task.name: task.observation_space for task in known}
     return SpaceInfo(observation, {task.name: task.action_space for task in known}, briefings)
+
+
+def worker_cfg(cfg: EvalConfig, folder: Path) -> plain.WorkerCfg:
+    """A run's config as its workers need it."""
+    return plain.WorkerCfg(
+        folder=str(folder),
+        tasks={task.name: plain_task(task, cfg.max_episode_steps) for task in cfg.tasks},
+        record=plain_record(cfg.record),
+        limits=plain_limits(cfg.limits),
+        metrics=tuple(cfg.scoring.metrics),
+        brought={agent.name: agent.task_options for agent in cfg.agents if agent.task_options},
+    )
+
+
+def plain_limits(limits: LimitsCfg) -> plain.LimitsCfg:
+    return plain.LimitsCfg(limits.step_s, limits.reset_s, limits.trial_s, limits.act_s)
+
+
+def plain_record(record: RecordCfg) -> plain.RecordCfg:
+    video = record.video
+    return plain.RecordCfg(
+        series=record.level != "summary",
+        observations=record.observations,
+        states=record.states,
+        films=record.level == "video",
+        every=video.every,
+        fps=video.fps,
+        keep_successes=video.trials != "failures",
+    )

@@ -36,8 +36,8 @@ from proctor.rollout.trying import temporary_engine
 from proctor.runs import places
 from proctor.runs.bounded import Hung, Timed, bounded
 from proctor.runs.conditions import CURE
-from proctor.runs.judging import judging_problems
 from proctor.runs.session import log, logging_to
+from proctor.runs.start import judging_problems
 from proctor.runtimes import needed_for
 from proctor.scoring import make_scoring
 from proctor.suites.protocol import Env

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from proctor.config.forms import task_from_id
 from proctor.config.models import AgentCfg
-from proctor.config.shorthands import task_from_id
 from proctor.errors import InputError
 from proctor.memory import PREFIX, key_of
 from proctor.policies.protocol import Policy, StagedPolicy

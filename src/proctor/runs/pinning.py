@@ -8,7 +8,7 @@ from typing import Any
 from proctor.config import EvalConfig
 from proctor.config.models import AgentCfg
 from proctor.policies import loader_for
-from proctor.policies.hubs import fetched, newest
+from proctor.policies.files import fetched, newest
 from proctor.record.ledger import Ledger
 from proctor.references import is_reference, parse
 

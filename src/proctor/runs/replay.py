@@ -111,6 +111,7 @@ def _only(cfg: EvalConfig, result: TrialResult, film: bool) -> EvalConfig:
     record = RecordCfg(
         level="video" if film else "series",
         observations=cfg.record.observations,
+        states=cfg.record.states,
         video=VideoCfg(trials="all", every=cfg.record.video.every, fps=cfg.record.video.fps),
     )
     agents, tasks = (cfg.agent(result.trial.agent),), (cfg.task(result.trial.task),)

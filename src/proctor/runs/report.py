@@ -1,14 +1,23 @@
-"""Writing the reports of a run from what is in its ledger."""
+"""Writing the reports of a run from what is in its ledger, and `--set` for a run that exists: which keys a verb may
+change, and the config with them changed."""
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from proctor.config.models import EvalConfig
+from proctor.config import EvalConfig, apply_overrides
+from proctor.config.checks import check_report
+from proctor.config.problems import Problems
+from proctor.config.validate import validate
+from proctor.errors import InputError
 from proctor.plan.plan import Shard
+from proctor.plan.resume import differences
 from proctor.record.columns import Trials
 from proctor.record.environment import Noted
 from proctor.record.ledger import Ledger
@@ -18,8 +27,8 @@ from proctor.report import Report, ReportContext, drawn_up, write_reports
 from proctor.report.text import count
 from proctor.rollout.stopper import Stopper
 from proctor.runs import conditions, places
-from proctor.runs.changing import changed
 from proctor.runs.noting import protocols
+from proctor.runs.portraits import portray
 from proctor.verdict.raters import kept_ratings
 
 CORRECTED = "corrected"
@@ -37,8 +46,10 @@ def write_report(run: RunDir, overrides: Sequence[str] = (), out: Path | None = 
     """Write every report file from what is in the ledger. Overrides may change `report` and the groups of agents, for
     these files alone: the run's config stays. `out`: another folder to write to, which exists."""
     cfg = changed(run.config(), overrides, ("report", "agents.*.group"), "proctor report")
+    here = out is None or os.path.realpath(out) == str(run.real)
+    draws = functools.partial(portray, run.real, cfg) if here else None
     with run.ledger() as ledger:
-        return write_reports(run.real, cfg, ledger.batches(), _context(run, cfg, ledger), out)
+        return write_reports(run.real, cfg, ledger.batches(), _context(run, cfg, ledger), out, draws)
 
 
 def read_report(run: RunDir) -> tuple[Report, Trials]:
@@ -114,3 +125,27 @@ def _notes(ledger: Ledger) -> tuple[str, ...]:
         *((f"This is shard {shard} of the run.",) if shard.count > 1 else ()),
         *((imported,) if source else ()),
     )
+
+
+def changed(cfg: EvalConfig, overrides: Sequence[str], may: Sequence[str], verb: str) -> EvalConfig:
+    """The config with overrides of keys that `may` change: patterns of dotted keys, which stand for all that is under
+    them. The files of agents and tasks need not be there any more. Raises InputError for another key, and ConfigError
+    for a value that does not fit."""
+    if not overrides:
+        return cfg
+    before = cfg.model_dump(mode="json")
+    after = apply_overrides(before, overrides)
+    refused = [key for key, _, _ in differences(before, after) if not any(_under(key, pattern) for pattern in may)]
+    if refused:
+        raise InputError(f"{verb} cannot change {', '.join(refused)}; it changes {', '.join(may)} only")
+    problems = Problems("--set")
+    found = validate(EvalConfig, after, (), problems)
+    if found is not None:
+        check_report(found, problems)
+    problems.raise_any()
+    assert found is not None
+    return found
+
+
+def _under(key: str, pattern: str) -> bool:
+    return fnmatchcase(key, pattern) or fnmatchcase(key, f"{pattern}.*")

@@ -1,15 +1,19 @@
-"""A run as its user has it: the folder, and what it says, as tables, plots, frames and a verdict.
+"""A run as its user has it: the folder, and what it says, as tables, plots, frames and a verdict; and a
+comparison of runs.
 
-`Run.open(path)` reads any run folder. Nothing here writes to it.
+`Run.open(path)` reads any run folder. Nothing here writes to it. DuckDB carries the table of trials
+to a frame of whatever library is installed: typed, and as Arrow without a further package.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import io
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -18,14 +22,56 @@ from proctor.record.columns import Trials
 from proctor.record.latest import found_run
 from proctor.record.rundir import RunDir
 from proctor.report import Report
-from proctor.runs.frames import Kind, frame_of
-from proctor.runs.plots import Plots
+from proctor.report.build import judgement
+from proctor.report.draw.alone import Drawing
+from proctor.report.formats.tables import PARQUET, TrialTable, selected
+from proctor.runs import plots
 from proctor.runs.report import read_report
+from proctor.verdict.comparison.compare import Compared, compare
+from proctor.verdict.comparison.model import Comparison
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
 
-if TYPE_CHECKING:
-    from proctor.runs.comparing import RunComparison
+Kind = Literal["pandas", "polars", "arrow", "numpy"]
+
+
+class ArrowTable:
+    """Trials as Arrow: whatever speaks the Arrow PyCapsule interface takes it, such as `pyarrow.table(...)`,
+    `polars.DataFrame(...)`, `pandas.DataFrame.from_arrow(...)` or `duckdb`. It can be taken any number of times."""
+
+    def __init__(self, table: TrialTable):
+        self._table = table
+
+    def relation(self) -> Any:
+        """The trials as a relation of DuckDB, for SQL over them."""
+        import duckdb
+
+        connection = duckdb.connect(":memory:", config={"threads": 1})
+        return connection.sql(selected(connection, self._table, PARQUET))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.relation().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"ArrowTable({self._table.trials.n:,} trials, {len(self._table.columns())} columns)"
+
+
+def frame_of(report: Report, trials: Trials, kind: Kind | None) -> Any:
+    """The trials as a frame. Raises InputError for a kind that is unknown or not installed."""
+    if kind is not None and kind not in get_args(Kind):
+        raise InputError(f'found the kind "{kind}"; expected one of {", ".join(get_args(Kind))}')
+    chosen = kind or next((name for name in ("pandas", "polars") if importlib.util.find_spec(name)), "arrow")
+    arrow = ArrowTable(TrialTable(report, trials))
+    if chosen == "numpy":
+        return arrow.relation().fetchnumpy()
+    if chosen == "arrow":
+        return arrow
+    if importlib.util.find_spec(chosen) is None:
+        raise InputError(
+            f"{chosen} is not installed: pip install {chosen}; frame('arrow') and frame('numpy') need nothing further"
+        )
+    library = importlib.import_module(chosen)
+    return library.DataFrame(arrow) if chosen == "polars" else arrow.relation().df()
 
 
 class Run(RunDir):
@@ -49,9 +95,9 @@ class Run(RunDir):
         return self._report.verdict
 
     @property
-    def plot(self) -> Plots:
+    def plot(self) -> plots.Plots:
         """Drawings that a notebook displays by itself: `scores()`, `success()`, `differences()`, `signal(...)`."""
-        return Plots(self, self._report)
+        return plots.Plots(self, self._report)
 
     def frame(self, kind: Kind | None = None) -> Any:
         """A row for every finished trial, with the columns of `trials.parquet`: a frame of pandas or of polars, the
@@ -78,9 +124,8 @@ class Run(RunDir):
     def compare(self, *others: RunDir | str | Path, level: float = 0.95, across: bool = False) -> RunComparison:
         """Which agent is better, of this run and of others; of this run alone where no other is given. `across`: also
         where the runs' protocols differ, without pairs."""
-        from proctor.runs.comparing import compared
-
-        return compared([self.path, *(Path(other) for other in others)], level, across=across, trust=self.trust)
+        paths = [self.path, *(Path(other) for other in others)]
+        return RunComparison(compare(paths, level, across=across, trust=self.trust))
 
     def _key(self, which: Trial | str | int) -> str:
         if isinstance(which, Trial):
@@ -131,6 +176,51 @@ class Run(RunDir):
         return Group(ranked_table(self._report), *cautions, Text(self.verdict), Text(str(self.path), style="dim"))
 
     def _repr_html_(self) -> str:
-        from proctor.runs.notebook import run_html
+        return plots.run_html(self, self._report)
 
-        return run_html(self, self._report)
+
+class RunComparison:
+    """What came of comparing runs; `comparison` has the numbers, `cautions` are to be read before them."""
+
+    def __init__(self, found: Compared):
+        self._found = found
+
+    @property
+    def comparison(self) -> Comparison:
+        return self._found.comparison
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        return self._found.cautions
+
+    @property
+    def verdict(self) -> str:
+        """What the trials support, in a sentence or two."""
+        return judgement.verdict(self._found.comparison)
+
+    def plot(self) -> Drawing:
+        """Differences between the agents, with their intervals."""
+        return plots.differences(self._found.comparison)
+
+    def __repr__(self) -> str:
+        return f"RunComparison({self.verdict!r})"
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        out = io.StringIO()
+        Console(file=out, width=120, highlight=False).print(self)
+        return out.getvalue().rstrip()
+
+    def __rich__(self) -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        from proctor.report.console import pairs_table, standings_table
+
+        cautions = [Text(f"caution: {caution}", style="yellow") for caution in self.cautions]
+        found = self._found.comparison
+        return Group(standings_table(found), pairs_table(found), *cautions, Text(self.verdict))
+
+    def _repr_html_(self) -> str:
+        return plots.comparison_html(self)

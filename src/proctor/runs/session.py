@@ -31,6 +31,7 @@ from proctor.rollout.progress import CancelToken, Observer, Progress
 from proctor.runs import places
 from proctor.runs.conditions import added
 from proctor.runs.following import RunLogs
+from proctor.runs.pulse import Pulse
 from proctor.runs.report import shard_of, write_report
 from proctor.threads import wanted
 
@@ -81,7 +82,8 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
         engine.threads = threads
         engine.fresh = len(sessions["sessions"]) == 1
         engine.learned = lambda: _note_hosts(run, sessions, engine)
-        engine.observer, engine.operator = hooks.progress, hooks.operator
+        pulse = Pulse(run.real, engine, hooks.progress)
+        engine.observer, engine.operator = pulse, hooks.operator
         engine.cancel = hooks.cancel or engine.cancel
         log.info("session begins: %d planned, %d done", *ledger.counts())
         try:
@@ -92,6 +94,7 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
             _add_spent(ledger, engine)
             _add_rows(ledger, engine)
         log.info("session ends: %d of %d done, %d unscored", progress.done, progress.planned, progress.unscored)
+    pulse.end()
     sessions["current"]["placement"] = engine.placed
     sessions["current"]["trials"] = progress.done - progress.done_before
     sessions["current"]["seconds"] = round(time.monotonic() - began, 3)

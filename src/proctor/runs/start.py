@@ -1,4 +1,5 @@
-"""Running an examination in a new folder."""
+"""Running an examination in a new folder. Its scoring and metrics are loaded before the first trial: a run of hours
+must not end with a typing error in the file that was to score it."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from datetime import datetime
 
 from proctor.config import EvalConfig
 from proctor.config.code import code_of, module_folders
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
 from proctor.interpreters import search_last
+from proctor.metrics.registry import find_metrics
 from proctor.plan.plan import Plan, Shard
 from proctor.policies import fingerprint
 from proctor.record.disk import beginning
@@ -19,10 +21,10 @@ from proctor.record.video import require_video
 from proctor.rollout.attending import Operator
 from proctor.rollout.progress import CancelToken, Observer
 from proctor.runs import pinning, places
-from proctor.runs.judging import require_judging
 from proctor.runs.noting import note_beginnings, note_protocol
 from proctor.runs.run import Run
 from proctor.runs.session import Hooks, RunEnd, work
+from proctor.scoring import make_scoring
 
 
 def run_evaluation(
@@ -79,3 +81,24 @@ def start(
             if next(run.results(), None) is None:
                 shutil.rmtree(run.path)
             raise
+
+
+def judging_problems(cfg: EvalConfig) -> list[str]:
+    """What is wrong with the scoring and with the metrics that the config brings; empty where all can be loaded."""
+    problems = []
+    for what, load in (
+        ("scoring", lambda: make_scoring(cfg.scoring)),
+        ("scoring.metrics", lambda: find_metrics(cfg.scoring.metrics)),
+    ):
+        try:
+            load()
+        except BREAKS as error:
+            text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            problems.append(f"{what}: {text}")
+    return problems
+
+
+def require_judging(cfg: EvalConfig) -> None:
+    """Raises InputError with every problem found."""
+    if problems := judging_problems(cfg):
+        raise InputError("\n".join(problems))

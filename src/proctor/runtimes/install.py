@@ -18,8 +18,15 @@ from typing import IO
 from proctor.config.runtime import fits, is_constraint
 from proctor.errors import InputError, RunError
 from proctor.runtimes import store
-from proctor.runtimes.asking import Answer, NoAnswer, ask, environment_for
-from proctor.runtimes.interpreters import Interpreter, find_interpreter, given_interpreter
+from proctor.runtimes.asking import (
+    Answer,
+    Interpreter,
+    NoAnswer,
+    ask,
+    environment_for,
+    find_interpreter,
+    given_interpreter,
+)
 from proctor.runtimes.recipes import RuntimeSpecification
 from proctor.runtimes.store import Damaged, Installed, Lock
 from proctor.runtimes.verify import first_problem, problems_of, unusable

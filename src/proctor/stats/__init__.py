@@ -1,10 +1,20 @@
 """Statistics: intervals, comparisons, sequential tests and sample sizes, from numbers alone."""
 
 from proctor.stats.aggregates import IQM, MEAN, MEDIAN, TRIAL_MEDIAN, Aggregate, optimality_gap
-from proctor.stats.betting import always_valid, always_valid_rates, centre_sequence, mean_sequence
+from proctor.stats.betting import always_valid, always_valid_rates, centre_sequence, mean_sequence, rate_sequence
 from proctor.stats.bootstrap import Estimate, NoInterval, bootstrap, bootstrap_difference, bootstrap_mean
-from proctor.stats.differences import in_step, paired_test, skewed_interval, unpaired_test, welch_interval
-from proctor.stats.effects import cliffs_delta, cohens_h, odds_ratio, paired_d, paired_odds_ratio
+from proctor.stats.differences import (
+    cliffs_delta,
+    cohens_h,
+    in_step,
+    odds_ratio,
+    paired_d,
+    paired_odds_ratio,
+    paired_test,
+    skewed_interval,
+    unpaired_test,
+    welch_interval,
+)
 from proctor.stats.equivalence import (
     Equivalence,
     equivalent_means,
@@ -12,9 +22,7 @@ from proctor.stats.equivalence import (
     equivalent_rates,
     equivalent_task_means,
 )
-from proctor.stats.futility import conditional_power
 from proctor.stats.intervals import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
-from proctor.stats.means import mean_estimate, rate_interval
 from proctor.stats.posterior import Posterior, posterior, probability_best, probability_better
 from proctor.stats.power import (
     SampleSize,
@@ -26,13 +34,11 @@ from proctor.stats.power import (
     trials_unpaired,
 )
 from proctor.stats.profiles import Profile, performance_profile, probability_of_improvement
-from proctor.stats.ranking import holm, letters
 from proctor.stats.resampling import Resampling
-from proctor.stats.sequences import rate_sequence
 from proctor.stats.significance import TestResult, compare_rates, discordance, mcnemar, sign_flip
-from proctor.stats.simultaneous import Simultaneous, simultaneous_intervals
-from proctor.stats.spending import SpendingTest, Verdict
-from proctor.stats.units import LARGE, Units, combined, opened, within
+from proctor.stats.simultaneous import Simultaneous, holm, letters, simultaneous_intervals
+from proctor.stats.spending import SpendingTest, Verdict, conditional_power
+from proctor.stats.units import LARGE, Units, combined, mean_estimate, opened, rate_interval, within
 
 __all__ = [
     "IQM", "LARGE", "MEAN", "MEDIAN", "TRIAL_MEDIAN", "Aggregate", "Discordance", "Equivalence",

@@ -1,8 +1,12 @@
-"""Tests by betting, which may be looked at after every pair and have no maximum.
+"""Tests and confidence sequences by betting, which may be looked at after every pair and have no maximum.
 
 Somebody starts with a wealth of 1 and bets on the sign of every difference before it is seen. If no bet favours either
 side, the wealth ever reaches 1/alpha with probability at most alpha (Ville's inequality): the largest wealth so far
 is evidence, and 1 over it a p-value that holds at every look.
+
+Mixing bets over a prior keeps this exactly. The rates whose wealth is below 1/alpha form a confidence sequence: all its
+intervals hold the truth at once with probability 1 - alpha, at every look and every stop. The prior here is the
+arcsine's (Krichevsky and Trofimov's), which costs half of log n.
 """
 
 from __future__ import annotations
@@ -174,3 +178,37 @@ def _row(values: np.ndarray) -> np.ndarray:
     if not np.isfinite(values).all():
         raise ValueError("differences must be finite; leave out pairs without both values")
     return values
+
+
+def rate_sequence(successes: np.ndarray, n: np.ndarray, alpha: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper ends of the confidence sequence for one rate, at each of the looks. (0, 1) for n = 0; never of
+    width 0."""
+    check_alpha(alpha)
+    s, n = np.broadcast_arrays(np.asarray(successes, np.float64), np.asarray(n, np.float64))
+    limit = log_limit(s, n, alpha)
+    rate = np.divide(s, n, out=np.full(s.shape, 0.5), where=n > 0)
+    low = np.where(s == 0, 0.0, _crossing(s, n, limit, rate, 0.0))
+    return low, np.where(s == n, 1.0, _crossing(s, n, limit, rate, 1.0))
+
+
+def log_limit(successes: np.ndarray, n: np.ndarray, alpha: float) -> np.ndarray:
+    """The log-likelihood that a rate must exceed to be in the confidence sequence."""
+    from scipy.special import betaln
+
+    return betaln(successes + 0.5, n - successes + 0.5) - math.log(math.pi) + math.log(alpha)
+
+
+def log_likelihood(successes: np.ndarray, n: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    from scipy.special import xlog1py, xlogy
+
+    return xlogy(successes, rate) + xlog1py(n - successes, -rate)
+
+
+def _crossing(s: np.ndarray, n: np.ndarray, limit: np.ndarray, inside: np.ndarray, end: float) -> np.ndarray:
+    """Where the log-likelihood falls to `limit` between the observed rate and an end, to the outside."""
+    outside, inside = np.full(s.shape, end), inside.copy()
+    for _ in range(60):
+        centre = (outside + inside) / 2
+        kept = log_likelihood(s, n, centre) > limit
+        inside, outside = np.where(kept, centre, inside), np.where(kept, outside, centre)
+    return outside

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from proctor.errors import InputError
 from proctor.runs.loggers.base import Logger
 from proctor.training.curriculum import Curriculum, CurriculumUpdate, SamplesMotions, SamplesTrajectories
+from proctor.training.humanoidverse.buffer import ExpertBuffer
 
 
 class EveryNSteps:
@@ -87,12 +88,13 @@ class Evaluation(Protocol):
 
 @dataclass(frozen=True)
 class Practice:
-    """What practises more of what went badly: a library to sample motions from, a buffer of expert trajectories, and by
+    """What practises more of what went badly: a library to sample motions from, a buffer of expert trajectories
+    (Proctor's, or BFM-Zero's as it is), and by
     the metrics of which evaluation (None: the first)."""
 
     curriculum: Curriculum = field(default_factory=Curriculum)
     library: SamplesMotions | None = None
-    buffer: SamplesTrajectories | None = None
+    buffer: SamplesTrajectories | ExpertBuffer | None = None
     evaluation: str | None = None
 
 

@@ -11,7 +11,8 @@ library) keeps its place: it counts like the hardest, as one whose metric is NaN
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -21,6 +22,8 @@ from pydantic import Field, model_validator
 from proctor.config.models import Frozen
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
+from proctor.training.humanoidverse.buffer import ExpertBuffer, HumanoidVerseBuffer
+from proctor.training.keeping import Keepable
 
 _LOG = logging.getLogger("proctor.training.curriculum")
 
@@ -125,17 +128,20 @@ class Curriculum:
         self,
         metrics: Mapping[str, Mapping[str, Any]],
         library: SamplesMotions | None = None,
-        buffer: SamplesTrajectories | None = None,
+        buffer: SamplesTrajectories | ExpertBuffer | None = None,
     ) -> CurriculumUpdate:
-        """Compute weights and hand them to the library and the buffer, each in its own order of motions. Nothing is
-        changed where it raises."""
-        samplers = [sampler for sampler in (library, buffer) if sampler is not None]
+        """Compute weights and hand them to the library and the buffer, each in its own order of motions. BFM-Zero's
+        expert buffer is taken as it is. Nothing is changed where it raises: a library that took its weights before the
+        buffer refused is put back, if it has `state()` and `restore(state)`."""
+        experts = _named(buffer, library)
+        samplers = [sampler for sampler in (library, experts) if sampler is not None]
         updates = [self.weights(metrics, sampler.names) for sampler in samplers] or [self.weights(metrics)]
-        if library is not None:
-            library.update_sampling_weights(np.array(list(updates[0].weights.values())))
-        if buffer is not None:
-            values = np.array(list(updates[-1].weights.values()))
-            buffer.update_priorities(values, np.arange(len(values)))
+        with _all_or_none(samplers):
+            if library is not None:
+                library.update_sampling_weights(np.array(list(updates[0].weights.values())))
+            if experts is not None:
+                values = np.array(list(updates[-1].weights.values()))
+                experts.update_priorities(values, np.arange(len(values)))
         return updates[0]
 
     def _check(self, metrics: Mapping[str, Mapping[str, Any]], order: Sequence[str]) -> None:
@@ -154,3 +160,24 @@ class Curriculum:
                 + did_you_mean(self.cfg.metric, known)
                 + f" (found {', '.join(known) or 'none'})"
             )
+
+
+def _named(
+    buffer: SamplesTrajectories | ExpertBuffer | None, library: SamplesMotions | None
+) -> SamplesTrajectories | None:
+    """The buffer, with names."""
+    if isinstance(buffer, ExpertBuffer):
+        return HumanoidVerseBuffer(buffer, library_names=() if library is None else library.names)
+    return buffer
+
+
+@contextmanager
+def _all_or_none(samplers: Sequence[Any]) -> Iterator[None]:
+    """Where the block raises, samplers that can be kept are as before it."""
+    kept = [(sampler, sampler.state()) for sampler in samplers if isinstance(sampler, Keepable)]
+    try:
+        yield
+    except BaseException:
+        for sampler, state in kept:
+            sampler.restore(state)
+        raise

@@ -27,6 +27,7 @@ from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.tasks import Task
 from proctor.training.lent import LentEnvironment, MotionSource
+from proctor.training.options import TrackingEvaluationCfg
 from proctor_host import spaces
 from proctor_host import task as described
 from proctor_host.cfg import TaskCfg
@@ -48,15 +49,15 @@ def extract_model(agent_or_model: Any) -> Any:
 
 
 def driver_for(
-    agent_or_model: Any, env: LentEnvironment, source: MotionSource, window: int, pad_to: int | None
+    agent_or_model: Any, env: LentEnvironment, source: MotionSource, cfg: TrackingEvaluationCfg
 ) -> PolicyDriver | LatentDriver:
-    """The way to drive this agent. Raises InputError for one that is neither a latent-conditioned model nor a
-    policy."""
+    """The way to drive this agent; with `legacy`, contexts are computed motion by motion, as that evaluator did.
+    Raises InputError for one that is neither a latent-conditioned model nor a policy."""
     model = extract_model(agent_or_model)
     if isinstance(model, Policy | StagedPolicy):
-        return PolicyDriver(model, env.num_worlds, len(env.joint_names), pad_to)
+        return PolicyDriver(model, env.num_worlds, len(env.joint_names), cfg.pad_to)
     if isinstance(model, MapsStates):
-        return LatentDriver(agent_or_model, source, window)
+        return LatentDriver(agent_or_model, source, cfg.window, one_by_one=cfg.legacy is not None)
     raise InputError(
         f"cannot evaluate a {type(model).__name__}: expected a model with backward_map, project_z and act, an agent "
         "that holds one as ._model, or a proctor Policy"
@@ -66,12 +67,13 @@ def driver_for(
 class LatentDriver:
     """Contexts of all motions in one table, gathered by index at each step."""
 
-    def __init__(self, agent: Any, source: MotionSource, window: int = 1):
+    def __init__(self, agent: Any, source: MotionSource, window: int = 1, *, one_by_one: bool = False):
         model: LatentModel = extract_model(agent)
         self._agent, self._put = agent, Putter(model)
         counts = np.asarray(source.lengths) - 1
         with no_gradients():
-            self.table: ContextTable = context_table(model, self._put(source.observations()), counts, window)
+            seen = self._put(source.observations())
+            self.table: ContextTable = context_table(model, seen, counts, window, one_by_one=one_by_one)
 
     def begin(self, worlds: np.ndarray, motions: np.ndarray, seeds: np.ndarray) -> None:
         """A latent-conditioned model keeps nothing between steps."""

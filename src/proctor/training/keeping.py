@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from proctor.generators import kept_generators
 from proctor.policies.arrays import is_module
 from proctor.threads import pinned
 
 
+@runtime_checkable
 class Keepable(Protocol):
     """Something whose state can be taken and given back."""
 

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.policies.arrays import beside
+from proctor.policies.arrays import beside, to_host
 from proctor.policies.protocol import SpaceInfo
 from proctor.runs.loggers.base import Logger
+from proctor.suites.tracking import rotations
 from proctor.suites.tracking.metrics import Track, evaluate_tracks, summarize
 from proctor.training.callback import Metrics, log_keys
 from proctor.training.driving import LatentDriver, PolicyDriver, driver_for, extract_model
@@ -28,6 +29,9 @@ from proctor.training.own import OwnEnvironment
 from proctor.training.results import Measured, by_motion, verdict
 from proctor.training.rollout import Episode, run_episodes
 from proctor.training.venues import Venue, lent_venue, own_spaces, own_venue
+
+_START_RAD = 0.1
+"""How far a root may be turned from where it was put; a quaternion read in the wrong order is off by far more."""
 
 
 class TrackingArena:
@@ -45,7 +49,27 @@ class TrackingArena:
         seeds = np.array([episode.seed for episode in episodes])
         self._ended = None
         self._driver.begin(worlds, motions, seeds)
-        return self._env.reset(Starts(worlds, motions, *self._fit.outward(*self._source.start(motions)), seeds))
+        qpos, qvel = self._source.start(motions)
+        observation = self._env.reset(Starts(worlds, motions, *self._fit.outward(qpos, qvel), seeds))
+        self._check_orientation(worlds, motions, qpos[:, 3:7])
+        return observation
+
+    def _check_orientation(self, worlds: np.ndarray, motions: np.ndarray, wanted: np.ndarray) -> None:
+        """Raises InputError where a world does not start in the root orientation (n, 4) wxyz that it was to start in:
+        joints alone would not tell that the robot lies on its side."""
+        found = to_host(self._env.read().root_quat)[worlds][:, self._fit.quaternion].astype(np.float64)
+        apart = 2.0 * np.arccos(np.clip(np.abs((found * wanted).sum(axis=1)), 0.0, 1.0))
+        if (apart <= _START_RAD).all():
+            return
+        bad = int(np.argmax(np.where(np.isnan(apart), np.inf, apart)))
+        down, expected = (rotations.gravity_in(quat[None, bad])[0].round(2) + 0.0 for quat in (found, wanted))
+        raise InputError(
+            f'world {worlds[bad]} starts motion "{self._source.names[motions[bad]]}" with its root turned by '
+            f"{apart[bad]:.2f} rad from the reference's first frame: gravity in the root's frame is {down.tolist()}, "
+            f"the reference's is {expected.tolist()}. The environment takes or shows quaternions in another order than "
+            "it says (wxyz, xyzw); correct its `quaternion`, or for HumanoidVerse lend "
+            'HumanoidVerseEnvironment(env, written="wxyz" or "xyzw")'
+        )
 
     def step(self, observation: Any, items: np.ndarray, frames: np.ndarray) -> Any:
         observation, self._ended = self._env.step(self._driver.act(observation, items, frames))
@@ -96,16 +120,16 @@ class TrackingEvaluation:
         venue = self._venue(env)
         with undisturbed(*venue, model=extract_model(agent_or_model)):
             measured = self._measure(venue, agent_or_model, timestep)
+            if self.cfg.generate_videos:
+                from proctor.training.videos import film
+
+                film(self.cfg, measured, venue[1], timestep)
         metrics = by_motion(measured, venue[1].names)
         log = summarize(metrics.values())
         if self.cfg.targets:
             log |= verdict(metrics, log, self.cfg.targets)
         if logger is not None:
             logger.log(log_keys(self.cfg.name_in_logs, log), timestep)
-        if self.cfg.generate_videos:
-            from proctor.training.videos import film
-
-            film(self.cfg, measured, venue[1], timestep)
         return metrics, log
 
     def spaces(self) -> SpaceInfo:
@@ -132,7 +156,7 @@ class TrackingEvaluation:
     def _measure(self, venue: Venue, agent: Any, timestep: int) -> list[Measured]:
         env, source = venue
         lengths = _run_lengths(source, self.cfg.max_episode_length_s)
-        stage = TrackingArena(env, source, driver_for(agent, env, source, self.cfg.window, self.cfg.pad_to))
+        stage = TrackingArena(env, source, driver_for(agent, env, source, self.cfg))
         rng = np.random.default_rng([self.cfg.seed, timestep])
         episodes = self._episodes(lengths, env.num_worlds, rng)
         finished = list(run_episodes(stage, episodes, lengths, rng.permutation(env.num_worlds)))
@@ -149,8 +173,10 @@ class TrackingEvaluation:
         return [Measured(*one) for one in zip(motions, worlds, tracks, values, strict=True)]
 
     def _episodes(self, lengths: np.ndarray, worlds: int, rng: np.random.Generator) -> list[Episode]:
-        """What is to be run, long motions first so that none is left running alone."""
-        motions = np.tile(np.argsort(-lengths, kind="stable"), self.cfg.n_episodes_per_motion)
+        """What is to be run, long motions first so that none is left running alone; with `legacy` in the order of the
+        library, as that evaluator did."""
+        order = np.arange(len(lengths)) if self.cfg.legacy else np.argsort(-lengths, kind="stable")
+        motions = np.tile(order, self.cfg.n_episodes_per_motion)
         if self.cfg.include_results_from_all_envs and len(motions) < worlds:
             motions = np.resize(motions, worlds)
         seeds = rng.integers(2**63, size=len(motions)).tolist()

@@ -78,13 +78,16 @@ def lent_venue(env: Any, cfg: TrackingEvaluationCfg) -> Venue:
     if isinstance(env, TrackingVectorEnv):
         options = env.options.model_copy(update={"max_episode_length_s": cfg.max_episode_length_s})
         return worlds_for(env.robot, env.library, options, cfg)
+    if isinstance(env, HumanoidVerseEnvironment):
+        return env, HumanoidVerseMotions(env.env, velocity_multiplier=cfg.velocity_multiplier)
     if isinstance(env, _Lent):
         if not cfg.motions:
             raise InputError("an environment that is lent by LentEnvironment's methods has no motions; set `motions`")
         robot, library = load_task(cfg)
         return cast(LentEnvironment, env), LibrarySource(library, robot, cfg.velocity_multiplier)
     if isinstance(env, _HoldsSimulator) and isinstance(env._env, _HoldsMotions):
-        return HumanoidVerseEnvironment(env), HumanoidVerseMotions(env, velocity_multiplier=cfg.velocity_multiplier)
+        lent = HumanoidVerseEnvironment(env, legacy=cfg.legacy)
+        return lent, HumanoidVerseMotions(env, velocity_multiplier=cfg.velocity_multiplier)
     raise InputError(
         f"cannot evaluate in a {type(env).__name__}: expected Proctor's TrackingVectorEnv, a HumanoidVerse environment "
         "or an object with the methods of proctor.training.lent.LentEnvironment"

@@ -22,14 +22,28 @@ __all__ = ["Inert", "read_pickle", "read_torch_archive"]
 LARGEST = 2**31
 """Bytes of the largest pickle that is read."""
 
+_COMPRESSED = {
+    b"x": "zlib", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"]\x00\x00": "lzma", b"\x04\"M": "lz4",
+}  # fmt: skip
+"""How the files of compressors begin; no pickle of data begins like these."""
+_LFS = b"version https://git-lfs"
+
 
 def read_pickle(path: Path, expected: str = "arrays and plain containers", inert: tuple[str, ...] = ()) -> object:
-    """What a pickle of arrays and plain containers holds. Objects of the packages `inert` become `Inert`, which keeps
-    their state as data. Raises InputError, which says what was `expected`, for any other file."""
+    """What a pickle of arrays and plain containers holds, as pickle or joblib (uncompressed) wrote it. Objects of the
+    packages `inert` become `Inert`, which keeps their state as data. Raises InputError, which says what was `expected`,
+    for any other file."""
     try:
         if path.stat().st_size > LARGEST:
             raise InputError(f"{path} is not read: it is larger than {LARGEST} bytes. Save the numbers as .npz")
-        return Machine(path.read_bytes(), inert).run()
+        data = path.read_bytes()
+        if kind := next((kind for magic, kind in _COMPRESSED.items() if data.startswith(magic)), None):
+            raise InputError(
+                f"{path} is not read: it is compressed ({kind}). Save it again: joblib.dump(value, path, compress=0)"
+            )
+        if data.startswith(_LFS):
+            raise InputError(f"{path} is a pointer of Git LFS, not the file; fetch the file: git lfs pull")
+        return Machine(data, inert).run()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     except Forbidden as error:

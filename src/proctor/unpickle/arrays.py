@@ -7,6 +7,7 @@ structured types, dates and subclasses are not.
 from __future__ import annotations
 
 import abc
+import io
 import math
 import re
 from typing import Any
@@ -58,6 +59,27 @@ class PendingArray(Pending):
             raise TypeError("an array without type, shape and data")
         _, shape, kind, columns_first, data = state
         return array_of(budget, data, kind, shape, "F" if columns_first else "C")
+
+
+class PendingJoblib(Pending):
+    """An array as joblib saves it: the pickle describes it, and its bytes stand in the file right behind, outside of
+    the pickle; before them, in newer files, a byte that says how many bytes of padding follow."""
+
+    def __init__(self, file: io.BytesIO):
+        super().__init__()
+        self._file = file
+
+    def built(self, budget: Budget, state: Any) -> np.ndarray:
+        if not isinstance(state, dict):
+            raise TypeError("an array without type, shape and data")
+        kind, shape = state.get("dtype"), state.get("shape")
+        if not isinstance(kind, np.dtype) or kind.hasobject:
+            raise TypeError("an array of objects, saved by joblib")
+        if state.get("numpy_array_alignment_bytes") is not None:
+            self._file.seek(int.from_bytes(self._file.read(1), "little"), io.SEEK_CUR)
+        size = _count(shape) * kind.itemsize
+        budget.charge(size)
+        return array_of(budget, self._file.read(size), kind, shape, "F" if state.get("order") == "F" else "C")
 
 
 def array_of(budget: Budget, data: Any, kind: Any, shape: Any, order: Any = "C", axes: Any = None) -> np.ndarray:

@@ -42,6 +42,8 @@ def _pending_array(budget: Budget, kind: Any, shape: Any, code: Any) -> PendingA
 
 def _bytes(budget: Budget, text: str = "", encoding: str = "latin1") -> bytes:
     """Protocols below 3 have no bytes; they keep them as text."""
+    if not isinstance(text, str):
+        raise TypeError(f"bytes from a {type(text).__name__}")
     if encoding not in ("latin1", "latin-1"):
         raise ValueError("a codec other than latin1")
     budget.charge(len(text))
@@ -80,8 +82,11 @@ def _uncallable(budget: Budget, *_arguments: Any) -> Any:
     raise TypeError("a call of a class that is only named")
 
 
+JOBLIB_ARRAY = Name("joblib.numpy_pickle", "NumpyArrayWrapper")
+
 CALLS: dict[Name, Callable[..., Any]] = {
     Name("numpy", "ndarray"): _uncallable,
+    JOBLIB_ARRAY: _uncallable,
     Name("numpy", "dtype"): lambda budget, code, *_: PendingType(code),
     Name("numpy._core.multiarray", "_reconstruct"): _pending_array,
     Name("numpy._core.multiarray", "scalar"): scalar_of,

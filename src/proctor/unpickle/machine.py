@@ -1,6 +1,7 @@
 """The machine that a pickle is a program for, reduced to what arrays and plain containers need.
 
-The opcodes and their arguments are taken apart by `pickletools.genops`, which runs nothing. A callable is only ever a
+The opcodes and their arguments are taken apart one by one by `pickletools.genops`, which runs nothing; joblib puts the
+bytes of arrays between them, which are read from the file as they are met. A callable is only ever a
 `Name`; to call it is to look it up in a table of our own (`proctor.unpickle.calls`).
 
 What bounds a run: the number of opcodes; the bytes that arrays and the like are made of, together a multiple of the
@@ -10,13 +11,14 @@ that holds another one twice, which holds another one twice, is small in the fil
 
 from __future__ import annotations
 
+import io
 import pickletools
 from typing import Any
 
 import numpy as np
 
-from proctor.unpickle.arrays import Pending
-from proctor.unpickle.calls import CALLS, Inert, Name
+from proctor.unpickle.arrays import Pending, PendingJoblib
+from proctor.unpickle.calls import CALLS, JOBLIB_ARRAY, Inert, Name
 from proctor.unpickle.limits import Budget, Forbidden, as_dict, as_key, as_text
 
 OPCODES_MAX = 5_000_000
@@ -39,7 +41,7 @@ class Machine:
     """One run of one pickle. Classes and functions of the packages `inert` are accepted and give `Inert`."""
 
     def __init__(self, data: bytes, inert: tuple[str, ...] = ()):
-        self._data, self._inert = data, inert
+        self._file, self._inert = io.BytesIO(data), inert
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
         self._budget = Budget(4 * len(data) + 4096)
@@ -48,7 +50,7 @@ class Machine:
         """What the pickle holds. Raises Forbidden for what is never read; ArithmeticError, LookupError, TypeError or
         ValueError for what is damaged."""
         count = 0
-        for opcode, argument, _ in pickletools.genops(self._data):
+        for opcode, argument, _ in pickletools.genops(self._file):
             count += 1
             if count > OPCODES_MAX:
                 raise Forbidden(f"it has more than {OPCODES_MAX:,} parts; numbers should be in arrays")
@@ -187,7 +189,9 @@ class Machine:
             raise TypeError("a call of something that has no name")
         return CALLS[function](self._budget, *arguments) if function in CALLS else Inert(function)
 
-    def _object(self, kind: Any) -> Inert:
+    def _object(self, kind: Any) -> Inert | PendingJoblib:
+        if kind == JOBLIB_ARRAY:
+            return PendingJoblib(self._file)
         if not isinstance(kind, Name) or not self._is_inert(kind):
             raise Forbidden("it makes an object of a class, which could run code")
         return Inert(kind)

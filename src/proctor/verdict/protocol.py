@@ -9,8 +9,8 @@ from typing import Any
 
 from proctor.config.models import EvalConfig, ScoringCfg
 from proctor.errors import InputError
+from proctor.plan.plan import seeds_of_run
 from proctor.plan.resume import differences
-from proctor.plan.seeds import seeds_of_run
 from proctor.record.environment import DECISIVE
 from proctor.record.rundir import RunDir
 from proctor.record.runtimes import Runtime, by_agent, by_task, called, few, same, versions_apart, worked

@@ -13,9 +13,8 @@ from proctor.errors import InputError
 from proctor.report import ReportContext, build_report, text
 from proctor.report.build.findings import broken_agents
 from proctor.report.console import ranked_table
-from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
-from proctor.report.formats.markdown import to_markdown
+from proctor.report.formats.pages import to_html, to_markdown
 from proctor.report.model import Report
 from proctor_host.episode import Outcome
 from proctor_host.trials import Trial

@@ -12,9 +12,8 @@ from proctor.config.models import ScoringCfg
 from proctor.report import build_report
 from proctor.report.build.judgement import p_value
 from proctor.report.build.rivals import trainings
-from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
-from proctor.report.formats.markdown import to_markdown
+from proctor.report.formats.pages import to_html, to_markdown
 from proctor.report.sections.ranking import letters_of
 
 

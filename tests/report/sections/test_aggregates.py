@@ -17,9 +17,8 @@ from proctor.config.models import ReportCfg
 from proctor.errors import InputError
 from proctor.record.rundir import RunDir
 from proctor.report import Report, build_report
-from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
-from proctor.report.formats.markdown import to_markdown
+from proctor.report.formats.pages import to_html, to_markdown
 from proctor.runs.report import write_report
 from proctor_host.trials import Trial
 

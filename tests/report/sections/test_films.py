@@ -11,8 +11,8 @@ from report_runs import Run, make_run
 
 from proctor.record.batch import TrialBatch
 from proctor.report import drawn_up
-from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
+from proctor.report.formats.pages import to_html
 from proctor.report.model import Report
 from proctor_host.episode import Outcome
 

@@ -9,9 +9,8 @@ import pytest
 
 from proctor.config.models import ReportCfg
 from proctor.report import build_report
-from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
-from proctor.report.formats.markdown import to_markdown
+from proctor.report.formats.pages import to_html, to_markdown
 from proctor.report.sections.posteriors import chance_words, curve, posteriors
 from proctor.stats import posterior, probability_better
 

@@ -12,7 +12,7 @@ from report_runs import Run, make_run
 
 from proctor.record.batch import TrialBatch
 from proctor.report import drawn_up
-from proctor.report.formats.html import to_html
+from proctor.report.formats.pages import to_html
 from proctor.report.model import Report
 from proctor.report.sections import signals
 from proctor.report.sections.signals import Signals, thinned

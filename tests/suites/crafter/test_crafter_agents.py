@@ -179,7 +179,7 @@ def test_the_skilled_follow_the_goal_whatever_the_task_is_called(tmp_path: Path)
 
 def spaces_of(**more: Any) -> Dict:
     from proctor.suites.crafter.env import observation_space_of
-    from proctor.suites.crafter.options import CrafterOptions
+    from proctor.suites.crafter.suite import CrafterOptions
 
     options = CrafterOptions(privileged=True, image=False, area=24)
     return Dict({**to_gymnasium(observation_space_of(options)).spaces, **more})

@@ -17,8 +17,8 @@ crafter = pytest.importorskip("crafter")
 from proctor.suites import find_suite  # noqa: E402
 from proctor.suites.crafter import names  # noqa: E402
 from proctor.suites.crafter.env import ENLARGED, CrafterEnv  # noqa: E402
-from proctor.suites.crafter.options import CrafterOptions  # noqa: E402
 from proctor.suites.crafter.simulator import OrderedSet, landscape  # noqa: E402
+from proctor.suites.crafter.suite import CrafterOptions  # noqa: E402
 from proctor.suites.crafter.tasks import INSTRUCTIONS, KIT, TASKS  # noqa: E402
 from proctor.testing import EnvConformance  # noqa: E402
 
@@ -40,7 +40,7 @@ PLAY = """
 import hashlib
 import numpy as np
 from proctor.suites.crafter.env import CrafterEnv
-from proctor.suites.crafter.options import CrafterOptions
+from proctor.suites.crafter.suite import CrafterOptions
 
 env = CrafterEnv(CrafterOptions(task="eat_cow", image=False, privileged=True, area=40))
 digest = hashlib.sha256()

@@ -15,7 +15,7 @@ from proctor.registry import METRICS
 from proctor.suites.endovascular.agents import Navigator
 from proctor.suites.endovascular.env import RECORDED_POINTS, RECORDED_SHARES, EndovascularEnv
 from proctor.suites.endovascular.options import EndovascularOptions
-from proctor.suites.endovascular.rod import ANGLE
+from proctor.suites.endovascular.rod import ANGLE, BEHIND
 from proctor.suites.endovascular.spline import sample
 from proctor.suites.endovascular.tools import TOOLS, Tool, find_tool
 from proctor.suites.endovascular.wire import SimulationDiverged
@@ -50,7 +50,7 @@ def test_signals_are_what_the_metrics_read() -> None:
     assert wanted <= signals.keys()
     assert signals["wire_pos3d"].shape == (RECORDED_POINTS, 3)
     assert signals["wire_pos3d"][0] == pytest.approx(signals["tip_pos3d"], abs=1e-4)
-    assert signals["inserted_length"] == pytest.approx(10 + 3 * 30 / 7.5, abs=0.01)
+    assert signals["inserted_length"] == pytest.approx(10 + 13 + 3 * 30 / 7.5, abs=0.01)
     assert signals["avg_translation_speed"] == pytest.approx(30.0, rel=1e-3)
 
 
@@ -62,7 +62,7 @@ def test_what_is_seen_and_recorded_is_what_the_wire_and_the_vessel_say() -> None
     before = push(env, 60, 28.0, 0.6)
     step = push(env, 1, 28.0, 0.6)
     wire, route, signals = env.wire, Route(env.tree, "rsa"), step.signals
-    where = wire.rod.spacing * np.arange(wire.free + 1)
+    where = wire.rod.node[: wire.free + 1, BEHIND]
     nodes = wire.state.x[: wire.free + 1]
 
     def along(behind: Any) -> np.ndarray:
@@ -73,14 +73,19 @@ def test_what_is_seen_and_recorded_is_what_the_wire_and_the_vessel_say() -> None
     assert signals["tip_vel3d"] == pytest.approx((tip - before.signals["tip_pos3d"]) * 7.5)
     assert signals["wire_pos3d"] == pytest.approx(along(wire.inserted_mm * RECORDED_SHARES), rel=1e-5)
     assert signals["path_ratio"] == pytest.approx(1 - route.remaining_mm(wire.points[0]) / route.remaining_mm(start))
-    forces, normal = wire.state.mean[: wire.free, :3], wire.state.mean[: wire.free, 3]
+    piece = np.round(where[:-1] / 2.0 + 1e-9).astype(int)
+    forces, normal = (np.zeros((piece[-1] + 1, *part.shape[1:])) for part in np.split(wire.state.mean[:1], [3], axis=1))
+    np.add.at(forces, piece, wire.state.mean[: wire.free, :3])
+    np.add.at(normal, piece, wire.state.mean[: wire.free, 3:])
     assert np.count_nonzero(normal) > 1
     assert signals["wall_lcp_sum_abs"] == pytest.approx(normal.sum())
     assert signals["wall_lcp_max_abs"] == pytest.approx(normal.max())
     assert signals["wall_contact_count"] == np.count_nonzero(normal)
     assert signals["wall_wire_force_norm"] == pytest.approx(np.linalg.norm(forces))
     assert signals["wall_collision_force_norm"] == pytest.approx(np.linalg.norm(forces.sum(axis=0)))
-    assert signals["wall_force_pos3d"] == pytest.approx(env.carm.track(wire.points[normal.argmax()]))
+    assert signals["wall_force_pos3d"] == pytest.approx(
+        env.carm.track(wire.points[wire.state.mean[: wire.free, 3].argmax()])
+    )
     seen = step.observation
     assert seen["tracking"] == pytest.approx(along(4.0 * np.arange(5))[:, ::2], rel=1e-5)
     assert seen["rotation"] == pytest.approx([np.cos(wire.status[ANGLE]), np.sin(wire.status[ANGLE])], rel=1e-5)

@@ -10,7 +10,7 @@ from rods import OPEN, Bench, field_of, heading, plane, slope, tube
 from scipy.spatial.transform import Rotation
 
 from proctor.suites.endovascular import grid, view
-from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, FORCE, TORQUE, UNSETTLED
+from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, FORCE, REST, SPAN, TORQUE, UNSETTLED
 from proctor.suites.endovascular.tools import Tool
 from proctor.suites.endovascular.wire import Physics, Wire
 
@@ -56,7 +56,7 @@ def test_a_wall_pushes_back_as_a_beam_is_bent() -> None:
 
 def test_a_torque_twists_the_shaft_as_theory_says() -> None:
     bench = Bench(free=60, twist=20.0)
-    bench.rod.rest[1:11] = 2.0 / 12.0
+    bench.rod.node[1:11, REST] = 2.0 / 12.0
     bench.settle()
     side = np.cross([0, 0, 1.0], bench.state.x[0] - bench.state.x[12])
     bench.work.force[0] = 0.002 * side / np.linalg.norm(side)
@@ -64,7 +64,7 @@ def test_a_torque_twists_the_shaft_as_theory_says() -> None:
     arm = bench.state.x[0] - bench.state.x[30]
     torque = np.cross(arm, bench.work.force[0])[2]
     frames = Rotation.from_quat(np.roll(bench.state.q[28:34], -1, axis=-1))
-    rates = (frames[:-1].inv() * frames[1:]).as_rotvec()[:, 2] / bench.rod.spacing
+    rates = (frames[:-1].inv() * frames[1:]).as_rotvec()[:, 2] / bench.rod.node[29:34, SPAN]
     assert rates.mean() == pytest.approx(torque / 20.0, rel=0.05)
 
 
@@ -103,7 +103,7 @@ def test_sliding_costs_the_coulomb_force(friction: float) -> None:
     wire._work.force[:40, 0] = 0.02
     for _ in range(20):
         wire.step(10.0, 0.0)
-    normal = view.contact(wire.state, wire.free)[0]
+    normal = view.contact(wire.rod, wire.state, wire.free)[0]
     assert 0.6 < normal < 0.9
     assert wire.status[FORCE] == pytest.approx(friction * normal, rel=0.05, abs=0.003)
 
@@ -114,7 +114,7 @@ def test_spinning_costs_the_coulomb_torque() -> None:
     wire._work.force[:40, 0] = 0.02
     for _ in range(12):
         wire.step(0.0, 3.0)
-    normal = view.contact(wire.state, wire.free)[0]
+    normal = view.contact(wire.rod, wire.state, wire.free)[0]
     assert wire.status[TORQUE] == pytest.approx(0.3 * normal * wire.rod.radius, rel=0.05)
 
 
@@ -128,7 +128,7 @@ def test_the_handle_yields_at_its_limit() -> None:
         wire.step(20.0, 0.0)
         forces.append(wire.status[FORCE])
     assert max(forces) == pytest.approx(0.5, rel=0.1)
-    assert view.contact(wire.state, wire.free)[1] == pytest.approx(wire.status[FORCE], rel=0.1)
+    assert view.contact(wire.rod, wire.state, wire.free)[1] == pytest.approx(wire.status[FORCE], rel=0.1)
     assert wire.inserted_mm < 52.0
 
 

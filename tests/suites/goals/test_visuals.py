@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from proctor.errors import InputError
-from proctor.suites.goals.metrics.embeddings import Embeddings
+from proctor.suites.goals.metrics.embeddings import Embeddings, SpaceMismatch
+from proctor.suites.goals.older import added, read_grouped_pickle, read_pickles
 from proctor.suites.goals.visuals import (
     INDEX,
+    STATE,
     TaskVisuals,
     Visuals,
     empty_task,
-    read_grouped_pickle,
     read_visuals,
     write_visuals,
 )
@@ -143,3 +144,71 @@ def test_other_pickles_are_refused(tmp_path: Path, value: Any, words: str) -> No
 def test_a_missing_pickle_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no file .*gone.pkl"):
         read_grouped_pickle(tmp_path / "gone.pkl", "s")
+
+
+def test_a_folder_has_a_file_for_each_task(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    with pytest.raises(InputError, match=r"old has no .pkl or .pickle files; expected one for each task"):
+        read_pickles(old, "s")
+    dumped(old / "harvest_1_log.pkl", {"instruction": "chop tree", "success_visual_embeds": EMBEDS})
+    dumped(old / "mine.pkl", {"task_id": "mine_1_diamond", "success_visual_embeds": EMBEDS[:1]})
+    (old / "notes.txt").write_text("not a pickle")
+    found = read_pickles(old, "s")
+    assert {name: len(own.trial) for name, own in found.tasks.items()} == {"harvest_1_log": 2, "mine_1_diamond": 1}
+    dumped(old / "mine_1_diamond.pkl", {"success_visual_embeds": EMBEDS})
+    with pytest.raises(InputError, match=r'mine.pkl and .*mine_1_diamond.pkl both hold task "mine_1_diamond"'):
+        read_pickles(old, "s")
+    (old / "mine_1_diamond.pkl").unlink()
+    dumped(old / "other.pkl", {"success_visual_embeds": [np.ones(3)]})
+    with pytest.raises(InputError, match=r"old: tasks have embeddings of \[3, 4\] dimensions"):
+        read_pickles(old, "s")
+
+
+def frames_of(*sizes: tuple[int, int]) -> list[np.ndarray]:
+    return [np.full((*size, 3), 10 * number, np.uint8) for number, size in enumerate(sizes, 1)]
+
+
+@pytest.mark.parametrize(
+    ("frames", "levels"),
+    [
+        ([frames_of((128, 64), (128, 64)), frames_of((128, 64))], [20, 10]),
+        ([np.stack(frames_of((32, 16), (32, 16))), frames_of((40, 20))], [20, 10]),
+        (frames_of((32, 16), (32, 16)), [10, 20]),
+        ([frames_of((32, 16)), []], []),
+        ([], []),
+    ],
+)
+def test_the_last_picture_of_every_trial_is_kept_small(tmp_path: Path, frames: Any, levels: list[int]) -> None:
+    told = {"task_id": "log", "success_visual_embeds": EMBEDS, "success_frames": frames}
+    own = read_grouped_pickle(dumped(tmp_path / "log.pkl", told), "s").tasks["log"]
+    assert [int(picture.max()) for picture in own.frames] == levels
+    assert max(own.frames.shape[1:3]) <= 64
+    write_visuals(tmp_path / "visuals", Visuals("s", {"log": own}))
+    assert (read_visuals(tmp_path / "visuals").tasks["log"].frames == own.frames).all()
+
+
+@pytest.mark.parametrize(
+    ("frames", "words"),
+    [
+        ([frames_of((8, 8))], "`success_frames` are of 1 trials and `success_visual_embeds` of 2"),
+        ([[np.zeros((8, 8, 3))]] * 2, r'task "a", trial 0: a picture of `success_frames` is float64 \(8, 8, 3\)'),
+        ([[np.zeros((8, 8), np.uint8)]] * 2, r"is uint8 \(8, 8\); expected uint8 \(height, width, 3\)"),
+        ([3, 4], "`success_frames` are no pictures"),
+    ],
+)
+def test_frames_that_are_no_pictures_are_refused(tmp_path: Path, frames: Any, words: str) -> None:
+    told = {"a": {"success_visual_embeds": EMBEDS, "success_frames": frames}}
+    with pytest.raises(InputError, match=words):
+        read_grouped_pickle(dumped(tmp_path / "a.pkl", told), "s")
+
+
+def test_spaces_and_collected_folders_are_kept_apart(tmp_path: Path) -> None:
+    write_visuals(tmp_path, Visuals("s", {"a": task([[1, 2]], [0])}))
+    with pytest.raises(SpaceMismatch, match="holds success visuals of the space s, and these are of the space t"):
+        added(tmp_path, Visuals("t", {}))
+    with pytest.raises(InputError, match=r"tasks have embeddings of \[2, 4\] dimensions"):
+        added(tmp_path, Visuals("s", {"b": empty_task("s", 4, "", 0)}))
+    (tmp_path / STATE).write_text("{}")
+    with pytest.raises(InputError, match="was filled by `proctor goals collect`"):
+        added(tmp_path, Visuals("s", {}))

@@ -13,8 +13,7 @@ import pytest
 
 from proctor.suites.libero.env import LiberoEnv
 from proctor.suites.libero.installation import Libero, import_libero, read_states
-from proctor.suites.libero.options import LiberoOptions
-from proctor.suites.libero.presets import TASKS
+from proctor.suites.libero.suite import TASKS, LiberoOptions
 from proctor.testing import EnvConformance
 
 pytestmark = [

@@ -23,8 +23,7 @@ from proctor.errors import MissingExtra
 from proctor.runs.resume import resume
 from proctor.suites.libero.env import LiberoEnv, axis_angle
 from proctor.suites.libero.installation import CONFIG_VARIABLE, find_assets, import_libero, package_folder, read_states
-from proctor.suites.libero.options import LiberoOptions
-from proctor.suites.libero.suite import LiberoSuite
+from proctor.suites.libero.suite import LiberoOptions, LiberoSuite
 from proctor.testing import EnvConformance
 from proctor.texts import bytes_to_text
 

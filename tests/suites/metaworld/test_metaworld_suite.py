@@ -20,8 +20,7 @@ from proctor.runs.resume import resume
 from proctor.suites import make_env
 from proctor.suites.metaworld.agents import Expert
 from proctor.suites.metaworld.env import MetaworldEnv, variations
-from proctor.suites.metaworld.options import MetaworldOptions
-from proctor.suites.metaworld.suite import MetaworldSuite
+from proctor.suites.metaworld.suite import MetaworldOptions, MetaworldSuite
 from proctor.suites.metaworld.tasks import GROUPS, INSTRUCTIONS, TEXT_BYTES
 from proctor.suites.offscreen import Viewer
 from proctor.testing import EnvConformance

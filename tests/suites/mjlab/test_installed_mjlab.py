@@ -12,7 +12,7 @@ import pytest
 from gymnasium import spaces
 from mjlab_child import Remote
 
-from proctor.suites.mjlab.options import MjlabOptions
+from proctor.suites.mjlab.suite import MjlabOptions
 from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, Step
 from proctor.testing import BatchEnvConformance, EnvConformance
 

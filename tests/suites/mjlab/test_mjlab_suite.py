@@ -12,9 +12,8 @@ import pytest
 from proctor import ConfigError, config_from_dict
 from proctor.errors import InputError
 from proctor.suites import find_suite
-from proctor.suites.mjlab.options import MjlabOptions
-from proctor.suites.mjlab.overrides import apply
-from proctor.suites.mjlab.suite import MjlabSuite
+from proctor.suites.mjlab.building import apply_overrides
+from proctor.suites.mjlab.suite import MjlabOptions, MjlabSuite
 
 GO1 = "Mjlab-Velocity-Flat-Unitree-Go1"
 
@@ -90,7 +89,7 @@ class Config:
 def test_overrides_change_what_they_name() -> None:
     config = Config()
     changes = {"commands.twist.ranges.speed": [1, 1], "commands.twist.every_s": 5, "commands.twist.heading": False}
-    apply(config, {**changes, "commands.twist.frame": "base", "events.push": None})
+    apply_overrides(config, {**changes, "commands.twist.frame": "base", "events.push": None})
     twist = config.commands["twist"]
     assert (twist.ranges.speed, twist.every_s, twist.heading, twist.frame) == ((1.0, 1.0), 5.0, False, "base")
     assert isinstance(twist.every_s, float)
@@ -115,7 +114,7 @@ def test_overrides_change_what_they_name() -> None:
 )
 def test_overrides_that_do_not_fit_are_refused(path: str, value: Any, said: str) -> None:
     with pytest.raises(InputError) as caught:
-        apply(Config(), {path: value})
+        apply_overrides(Config(), {path: value})
     assert f"overrides.{path}: " in str(caught.value)
     assert said in str(caught.value)
 
@@ -127,6 +126,6 @@ def test_without_mjlab_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_neither_suite_nor_environment_import_a_simulator() -> None:
-    code = "import sys, proctor.suites.mjlab.suite, proctor.suites.mjlab.environment as e; print(e.make.__name__);"
+    code = "import sys, proctor.suites.mjlab.suite, proctor.suites.mjlab.worlds as e; print(e.make.__name__);"
     code += "assert not {'mjlab', 'mujoco', 'torch', 'warp'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from proctor.errors import InputError
-from proctor.suites.mjlab.options import MjlabOptions
-from proctor.suites.mjlab.suite import MjlabSuite
+from proctor.suites.mjlab.suite import MjlabOptions, MjlabSuite
 from proctor.suites.mjlab.worlds import MjlabEnv, MjlabWorlds
 from proctor.suites.protocol import Step
 from proctor.testing import BatchEnvConformance, EnvConformance, SuiteConformance

@@ -6,12 +6,14 @@ import pickle
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+import joblib_files
 import numpy as np
 import pytest
 from robots import g1
 from shared_data import shared_data
 
 from proctor.errors import InputError
+from proctor.suites.tracking import rotations
 from proctor.suites.tracking.motions import Motion, load_motions
 from proctor.suites.tracking.motions.motion import ARRAYS
 from proctor.suites.tracking.motions.procedural import procedural
@@ -101,6 +103,29 @@ def test_three_formats_of_one_motion_are_one_reference(write):
     assert_same(csv, made, 1e-12)
     assert_same(load(write.npz()).reference(0), csv, 1e-12)
     assert_same(load(write.pkl()).reference(0), csv, 1e-12)
+
+
+@pytest.mark.parametrize("aligned", [True, False], ids=["joblib", "joblib before 1.2"])
+def test_a_library_that_joblib_saved_is_read(write, aligned):
+    made = load("procedural:wave").reference(0)
+    library = {"wave": write.dict(), "again": write.dict(dof_pos=np.asfortranarray(write.motion.joint_pos))}
+    found = load(joblib_files.dump(library, write.folder / "library.pkl", aligned))
+    assert found.names == ("wave", "again")
+    for motion in range(2):
+        assert_same(found.reference(motion), made, 1e-12)
+
+
+def test_rotation_vectors_take_the_place_of_rotation_and_joints(write, wave):
+    """HumanoidVerse reads nothing else; a head that no joint moves comes last."""
+    axes = g1().model.jnt_axis[1:]
+    joints = wave.joint_pos[..., None] * axes
+    turns = rotations.log(wave.root_quat)[:, None]
+    pose = np.concatenate([turns, joints, np.zeros_like(turns)], axis=1)
+    content = {"root_trans_offset": wave.root_pos, "pose_aa": pose, "fps": 50}
+    assert_same(load(write.pkl(content=content)).reference(0), load("procedural:wave").reference(0), 1e-9)
+    text = error_of(write.pkl(content={**content, "pose_aa": pose[:, :9]}))
+    assert "pose_aa: found an array (" in text
+    assert "expected numbers (frames, 30 or more, 3)" in text
 
 
 def test_joints_are_put_in_the_robots_order_by_name(write, wave):

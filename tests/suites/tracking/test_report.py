@@ -15,9 +15,8 @@ from tracking_runs import CONTEXT, MOTIONS, TrackingRun, make_tracking_run
 
 from proctor.report import Report, build_report
 from proctor.report.draw.svg import runs
-from proctor.report.formats.html import to_html
 from proctor.report.formats.json_file import to_json
-from proctor.report.formats.markdown import to_markdown
+from proctor.report.formats.pages import to_html, to_markdown
 from proctor.suites.tracking.report.joint_errors import MAPS, binned, read_joint_errors
 from proctor.suites.tracking.report.section import thinned
 

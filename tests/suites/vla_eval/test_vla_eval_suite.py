@@ -20,8 +20,7 @@ from vla_eval_package import genuine_python, model_server
 from proctor import InputError, Outcome, config_from_dict, load_config, run_evaluation
 from proctor.config import ConfigError
 from proctor.suites.protocol import Env
-from proctor.suites.vla_eval.options import VlaEvalOptions
-from proctor.suites.vla_eval.suite import VlaEvalSuite
+from proctor.suites.vla_eval.suite import VlaEvalOptions, VlaEvalSuite
 from proctor.testing import EnvConformance, SuiteConformance
 from proctor.texts import bytes_to_text
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from proctor.config.models import AgentCfg, EvalConfig, StopCfg, TaskCfg
 from proctor.stats import SpendingTest, Verdict, rate_sequence
 from proctor.verdict.stopping import ReadingOrder, Seen, Stopping
-from proctor.verdict.stopping.precision import first_narrow
+from proctor.verdict.stopping.kinds import first_narrow
 
 
 def config(counts: list[int], **rule: Any) -> EvalConfig:

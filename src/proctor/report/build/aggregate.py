@@ -1,20 +1,19 @@
-"""From results to a Report: estimates per agent and task, then the order, the findings, the verdict."""
+"""From results to a Report: estimates per agent and task, then the order, the findings, the verdict, and what
+the run is held against its declaration by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
+from proctor.config.models import AgentCfg, EvalConfig, ScoringCfg, TaskCfg
 from proctor.errors import InputError
 from proctor.metrics import MetricInfo, describe
 from proctor.metrics.registry import describe_of_family
 from proctor.record.batch import batched
 from proctor.record.columns import Trials
 from proctor.report import model
-from proctor.report.build.cases import case_tables, target_results
-from proctor.report.build.declaring import declared_protocol, primary_comparison
-from proctor.report.build.estimates import Estimator, longest
+from proctor.report.build.estimates import Estimator, case_tables, longest, target_results
 from proctor.report.build.findings import find, out_of_range, verdict
 from proctor.report.build.rivals import agent_aggregates, compare_agents, grouped_agents, score_profiles, trainings
 from proctor.report.build.sample import (
@@ -27,10 +26,12 @@ from proctor.report.build.sample import (
     worst_trials,
 )
 from proctor.report.build.stops import stop_findings
+from proctor.report.model import AgentReport, ReportContext
 from proctor.report.section import Section, Shown, attempt, sections_of
 from proctor.scoring import Scoring, make_scoring
 from proctor.scoring.columns import scored_trials
 from proctor.verdict.comparison import Comparison
+from proctor.verdict.declared import Declared, Facts, held_against
 from proctor.verdict.raters import summarised
 from proctor_host.result import TrialResult
 
@@ -191,3 +192,33 @@ def _metric_infos(cfg: EvalConfig, context: model.ReportContext) -> tuple[dict[s
     except InputError as error:
         text = f"Units of the config's own metrics are unknown here, their recorded values are kept: {error}."
         return {info.name: info for info in describe()}, [model.Finding("note", text)]
+
+
+def declared_protocol(cfg: EvalConfig, agents: Sequence[AgentReport], context: ReportContext) -> Declared | None:
+    """The declaration of the config with the deviations of this run; None without one."""
+    if cfg.declare is None:
+        return None
+    finished = sum(agent.overall.n_trials + agent.overall.n_after_stop for agent in agents)
+    facts = Facts(
+        level=context.level,
+        by="score" if any(agent.overall.score.mean is not None for agent in agents) else "success",
+        cells=[(c.agent, c.task, c.summary.n_trials, c.summary.n_unscored) for a in agents for c in a.cells],
+        missing=finished + context.spared < cfg.trials_per_agent * len(cfg.agents),
+        measured=any(agent.overall.measure(cfg.declare.primary).value is not None for agent in agents),
+    )
+    return held_against(cfg, facts, context.protocols)
+
+
+def primary_comparison(
+    trials: Trials, cfg: EvalConfig, infos: Mapping[str, MetricInfo], context: ReportContext
+) -> Comparison | None:
+    """The agents compared by the mean of the metric that was declared to decide, in the place of the score; None where
+    success or score decide, and for a metric that is not reduced to a mean or that trials lack."""
+    primary = None if cfg.declare is None else cfg.declare.primary
+    if primary is None or primary in ("success", "score") or primary not in trials.metrics:
+        return None
+    if primary in infos and infos[primary].reducer not in ("mean", "rate"):
+        return None
+    by_metric = replace(trials, columns={**trials.columns, "score": trials.metrics[primary]})
+    found = compare_agents(by_metric, cfg.model_copy(update={"scoring": ScoringCfg(mode="return")}), context)
+    return found if found is not None and found.by == "score" else None

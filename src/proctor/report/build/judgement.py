@@ -5,8 +5,7 @@ from __future__ import annotations
 from proctor.report import text
 from proctor.stats import Interval
 from proctor.verdict.comparison import Comparison, Difference, Measure, Pair, needed_trials
-from proctor.verdict.equivalence import Alike, Likeness
-from proctor.verdict.gate import Gate, Ruling
+from proctor.verdict.gate import Alike, Gate, Likeness, Ruling
 
 POWER = 0.8
 

@@ -18,7 +18,7 @@ from proctor.report.model import AgentAggregate, AgentProfile, AgentReport, Repo
 from proctor.scoring import make_scoring
 from proctor.stats import LARGE, Aggregate, Estimate, Profile, Resampling, performance_profile
 from proctor.verdict.comparison import MOST_AGENTS, Comparison, judge
-from proctor.verdict.judging import judging_of
+from proctor.verdict.estimand import judging_of
 from proctor.verdict.methods import Member, Methods, judge_methods
 from proctor.verdict.trials import agents_of
 

@@ -19,8 +19,7 @@ from proctor.report.model import Finding
 from proctor.report.sections.differences import differences, differences_markdown, shown_measures
 from proctor.report.sections.ranking import SHARED, standing_words
 from proctor.verdict.comparison import MEASURES, Comparison, Difference, Pair, Standing, needed_trials
-from proctor.verdict.equivalence import Alike, Likeness
-from proctor.verdict.gate import Gate
+from proctor.verdict.gate import Alike, Gate, Likeness
 
 MAX_AGENTS = 20
 

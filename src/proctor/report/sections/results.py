@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from proctor.metrics import MetricInfo
@@ -10,10 +11,12 @@ from proctor.report.draw import pipes, svg
 from proctor.report.draw.markup import NONE, estimate, forest, heat_cell, lead, small, table
 from proctor.report.draw.svg import esc
 from proctor.report.model import MeanEstimate, Report, Summary
-from proctor.report.section import Section
+from proctor.report.section import Grid, Section
 from proctor.report.sections.ranking import ranking_words
 
 MAX_AGENTS, MAX_TASKS = 20, 12
+TERMINAL_AGENTS, TERMINAL_TASKS, WITH_INTERVALS = 4, 40, 2
+"""What a terminal shows by task: so many agents and tasks, and intervals beside so many agents."""
 BETTER = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
@@ -53,6 +56,45 @@ class Tasks(Section):
             + pipes.table(header, rows)
             + pipes.more(len(report.tasks) - MAX_TASKS, "task")
         )
+
+    def terminal(self, report: Report, data: Any) -> Iterable[Grid | str]:
+        """Task by task the rates of the first agents, or scores where nothing says what success is; nothing of a single
+        task, whose numbers stand in the ranking."""
+        if len(report.tasks) < 2 or not report.scored:
+            return
+        agents = report.agents[:TERMINAL_AGENTS]
+        rows = [
+            (task.task, *(_terminal_cell(report, agent.cells[i].summary, len(agents)) for agent in agents))
+            for i, task in enumerate(report.tasks[:TERMINAL_TASKS])
+        ]
+        left_out = [
+            text.count(hidden, what)
+            for hidden, what in (
+                (len(report.tasks) - TERMINAL_TASKS, "more task"),
+                (len(report.agents) - TERMINAL_AGENTS, "more agent"),
+            )
+            if hidden > 0
+        ]
+        what = "success, of scored trials" if report.defines_success else "mean score"
+        spans = f"; […]: {text.percent(report.context.level)} interval" if len(agents) <= WITH_INTERVALS else ""
+        more = f"; {' and '.join(left_out)} in the report" if left_out else ""
+        yield Grid(f"{what}, by task{spans}{more}", ("task", *(agent.agent for agent in agents)), tuple(rows))
+
+
+def _terminal_cell(report: Report, summary: Summary, agents: int) -> str:
+    """`90 % (18/20)`, or a mean score with its n; with the interval where there are few agents."""
+    rate = summary.success
+    if not summary.n:
+        return text.NONE
+    if report.defines_success:
+        if rate.rate is None:
+            return text.NONE
+        interval = f" [{text.percent_range(rate.interval)}]" if rate.interval is not None else ""
+        value = f"{text.percent(rate.rate)} ({rate.successes}/{rate.n})"
+    else:
+        interval = f" [{text.span(summary.score.interval)}]" if summary.score.interval is not None else ""
+        value = f"{text.mean(summary.score)} (n {summary.score.n})"
+    return value + (interval if agents <= WITH_INTERVALS else "")
 
 
 def _rates(report: Report, header: list[str]) -> str:

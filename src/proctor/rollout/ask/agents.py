@@ -16,12 +16,12 @@ from proctor.config.models import LimitsCfg
 from proctor.errors import BREAKS
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
+from proctor.rollout.ask.decide import too_long
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import guilty
 from proctor.rollout.ask.runner import Answers, PolicyRunner
-from proctor.rollout.blame import too_long
-from proctor_host.blame import explain
 from proctor_host.copies import end_if_copied, forks
+from proctor_host.errors import explain
 from proctor_host.limits import UNLOADING, limit_of
 
 MAX_HANGS = 8

@@ -2,6 +2,9 @@
 
 The engine, a worker that holds a policy, a server and `tune` call `decide` and find three kinds of requests: those that
 got actions, those whose policy wants another of its stages first, and those whose trial ends here.
+
+What the environment raises is the environment's fault and costs an attempt; what the policy raises, or answers instead
+of an action, is the policy's and ends its trial. Text of an error: first line what it is, then the traceback.
 """
 
 from __future__ import annotations
@@ -10,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.policies.protocol import Execute, Goto, Idle
+from proctor.policies.protocol import Decision, Execute, Fail, Goto, Idle, Unavailable
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
-from proctor.rollout.blame import MAX_HOPS, endless, setback
 from proctor_host.episode import Outcome
 from proctor_host.messages import Chunk
 
@@ -90,3 +92,29 @@ def _in_one(requests: list[Request], chunks: list[Chunk]) -> np.ndarray | list[C
     plain = all([c.valid == len(c.actions) and c.clipped is None and c.reason is None for c in chunks])
     alike = plain and len({c.actions.shape for c in chunks}) == 1 and all([r.task is first for r in requests])
     return np.stack([c.actions for c in chunks]) if alike else chunks
+
+
+MAX_HOPS = 64
+"""Stages that a policy may ask for one after the other without an action."""
+
+
+def setback(decision: Decision | None, error: str | None) -> tuple[Outcome, str]:
+    """What becomes of a trial whose policy gave neither an action nor another stage, and why. An outcome that is not
+    scored ends this attempt only."""
+    match decision:
+        case Fail(reason):
+            return Outcome.POLICY_ERROR, reason
+        case Unavailable(reason):
+            return Outcome.WORKER_LOST, reason
+        case _:
+            return Outcome.POLICY_ERROR, error or "the policy gave no answer"
+
+
+def too_long(stage: str, limit_s: float) -> str:
+    """The error of a forward that took longer than `limits.act_s`."""
+    return f"TimeoutError: the policy's {stage} took longer than {limit_s:g} s"
+
+
+def endless(stage: str) -> str:
+    """The error of a policy that goes from stage to stage."""
+    return f"the policy went through {MAX_HOPS} stages without an action; last {stage}"

@@ -28,7 +28,7 @@ from proctor.policies.protocol import Stage
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.rows import RowFindings
 from proctor.rollout.ask.runner import Answers, PolicyRunner
-from proctor_host.blame import explain
+from proctor_host.errors import explain
 
 MAX_WAIT_S = 0.05
 SHORT_S = 0.002

@@ -42,8 +42,8 @@ from proctor.rollout.ask.requests import FRESH, Request, Rngs, gather
 from proctor.rollout.ask.rows import DUE, RowFindings, examine
 from proctor.rollout.tasks import Task
 from proctor.threads import hold
-from proctor_host.blame import explain
 from proctor_host.copies import end_if_copied, forks
+from proctor_host.errors import explain
 
 
 class Answers:

@@ -2,7 +2,7 @@
 interpreter.
 
 Nothing of Proctor's is installed there. The interpreter is told where `proctor_host` lies, which needs the standard
-library and numpy; the modules of a suite's environment are read from the engine's own tree (`proctor_host.finder`).
+library and numpy; the modules of a suite's environment are read from the engine's own tree (`proctor_host.child`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from proctor.errors import InputError
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.tasks import Task
-from proctor.rollout.worker.extras import EngineExtras
+from proctor.rollout.worker import EngineExtras
 from proctor_host.board import Board
 from proctor_host.cfg import WorkerCfg
 from proctor_host.host import Host

@@ -30,7 +30,7 @@ from proctor.rendering import offscreen_backend
 from proctor.rollout.backends.base import Backend, Lost, Worker
 from proctor.rollout.backends.channel import ChannelWorker, ending_of, hello
 from proctor.rollout.tasks import Task
-from proctor.rollout.worker.extras import HERE
+from proctor.rollout.worker import HERE
 from proctor_host.board import Place, SharedBoard
 from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from proctor.record.rundir import RunDir
-from proctor.runs.loggers.base import LoggerOptions
+from proctor.runs.loggers.base import Logger, LoggerOptions
 from proctor_host.result import TrialResult
 
 COLUMNS = (
@@ -27,6 +28,51 @@ class EvidenceOptions(LoggerOptions):
 
     report: bool = True
     videos: int = Field(default=4, ge=0, le=100)
+
+
+class ServiceLogger(Logger):
+    """Logs to a run of a service whose package has `Table`, `Video` and `Artifact`. The run stays open when the logger
+    is closed, unless it was started for a run folder (`_own`). `_evidence`: what is sent of which folder at the end."""
+
+    def __init__(self, service: Any, run: Any):
+        self._service, self.run = service, run
+        self._own, self._step = False, 0
+        self._evidence: tuple[EvidenceOptions, Path] | None = None
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        self._step = step
+        self._send(dict(values))
+
+    def end(self, report: Mapping[str, Any]) -> None:
+        self._send({"report/table": self._service.Table(columns=list(COLUMNS), data=table(report))})
+        if self._evidence is None:
+            return
+        options, folder = self._evidence
+        for name, path in chosen_videos(folder, options.videos):
+            self._send({f"videos/{name}": self._service.Video(str(path), caption=name, format="mp4")})
+        if options.report and (files := report_files(folder)):
+            artifact = self._service.Artifact(f"report-{plain_name(folder.name)}", type="report")
+            for path in files:
+                artifact.add_file(str(path), name=path.name)
+            with self._aside():
+                self.run.log_artifact(artifact)
+
+    def close(self) -> None:
+        if self._own:
+            self._own = False
+            with self._aside():
+                self._finish()
+
+    def _send(self, values: dict[str, Any]) -> None:
+        with self._aside():
+            self.run.log(values, step=self._step)
+
+    def _finish(self) -> None:
+        self.run.finish()
+
+    def _aside(self) -> AbstractContextManager[Any]:
+        """Where what the service prints goes."""
+        return nullcontext()
 
 
 def table(report: Mapping[str, Any]) -> list[list[Any]]:

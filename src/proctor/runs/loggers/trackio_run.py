@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, redirect_stdout
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from proctor.errors import InputError, optional
-from proctor.runs.loggers.base import Logger, LoggerOptions
-from proctor.runs.loggers.evidence import COLUMNS, EvidenceOptions, chosen_videos, plain_name, report_files, table
+from proctor.runs.loggers.base import LoggerOptions
+from proctor.runs.loggers.evidence import EvidenceOptions, ServiceLogger
 
 
 class TrackioOptions(EvidenceOptions):
@@ -22,7 +22,7 @@ class TrackioOptions(EvidenceOptions):
     space: str | None = None
 
 
-class TrackioLogger(Logger):
+class TrackioLogger(ServiceLogger):
     """History of a Trackio run.
 
     Logs to `run`, which `trackio.init` gave, and which stays open when the logger is closed. Trackio takes finite
@@ -34,14 +34,11 @@ class TrackioLogger(Logger):
     def __init__(self, run: Any):
         if run is None:
             raise InputError("TrackioLogger found no run; give it one: TrackioLogger(trackio.init(project))")
-        self._trackio = _trackio()
-        self.run = run
-        self._own, self._step = False, 0
-        self._evidence: tuple[TrackioOptions, Path] | None = None
+        super().__init__(_trackio(), run)
 
     @classmethod
     def for_run(cls, options: TrackioOptions, folder: Path) -> Self:
-        with contextlib.redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr):
             run = _trackio().init(
                 options.project, name=folder.name, space_id=options.space, resume="allow", embed=False,
                 auto_log_gpu=False, auto_log_cpu=False,
@@ -54,35 +51,17 @@ class TrackioLogger(Logger):
         self.run.config["proctor"] = dict(config)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        self._step = step
         finite = {key: float(value) for key, value in values.items() if math.isfinite(value)}
+        self._step = step
         if finite:
             self._send(finite)
 
-    def end(self, report: Mapping[str, Any]) -> None:
-        self._send({"report/table": self._trackio.Table(columns=list(COLUMNS), data=table(report))})
-        if self._evidence is None:
-            return
-        options, folder = self._evidence
-        for name, path in chosen_videos(folder, options.videos):
-            self._send({f"videos/{name}": self._trackio.Video(str(path), caption=name, format="mp4")})
-        if options.report and (files := report_files(folder)):
-            artifact = self._trackio.Artifact(f"report-{plain_name(folder.name)}", type="report")
-            for path in files:
-                artifact.add_file(str(path), name=path.name)
-            with contextlib.redirect_stdout(sys.stderr):
-                self.run.log_artifact(artifact)
+    def _finish(self) -> None:
+        active = self._service.context_vars.current_run.get() is self.run
+        self._service.finish() if active else self.run.finish()
 
-    def close(self) -> None:
-        if self._own:
-            self._own = False
-            with contextlib.redirect_stdout(sys.stderr):
-                active = self._trackio.context_vars.current_run.get() is self.run
-                self._trackio.finish() if active else self.run.finish()
-
-    def _send(self, values: dict[str, Any]) -> None:
-        with contextlib.redirect_stdout(sys.stderr):
-            self.run.log(values, step=self._step)
+    def _aside(self) -> AbstractContextManager[Any]:
+        return redirect_stdout(sys.stderr)
 
 
 def _trackio() -> Any:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from proctor.errors import InputError, optional
-from proctor.runs.loggers.base import Logger, LoggerOptions
-from proctor.runs.loggers.evidence import COLUMNS, EvidenceOptions, chosen_videos, plain_name, report_files, table
+from proctor.runs.loggers.base import LoggerOptions
+from proctor.runs.loggers.evidence import EvidenceOptions, ServiceLogger, plain_name
 
 
 class WandbOptions(EvidenceOptions):
@@ -22,7 +22,7 @@ class WandbOptions(EvidenceOptions):
     """`offline` keeps everything in the run folder, to be sent with `wandb sync`; None: as WANDB_MODE says."""
 
 
-class WandbLogger(Logger):
+class WandbLogger(ServiceLogger):
     """History of a Weights & Biases run.
 
     Logs to `run`, or to the run that the training script has started, which stays open when the logger is closed. Steps
@@ -32,12 +32,10 @@ class WandbLogger(Logger):
     Options: ClassVar[type[LoggerOptions]] = WandbOptions
 
     def __init__(self, run: Any = None):
-        self._wandb = _wandb()
-        self.run = self._wandb.run if run is None else run
+        wandb = _wandb()
+        super().__init__(wandb, wandb.run if run is None else run)
         if self.run is None:
             raise InputError("WandbLogger found no run; call wandb.init() first, or give it one: WandbLogger(run)")
-        self._own, self._step = False, 0
-        self._evidence: tuple[WandbOptions, Path] | None = None
 
     @classmethod
     def for_run(cls, options: WandbOptions, folder: Path) -> Self:
@@ -50,30 +48,6 @@ class WandbLogger(Logger):
 
     def begin(self, config: Mapping[str, Any]) -> None:
         self.run.config.update({"proctor": dict(config)}, allow_val_change=True)
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        self._step = step
-        self.run.log(dict(values), step=step)
-
-    def end(self, report: Mapping[str, Any]) -> None:
-        rows = table(report)
-        self.run.log({"report/table": self._wandb.Table(columns=list(COLUMNS), data=rows)}, step=self._step)
-        if self._evidence is None:
-            return
-        options, folder = self._evidence
-        for name, path in chosen_videos(folder, options.videos):
-            video = self._wandb.Video(str(path), caption=name, format="mp4")
-            self.run.log({f"videos/{name}": video}, step=self._step)
-        if options.report and (files := report_files(folder)):
-            artifact = self._wandb.Artifact(f"report-{plain_name(folder.name)}", type="report")
-            for path in files:
-                artifact.add_file(str(path), name=path.name)
-            self.run.log_artifact(artifact)
-
-    def close(self) -> None:
-        if self._own:
-            self._own = False
-            self.run.finish()
 
 
 def _started(wandb: Any, options: WandbOptions, folder: Path) -> Any:

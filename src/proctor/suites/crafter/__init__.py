@@ -2,7 +2,7 @@
 
 - `tasks`: the tasks, what they ask for in words, what success is; all data.
 - `simulator`: Crafter made reproducible; `names`: what its numbers mean.
-- `options`, `env`, `suite`: the task; `skills`, `agents`: scripted agents.
+- `suite`, `env`: the task and its options; `skills`, `agents`: scripted agents.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from proctor.exports import lazily
 if TYPE_CHECKING:
     from proctor.suites.crafter import skills
     from proctor.suites.crafter.env import CrafterEnv
-    from proctor.suites.crafter.options import CrafterOptions
+    from proctor.suites.crafter.suite import CrafterOptions
     from proctor.suites.crafter.tasks import INSTRUCTIONS, TASKS, TaskName
 
 __getattr__ = lazily(__name__, __file__)

@@ -19,7 +19,7 @@ from proctor_host import spaces
 from proctor_host.environments import Env, Step
 
 if TYPE_CHECKING:
-    from proctor.suites.crafter.options import CrafterOptions
+    from proctor.suites.crafter.suite import CrafterOptions
 
 LOCAL = (9, 7)
 """Cells of the player's view, x and y; the player stands in the middle."""

@@ -67,16 +67,19 @@ class EndovascularEnv(SheetEnv):
         )
 
     def _make_wire(self) -> Wire:
-        options = self.options
+        options, tool = self.options, find_tool(self.options.tool)
+        self._start_mm = min(tool.curved_mm + options.start_mm, tool.length_mm)
         physics = Physics(
             self.action_dt_s or 0.0,
             options.substeps,
             options.iterations,
             options.spacing_mm,
+            options.tip_spacing_mm,
             options.anatomy.friction,
             options.max_push_n,
+            self._start_mm,
         )
-        return Wire(find_tool(options.tool), self._field, self.tree.entry, self.tree.direction, physics)
+        return Wire(tool, self._field, self.tree.entry, self.tree.direction, physics)
 
     def reset(self, seed: int, index: int) -> Any:
         """The seed draws the wire's angle in the sheath and, among several, the target."""
@@ -85,7 +88,7 @@ class EndovascularEnv(SheetEnv):
         angle = rng.uniform(-np.pi, np.pi)
         self.target_branch = branches[int(rng.integers(len(branches)))]
         self._scene = self._scenes[self.target_branch]
-        self.wire.reset(self.options.start_mm, angle)
+        self.wire.reset(self._start_mm, angle)
         row = self.sheet.rows(1)
         self.wire.look(self._scene, self._trip, 0.0, 0.0, -1.0, row[0])
         return self.observed(row)

@@ -88,9 +88,13 @@ def _suite(data: dict[str, Any], problems: Problems) -> str:
 def _scoring(scoring: dict[str, Any], problems: Problems) -> dict[str, Any]:
     """The scoring with its weights and scales among the options. The form takes those of both scorings; what the chosen
     one does not read has no effect."""
-    from proctor.suites.endovascular.scoring import DefaultV1Options, RankingV1Options
+    from proctor.suites.endovascular.scoring import DefaultV1Options, DefaultV2Options, RankingV1Options
 
-    known = {"default_v1": DefaultV1Options.model_fields, "ranking_v1": RankingV1Options.model_fields}
+    known = {
+        "default_v1": DefaultV1Options.model_fields,
+        "default_v2": DefaultV2Options.model_fields,
+        "ranking_v1": RankingV1Options.model_fields,
+    }
     mode = scoring.get("mode", "default_v1")
     flat = [key for key in scoring if any(key in fields for fields in known.values())]
     if mode not in known or not flat or not isinstance(scoring.get("options", {}), dict):

@@ -28,14 +28,23 @@ import numpy as np
 from proctor.kernels import kept
 from proctor.suites.endovascular.rod import (
     ANGLE,
+    AXIAL,
     BAND,
+    BEHIND,
+    BEND,
     DEPTH_MAX,
+    DRAWN,
+    EDGE,
     FORCE,
     ITERATIONS,
     LENGTH,
+    MASS,
     PUSHED,
+    REST,
     SETPOINT,
+    SPAN,
     TORQUE,
+    TWIST,
     UNSETTLED,
 )
 from proctor.suites.endovascular.spline import sample
@@ -102,10 +111,10 @@ def edges(rod, state, work, free, exact):
     """Stretch and shear of edge j between nodes j and j + 1. Overwrites matrix and right-hand side; returns the energy.
     With k the stiffness and r = k (dx / l - d), `exact` 1 takes the second derivative in the edge's turn,
     k ((dx.d) - sym(dx d')), 0 that of a straight edge."""
-    length, band, rhs, x = rod.spacing, work.band, work.rhs, state.x
+    band, rhs, x = work.band, work.rhs, state.x
     total, before, px, py, pz = 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(free):
-        k = rod.axial[j]
+        k, length = rod.node[j, AXIAL], rod.node[j, EDGE]
         dx, dy, dz = director(state.q, j)
         lx, ly, lz = x[j + 1, 0] - x[j, 0], x[j + 1, 1] - x[j, 1], x[j + 1, 2] - x[j, 2]
         rx, ry, rz = k * (lx / length - dx), k * (ly / length - dy), k * (lz / length - dz)
@@ -121,8 +130,8 @@ def edges(rod, state, work, free, exact):
             for m in range(BAND):
                 band[row, m] = 0.0
         for c in range(3):
-            band[a + c, 0], band[a + c, 6] = (k + before) / length, -k / length
-        before = k
+            band[a + c, 0], band[a + c, 6] = k / length + before, -k / length
+        before = k / length
         dot = lx * dx + ly * dy + lz * dz
         band[e, 0], band[e + 1, 0], band[e + 2, 0] = k * (dot - lx * dx), k * (dot - ly * dy), k * (dot - lz * dz)
         band[e, 1], band[e, 2] = -0.5 * k * (lx * dy + ly * dx), -0.5 * k * (lx * dz + lz * dx)
@@ -136,9 +145,9 @@ def edges(rod, state, work, free, exact):
 @inner()
 def grip(rod, state, work, sheath, status, free):
     """The last unknown: the inserted length, which moves the held node along the sheath. Returns the energy of the
-    handle's grip."""
+    handle's grip, and of the force that draws the wire out of the sheath, as it was in the substep before."""
     band, d, j, last = work.band, sheath.direction, free - 1, 6 * free
-    k = rod.axial[j]
+    k, length = rod.node[j, AXIAL], rod.node[j, EDGE]
     ex, ey, ez = director(state.q, j)
     for row in range(last, last + BAND):
         work.rhs[row] = 0.0
@@ -146,19 +155,19 @@ def grip(rod, state, work, sheath, status, free):
             band[row, m] = 0.0
     pull = k * (ex * d[0] + ey * d[1] + ez * d[2])
     for c in range(3):
-        pull -= k / rod.spacing * d[c] * (state.x[free, c] - state.x[j, c])
+        pull -= k / length * d[c] * (state.x[free, c] - state.x[j, c])
         for m in range(3):
             band[last - 6 + c, 6 + m - c] = 0.0
             band[last - 3 + c, 3 + m - c] = 0.0
-        band[last - 6 + c, 6 - c] = -k / rod.spacing * d[c]
+        band[last - 6 + c, 6 - c] = -k / length * d[c]
     band[last - 3, 3] = -k * (ey * d[2] - ez * d[1])
     band[last - 2, 2] = -k * (ez * d[0] - ex * d[2])
     band[last - 1, 1] = -k * (ex * d[1] - ey * d[0])
     ahead, most = status[SETPOINT] - status[LENGTH], sheath.max_force / GRIP_N_MM
     held = min(max(ahead, -most), most)
-    work.rhs[last] = pull + GRIP_N_MM * held
-    band[last, 0] = k / rod.spacing + GRIP_N_MM * (1.0 if held == ahead else SLIPPING * held / ahead)
-    return GRIP_N_MM * held * (ahead - 0.5 * held)
+    work.rhs[last] = pull + GRIP_N_MM * held + status[DRAWN]
+    band[last, 0] = k / length + GRIP_N_MM * (1.0 if held == ahead else SLIPPING * held / ahead)
+    return GRIP_N_MM * held * (ahead - 0.5 * held) - status[DRAWN] * status[LENGTH]
 
 
 @inner()
@@ -175,10 +184,11 @@ def hinges(rod, state, work, free, exact):
         jac[3, 0], jac[3, 1], jac[3, 2] = 1 - 2 * (py * py + pz * pz), 2 * (px * py + pw * pz), 2 * (px * pz - pw * py)
         jac[4, 0], jac[4, 1], jac[4, 2] = 2 * (px * py - pw * pz), 1 - 2 * (px * px + pz * pz), 2 * (py * pz + pw * px)
         jac[5, 0], jac[5, 1], jac[5, 2] = 2 * (px * pz + pw * py), 2 * (py * pz - pw * px), 1 - 2 * (px * px + py * py)
-        share = work.flex[j] / rod.spacing
-        bend, twist = rod.bend[j] * share, rod.twist[j] * share
-        sx, sy, sz = bend * (2 * x - rod.rest[j]), bend * 2 * y, twist * 2 * z
-        total += 0.5 * (sx * (2 * x - rod.rest[j]) + sy * 2 * y + sz * 2 * z)
+        share = work.flex[j] / rod.node[j, SPAN]
+        bend, twist = rod.node[j, BEND] * share, rod.node[j, TWIST] * share
+        strain = 2 * x - rod.node[j, REST] / work.flex[j]
+        sx, sy, sz = bend * strain, bend * 2 * y, twist * 2 * z
+        total += 0.5 * (sx * strain + sy * 2 * y + sz * 2 * z)
         for m in range(3):
             jac[0, m] = w * jac[3, m] + z * jac[4, m] - y * jac[5, m]
             jac[1, m] = w * jac[4, m] - z * jac[3, m] + x * jac[5, m]
@@ -239,16 +249,17 @@ def nodes(rod, state, field, law, work, free, exact):
     `state.contact`; returns the energy. Nodes that cannot have come to the wall since the start of the substep are not
     looked up."""
     band, rhs, x, contact, start, lag = work.band, work.rhs, state.x, state.contact, work.start, work.lag
-    total, sway = 0.0, law.sway / law.dt
+    total = 0.0
     for j in range(free):
-        steady = rod.mass[j] / (law.dt * law.dt) + law.drag / law.dt + sway
+        sway = law.sway * rod.node[j, SPAN] / law.dt
+        steady = rod.node[j, MASS] / (law.dt * law.dt) + law.drag * rod.node[j, SPAN] / law.dt + sway
         dx, dy, dz = director(work.turned, j)
         mx, my, mz = x[j, 0] - start[j, 0], x[j, 1] - start[j, 1], x[j, 2] - start[j, 2]
         along, moved = mx * dx + my * dy + mz * dz, mx * mx + my * my + mz * mz
         total += 0.5 * (steady * moved - sway * along * along)
         add_square(band, 6 * j, -sway, dx, dy, dz)
         for c, way, d in ((0, mx, dx), (1, my, dy), (2, mz, dz)):
-            outer = work.force[j, c] + rod.mass[j] * state.v[j, c] / law.dt
+            outer = work.force[j, c] + rod.node[j, MASS] * state.v[j, c] / law.dt
             total -= outer * way
             rhs[6 * j + c] += outer - steady * way + sway * along * d
             band[6 * j + c, 0] += steady
@@ -384,7 +395,7 @@ def apply(rod, state, work, sheath, status, free, share):
         turn(state.q, j, share * move[e], share * move[e + 1], share * move[e + 2])
     status[LENGTH] = work.x[free, 0] + share * move[6 * free]
     for c in range(3):
-        state.x[free, c] = sheath.entry[c] - sheath.direction[c] * (free * rod.spacing - status[LENGTH])
+        state.x[free, c] = sheath.entry[c] - sheath.direction[c] * (rod.node[free, BEHIND] - status[LENGTH])
 
 
 @inner()
@@ -427,25 +438,46 @@ def settle(rod, state, field, law, work, sheath, status, free):
     return law.iterations + 1
 
 
+@compiled()
+def free_nodes(rod, length):
+    """How many nodes are in the body when so much of the wire is inserted."""
+    return np.searchsorted(rod.node[:, BEHIND], length, side="right")
+
+
 @inner()
 def hold(rod, state, work, sheath, status, free, by):
-    """Put what has not been inserted onto the sheath's axis, where it has moved by so much. Of the last hinges only
-    what is inside the body bends: a hinge stands for half an edge to either side."""
+    """Put what has not been inserted onto the sheath's axis, where it has moved by so much: the next nodes, and those
+    that this move brings in, where they were before it. Of the last hinges only what is inside the body bends, and only
+    so much of the rest angle shows: a hinge stands for half an edge to either side."""
     d, x, q = sheath.direction, state.x, state.q
-    for j in range(free, min(free + 3, len(x))):
-        back = j * rod.spacing - status[LENGTH]
+    for j in range(min(free, free_nodes(rod, status[LENGTH] - by)), min(free + 3, len(x))):
+        back, last = rod.node[j, BEHIND] - status[LENGTH], by
+        if j < free:
+            back, last = back + by, status[PUSHED]
         for c in range(3):
             x[j, c] = sheath.entry[c] - d[c] * back
-            work.start[j, c], state.v[j, c] = x[j, c] - d[c] * by, 0.0
+            work.start[j, c], state.v[j, c] = x[j, c] - d[c] * last, 0.0
         for c in range(4):
             q[j, c] = sheath.orientation[c]
         turn(q, j, status[ANGLE] * d[0], status[ANGLE] * d[1], status[ANGLE] * d[2])
         for c in range(4):
             work.turned[j, c] = q[j, c]
         state.contact[j, 3], state.contact[j, 4] = 0.0, rod.radius
-    for j in range(max(free - 4, 0), free + 1):
-        inside = status[LENGTH] / rod.spacing - j + 0.5
+    for j in range(1, free + 1):
+        inside = (status[LENGTH] - rod.node[j, BEHIND] + 0.5 * rod.node[j - 1, EDGE]) / rod.node[j, SPAN]
         work.flex[j] = 1.0 / min(max(inside, CLAMPED), 1.0)
+
+
+@inner()
+def drawn(rod, state, work, free):
+    """The force with which a wire that is bent or twisted at the mouth of the sheath comes out of it: the energy per
+    length there, for in the sheath it is straight. Without it the handle's work would not be what the wire stores."""
+    j = free if work.flex[free] < 1.0 / CLAMPED else free - 1
+    if j < 1:
+        return 0.0
+    _, x, y, z = relative(state.q, j - 1, j)
+    share = 2.0 * work.flex[j] / rod.node[j, SPAN]
+    return 0.5 * share * share * (rod.node[j, BEND] * (x * x + y * y) + rod.node[j, TWIST] * z * z)
 
 
 @inner()
@@ -456,7 +488,7 @@ def substep(rod, state, field, law, work, sheath, status, pushed):
     slipping = abs(status[FORCE]) > 0.99 * sheath.max_force and status[FORCE] * pushed > 0.0
     by = 0.0 if slipping else status[SETPOINT] - status[LENGTH]
     status[LENGTH] += by
-    free = int(status[LENGTH] / rod.spacing) + 1
+    free = free_nodes(rod, status[LENGTH])
     hold(rod, state, work, sheath, status, free, by)
     steady = by * status[PUSHED] > 0.0 and abs(by) < 2 * abs(status[PUSHED])
     begin(state, law, work, free, by / status[PUSHED] if steady else 0.0, 2 * abs(by))
@@ -467,7 +499,10 @@ def substep(rod, state, field, law, work, sheath, status, pushed):
     status[UNSETTLED] += 1.0 if used > law.iterations else 0.0
     held = min(max(status[SETPOINT] - status[LENGTH], -most), most)
     status[SETPOINT], status[FORCE] = status[LENGTH] + held, GRIP_N_MM * held
-    status[TORQUE] = -rod.twist[free] * work.flex[free] / rod.spacing * 2 * relative(state.q, free - 1, free)[3]
+    status[DRAWN] = drawn(rod, state, work, free)
+    status[TORQUE] = (
+        -rod.node[free, TWIST] * work.flex[free] / rod.node[free, SPAN] * 2 * relative(state.q, free - 1, free)[3]
+    )
     for j in range(free):
         status[DEPTH_MAX] = max(status[DEPTH_MAX], state.contact[j, 4])
         for c in range(3):

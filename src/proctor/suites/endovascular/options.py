@@ -67,13 +67,16 @@ class EndovascularOptions(SuiteOptions):
     stop_at_tree_end: bool = True
     """Do not push on where the tip has come to the end of a vessel (the real one goes on, this one does not)."""
     start_mm: float = Field(default=10.0, ge=2, le=100)
-    """Inserted length at the start of a trial."""
+    """At the start of a trial the curve of the tip is in the vessel, and so much of the wire behind it; it is not drawn
+    back further, as a curve that unfolds in the sheath's mouth would press on the wall of its own."""
     substeps: int = Field(default=6, ge=4, le=400)
     """Of a control step."""
     iterations: int = Field(default=50, ge=1, le=200)
     """At most so many in a substep."""
     spacing_mm: float = Field(default=2.0, ge=0.5, le=5)
-    """Between nodes of the wire."""
+    """Between nodes of the wire,"""
+    tip_spacing_mm: float = Field(default=1.0, ge=0.25, le=5)
+    """and in its tip, from the end to a little behind the curve. Never more than `spacing_mm`."""
     tracking_points: int = Field(default=5, ge=1, le=50)
     """Observed points of the wire, from the tip on."""
     tracking_resolution_mm: float = Field(default=4.0, gt=0, le=50)

@@ -26,6 +26,7 @@ PARTS = {
     },
     "proctor.scorings": {
         "default_v1": "proctor.suites.endovascular.scoring:DefaultV1",
+        "default_v2": "proctor.suites.endovascular.scoring:DefaultV2",
         "ranking_v1": "proctor.suites.endovascular.scoring:RankingV1",
     },
     "proctor.forms": {
@@ -33,5 +34,6 @@ PARTS = {
     },
     "proctor.sections": {
         "vessels": "proctor.suites.endovascular.report.section:Vessels",
+        "tools": "proctor.suites.endovascular.report.by_tool:ToolTables",
     },
 }

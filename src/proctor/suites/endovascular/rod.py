@@ -9,29 +9,27 @@ import numpy as np
 BAND = 9
 """Stored diagonals of the solver's matrix: the main one and eight above."""
 
-STATUS = range(9)
-LENGTH, ANGLE, SETPOINT, FORCE, TORQUE, DEPTH_MAX, ITERATIONS, UNSETTLED, PUSHED = STATUS
+STATUS = range(10)
+LENGTH, ANGLE, SETPOINT, FORCE, TORQUE, DEPTH_MAX, ITERATIONS, UNSETTLED, PUSHED, DRAWN = STATUS
 """Entries of a handle's status: inserted length (mm), angle (rad), the length that the handle is at (its grip yields),
 push force (N, positive: the wire resists being pushed), torque (N mm); of the last control step the largest penetration
 (mm, 0 without one), iterations, substeps that ended before they had settled; of the last
-substep how far the wire went in (mm)."""
+substep how far the wire went in (mm), and the force that draws a bent wire out of its sheath (N)."""
+
+
+COLUMNS = range(8)
+BEHIND, EDGE, SPAN, MASS, AXIAL, BEND, TWIST, REST = COLUMNS
+"""Columns of a rod's nodes: how far behind the tip the node is (mm); of the edge behind it the length (mm); the length
+of wire that the node stands for, half of each of its edges (mm); its mass; of the edge behind it the stiffness against
+stretch and shear (N); EI and GJ (N mm^2); the strain between its edges at rest (twice the sine of half the angle)."""
 
 
 class Rod(NamedTuple):
-    """What does not change."""
+    """What does not change. One table, as every array is copied with every call of a compiled function."""
 
-    spacing: float
+    node: np.ndarray
+    """(n, 8) see `COLUMNS`."""
     radius: float
-    mass: np.ndarray
-    """Per node."""
-    axial: np.ndarray
-    """Per edge, N."""
-    bend: np.ndarray
-    """EI per node, N mm^2."""
-    twist: np.ndarray
-    """GJ per node, N mm^2."""
-    rest: np.ndarray
-    """Per node: rest angle between its two edges, rad."""
 
 
 class State(NamedTuple):
@@ -68,9 +66,9 @@ class Law(NamedTuple):
     """Contact stiffness per node, N/mm."""
     friction: float
     drag: float
-    """N s/mm per node."""
+    """N s/mm per mm of wire."""
     sway: float
-    """N s/mm per node, across the wire."""
+    """N s/mm per mm of wire, across it."""
 
 
 class Sheath(NamedTuple):

@@ -42,6 +42,13 @@ class DefaultV1Options(WeightedOptions):
     speed_scale_mm_s: float = 50.0
 
 
+class DefaultV2Options(DefaultV1Options):
+    """`scoring.options` of `default_v2`."""
+
+    force_scale: float = 0.2
+    lcp_scale: float = 0.2
+
+
 class RankingV1Options(WeightedOptions):
     """`scoring.options` of `ranking_v1`."""
 
@@ -50,7 +57,7 @@ class RankingV1Options(WeightedOptions):
 
 
 class WeightedScoring(ColumnScoring):
-    """Common to `default_v1` and `ranking_v1`."""
+    """Common to `default_v1`, `default_v2` and `ranking_v1`."""
 
     components = ("success", "efficiency", "safety", "smoothness")
     floor: float | None = 0.0
@@ -110,6 +117,14 @@ class DefaultV1(WeightedScoring):
     def smoothness(self, trials: TrialColumns) -> np.ndarray:
         """Falls exponentially with the largest tip speed."""
         return decay(trials.metric(SPEED), self.options.speed_scale_mm_s)
+
+
+class DefaultV2(DefaultV1):
+    """As `default_v1`, with scales for forces in newtons: what wires in arches press with, some hundredths to some
+    tenths, is told apart."""
+
+    name, version = "default_v2", "1"
+    Options = DefaultV2Options
 
 
 class RankingV1(WeightedScoring):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from proctor.kernels import checksum
-from proctor.suites.endovascular.kernel import compiled, substep
+from proctor.suites.endovascular.kernel import compiled, free_nodes, substep
 from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, ITERATIONS, LENGTH, SETPOINT, TORQUE, UNSETTLED
 
 FADE = 0.1
@@ -34,7 +34,7 @@ def _entry(sources: int) -> Any:
         """Push with `speed` (mm/s) and turn with `spin` (rad/s) for so many substeps; how many nodes are free then.
         Stops when something is not finite."""
         status[DEPTH_MAX], status[ITERATIONS], status[UNSETTLED] = 0.0, 0.0, 0.0
-        free = int(status[LENGTH] / rod.spacing) + 1 if sources else 0
+        free = free_nodes(rod, status[LENGTH]) if sources else 0
         for j in range(len(state.mean)):
             for c in range(4):
                 state.mean[j, c] = 0.0

@@ -30,6 +30,10 @@ class EndovascularSuite(ArchSuite):
     Options: ClassVar[type[SuiteOptions]] = EndovascularOptions
     kernels: ClassVar[tuple[str, ...]] = ("proctor.suites.endovascular.suite:warm",)
 
+    def scoring(self, options: Any) -> str:
+        """Forces are newtons here, so that scales can be said beforehand."""
+        return "default_v2"
+
     def make(self, options: EndovascularOptions, *, render: bool, worlds: int) -> Env:
         from proctor.suites.endovascular.env import EndovascularEnv
 

@@ -12,11 +12,15 @@ from proctor.suites.endovascular.wires import DEFAULTS, WIRES
 
 DENSITY = 6.5e-12
 """Nitinol, N s^2/mm^4."""
+AXIAL = 5.0
+"""Axial stiffness (N) of a wire, for each N mm^2 of bending stiffness; within 60 to 600 N."""
+FINE_MM = 10.0
+"""At least so much of a wire has the spacing of the tip."""
 
 
 class Tool(BaseModel):
     """A wire. From the tip: `tip_length_mm` with the tip's stiffness, then a taper over `taper_mm`, then the shaft. The
-    last `curve_length_mm` are bent to `curve_radius_mm` at rest."""
+    last `curve_length_mm` are bent to `curve_radius_mm` at rest, but for a straight end of `end_mm`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     length_mm: float = Field(default=DEFAULTS["length_mm"], ge=50, le=2000)
@@ -30,6 +34,12 @@ class Tool(BaseModel):
     curve_radius_mm: float | None = Field(default=DEFAULTS["curve_radius_mm"], ge=3)
     """None: a straight tip."""
     curve_length_mm: float = Field(default=DEFAULTS["curve_length_mm"], ge=0)
+    end_mm: float = Field(default=DEFAULTS["end_mm"], ge=0, le=20)
+
+    @property
+    def curved_mm(self) -> float:
+        """How far behind the tip the shaft is straight at rest."""
+        return 0.0 if self.curve_radius_mm is None else self.end_mm + self.curve_length_mm
 
     @model_validator(mode="after")
     def _fits(self) -> Tool:
@@ -54,17 +64,31 @@ def find_tool(tool: str | Tool) -> Tool:
     )
 
 
-def rod_of(tool: Tool, spacing_mm: float) -> Rod:
-    """The tool as a chain of nodes `spacing_mm` apart. The axial stiffness is numerical: large against bending over one
-    edge (so that it does not show), small enough for the solver to take large turns."""
-    n = int(np.ceil(tool.length_mm / spacing_mm)) + 4
-    along = np.arange(n) * spacing_mm
-    share = np.clip((along - tool.tip_length_mm) / max(tool.taper_mm, 1e-9), 0, 1)
+def rod_of(tool: Tool, spacing_mm: float, tip_spacing_mm: float) -> Rod:
+    """The tool as a chain of nodes `spacing_mm` apart; in the tip, to some mm behind its curve, `tip_spacing_mm` where
+    that is less. An edge points as the middle of its piece of wire does: a node has the rest angle of what lies between
+    the middles of its edges. The axial stiffness is numerical: large against bending over an edge (so that it
+    does not show), small enough for the solver to take large turns."""
+    length = _edges(tool, spacing_mm, min(tip_spacing_mm, spacing_mm))
+    at = np.r_[0.0, np.cumsum(length[:-1])]
+    before = np.r_[0.0, length[:-1]]
+    span = 0.5 * (before + length)
+    share = np.clip((at - tool.tip_length_mm) / max(tool.taper_mm, 1e-9), 0, 1)
     bend = tool.tip_bending * (tool.shaft_bending / tool.tip_bending) ** share
     twist = tool.tip_torsion * (tool.shaft_torsion / tool.tip_torsion) ** share
-    rest = np.zeros(n)
+    rest = np.zeros(len(at))
     if tool.curve_radius_mm is not None:
-        rest[(along > 0) & (along <= tool.curve_length_mm)] = spacing_mm / tool.curve_radius_mm
-    mass = np.full(n, DENSITY * np.pi * tool.radius_mm**2 * spacing_mm)
-    axial = np.clip(20 * bend / spacing_mm**2, 60.0, 600.0)
-    return Rod(float(spacing_mm), float(tool.radius_mm), mass, axial, bend, twist, rest)
+        first, last = at - 0.5 * before, at + 0.5 * length
+        curved = np.clip(np.minimum(last, tool.curved_mm) - np.maximum(first, tool.end_mm), 0.0, span)
+        rest = 2 * np.sin(0.5 * curved / tool.curve_radius_mm)
+        rest[0] = 0.0
+    mass = DENSITY * np.pi * tool.radius_mm**2 * span
+    axial = np.clip(AXIAL * bend, 60.0, 600.0)
+    return Rod(np.stack([at, length, span, mass, axial, bend, twist, rest], axis=1), float(tool.radius_mm))
+
+
+def _edges(tool: Tool, spacing_mm: float, tip_spacing_mm: float) -> np.ndarray:
+    """Lengths of the edges from the tip on, with some to spare behind the wire's end."""
+    fine = int(np.ceil((max(tool.curved_mm, FINE_MM) + spacing_mm) / tip_spacing_mm))
+    rest = max(tool.length_mm - fine * tip_spacing_mm, 0.0)
+    return np.r_[np.full(fine, tip_spacing_mm), np.full(int(np.ceil(rest / spacing_mm)) + 4, spacing_mm)]

@@ -13,13 +13,16 @@ import numpy as np
 from proctor.kernels import checksum
 from proctor.suites.endovascular.kernel import compiled, director
 from proctor.suites.endovascular.paths import Map, nearest, onward, remaining
-from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, FORCE, LENGTH, TORQUE
+from proctor.suites.endovascular.rod import ANGLE, BEHIND, DEPTH_MAX, EDGE, FORCE, LENGTH, TORQUE
 from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, Sheet
 
 REWARD_TARGET, REWARD_PATH_PER_MM, REWARD_STEP = 1.0, 0.001, -0.005
 LOOK_AHEAD_MM, LOOK_BEYOND_MM = 14.0, 26.0
 SHAFT_MM = 16.0
 """How far behind the tip the privileged direction of the shaft is taken."""
+
+PIECE_MM = 2.0
+"""Wall forces are told of pieces of the wire of this length, so that they do not depend on how it is divided."""
 
 TRIP = range(10)
 STEPS, AT, INITIAL, REMAINING, TIP, _, _, TRAVELLED, PUSHED, TIME = TRIP
@@ -83,28 +86,36 @@ def sheet(spots: int, shares: int, privileged: bool) -> Sheet:
 
 
 @compiled()
-def contact(state, free):
-    """The wall's forces on the wire, means over a control step: sum, largest, the node of that one, norm of all
-    components, norm of the resultant, how many nodes touch."""
+def contact(rod, state, free):
+    """The wall's forces on the wire, means over a control step, on pieces of `PIECE_MM`: sum, largest, the node that
+    has most of that one, norm of all components, norm of the resultant, how many pieces touch."""
     total, largest, node, squares, count = 0.0, 0.0, 0, 0.0, 0
-    fx, fy, fz = 0.0, 0.0, 0.0
-    for j in range(free):
-        x, y, z, normal = state.mean[j, 0], state.mean[j, 1], state.mean[j, 2], state.mean[j, 3]
-        total += normal
-        squares += x * x + y * y + z * z
-        fx, fy, fz = fx + x, fy + y, fz + z
-        count += normal != 0.0
-        if normal > largest:
-            largest, node = normal, j
+    fx, fy, fz, px, py, pz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    pressed, most, piece = 0.0, 0, 0
+    for j in range(free + 1):
+        here = int(rod.node[j, BEHIND] / PIECE_MM + 0.5) if j < free else -1
+        if here != piece:
+            squares += px * px + py * py + pz * pz
+            count += pressed != 0.0
+            if pressed > largest:
+                largest, node = pressed, most
+            fx, fy, fz, total = fx + px, fy + py, fz + pz, total + pressed
+            px, py, pz, pressed, most, piece = 0.0, 0.0, 0.0, 0.0, j, here
+        if j < free:
+            normal = state.mean[j, 3]
+            px, py, pz = px + state.mean[j, 0], py + state.mean[j, 1], pz + state.mean[j, 2]
+            pressed += normal
+            if normal > state.mean[most, 3]:
+                most = j
     return total, largest, node, np.sqrt(squares), np.sqrt(fx * fx + fy * fy + fz * fz), count
 
 
 @compiled()
-def along(x, free, inserted, spacing, behind):
+def along(rod, x, free, inserted, behind):
     """The point so far behind the tip; beyond the entry, the entry."""
-    reach = min(behind, inserted) / spacing
-    at = min(int(reach), free - 1)
-    share = reach - at
+    reach = min(behind, inserted)
+    at = min(np.searchsorted(rod.node[:, BEHIND], reach, side="right"), free) - 1
+    share = (reach - rod.node[at, BEHIND]) / rod.node[at, EDGE]
     return (
         (1 - share) * x[at, 0] + share * x[at + 1, 0],
         (1 - share) * x[at, 1] + share * x[at + 1, 1],
@@ -135,7 +146,7 @@ def observe(rod, state, status, free, scene, trip, speed, spin, row):
     """Write the observation; where the next number goes."""
     x, turn, inserted, k = state.x, scene.rotation, status[LENGTH], HEAD
     for i in range(len(scene.spots)):
-        seen = turned(turn, along(x, free, inserted, rod.spacing, scene.spots[i]))
+        seen = turned(turn, along(rod, x, free, inserted, scene.spots[i]))
         row[k], row[k + 1], k = seen[0], seen[2], k + 2
     seen = turned(turn, (scene.target[0], scene.target[1], scene.target[2]))
     row[k], row[k + 1], row[k + 2] = seen[0], seen[2], inserted
@@ -143,12 +154,12 @@ def observe(rod, state, status, free, scene, trip, speed, spin, row):
     row[k + 5], row[k + 6], k = speed, spin, k + 7
     if scene.privileged:
         hx, hy, hz = director(state.q, 0)
-        sx, sy, sz = director(state.q, min(round(SHAFT_MM / rod.spacing), free))
+        sx, sy, sz = director(state.q, min(np.searchsorted(rod.node[:, BEHIND], SHAFT_MM - 1e-9), free))
         at, points = int(trip[AT]), scene.way.points
         k = put(row, k, turned(turn, (x[0, 0], x[0, 1], x[0, 2])))
         k = put(row, k, turned(turn, (-hx, -hy, -hz)))
         k = put(row, k, turned(turn, (-sx, -sy, -sz)))
-        k = put(row, k, turned(turn, along(x, free, inserted, rod.spacing, SHAFT_MM)))
+        k = put(row, k, turned(turn, along(rod, x, free, inserted, SHAFT_MM)))
         ahead, beyond = onward(scene.way, at, LOOK_AHEAD_MM), onward(scene.way, at, LOOK_BEYOND_MM)
         k = put(row, k, turned(turn, (points[ahead, 0], points[ahead, 1], points[ahead, 2])))
         k = put(row, k, turned(turn, (points[beyond, 0], points[beyond, 1], points[beyond, 2])))
@@ -165,12 +176,12 @@ def record(rod, state, status, free, scene, trip, velocity, row, k):
     row[k], row[k + 1] = inserted, status[ANGLE]
     row[k + 2], row[k + 3] = 1.0 - trip[REMAINING] / trip[INITIAL], trip[TRAVELLED]
     row[k + 4], k = trip[PUSHED] / trip[TIME] if trip[TIME] > 0 else 0.0, k + 5
-    total, largest, node, stacked, resultant, count = contact(state, free)
+    total, largest, node, stacked, resultant, count = contact(rod, state, free)
     row[k], row[k + 1], row[k + 2], row[k + 3], row[k + 4], k = total, largest, stacked, resultant, count, k + 5
     k = put(row, k, turned(turn, (x[node, 0], x[node, 1], x[node, 2])))
     row[k], row[k + 1], row[k + 2], k = status[DEPTH_MAX], status[FORCE], status[TORQUE], k + 3
     for i in range(len(scene.shares)):
-        k = put(row, k, turned(turn, along(x, free, inserted, rod.spacing, inserted * scene.shares[i])))
+        k = put(row, k, turned(turn, along(rod, x, free, inserted, inserted * scene.shares[i])))
 
 
 def _entry(sources: int) -> Any:

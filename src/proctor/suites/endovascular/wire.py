@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proctor.suites.endovascular import solver, view
-from proctor.suites.endovascular.rod import ANGLE, LENGTH, SETPOINT, STATUS, Field, Law, Sheath, workspace
+from proctor.suites.endovascular.rod import ANGLE, BEHIND, LENGTH, SETPOINT, STATUS, Field, Law, Sheath, workspace
 from proctor.suites.endovascular.tools import Tool, rod_of
 
 WALL_N_MM = 30.0
@@ -27,14 +27,17 @@ class SimulationDiverged(RuntimeError):
 
 @dataclass(frozen=True)
 class Physics:
-    """How a control step is simulated. `substeps` divide the control step; `iterations` bound those of a substep."""
+    """How a control step is simulated. `substeps` divide the control step; `iterations` bound those of a substep. The
+    wire is not drawn back further than `least_mm`."""
 
     control_dt_s: float
     substeps: int = 6
     iterations: int = 50
     spacing_mm: float = 2.0
+    tip_spacing_mm: float = 1.0
     friction: float = 0.001
     max_push_n: float = 1.5
+    least_mm: float = 2.0
 
 
 class Wire:
@@ -43,11 +46,10 @@ class Wire:
 
     def __init__(self, tool: Tool, field: Field, entry: np.ndarray, direction: np.ndarray, physics: Physics):
         self.physics, self._field = physics, field
-        self.rod = rod_of(tool, physics.spacing_mm)
-        n = len(self.rod.mass)
+        self.rod = rod_of(tool, physics.spacing_mm, physics.tip_spacing_mm)
+        n = len(self.rod.node)
         dt = physics.control_dt_s / physics.substeps
-        drag = DRAG_N_S_MM2 * physics.spacing_mm
-        self._law = Law(dt, physics.iterations, WALL_N_MM, physics.friction, drag, SWAY_N_S_MM2 * physics.spacing_mm)
+        self._law = Law(dt, physics.iterations, WALL_N_MM, physics.friction, DRAG_N_S_MM2, SWAY_N_S_MM2)
         self.state, self._work = workspace(n)
         self._sheath = Sheath(
             np.ascontiguousarray(entry, np.float64),
@@ -55,7 +57,7 @@ class Wire:
             facing(-np.asarray(direction, np.float64)),
             physics.max_push_n,
             MAX_TORQUE_N_MM,
-            physics.spacing_mm,
+            physics.least_mm,
             tool.length_mm,
         )
         self.status = np.zeros(len(STATUS))
@@ -66,7 +68,7 @@ class Wire:
         status, state, sheath = self.status, self.state, self._sheath
         status[:] = 0.0
         status[LENGTH], status[SETPOINT], status[ANGLE] = inserted_mm, inserted_mm, angle_rad
-        back = np.arange(len(state.x)) * self.rod.spacing - inserted_mm
+        back = self.rod.node[:, BEHIND] - inserted_mm
         state.x[:] = sheath.entry - back[:, None] * sheath.direction
         state.v[:], state.contact[:] = 0.0, 0.0
         state.contact[:, 4] = self.rod.radius

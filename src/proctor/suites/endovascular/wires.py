@@ -13,20 +13,23 @@ DEFAULTS = {
     "taper_mm": 60.0,
     "curve_radius_mm": 10.0,
     "curve_length_mm": 12.0,
+    "end_mm": 0.0,
 }
 WIRES = {
-    "angled_standard": {"shaft_bending": 300, "shaft_torsion": 240, "tip_bending": 12, "tip_torsion": 10},
+    "angled_standard": {
+        "shaft_bending": 300, "shaft_torsion": 240, "tip_bending": 12, "tip_torsion": 10, "end_mm": 1.0,
+    },
     "angled_stiff": {
         "shaft_bending": 900, "shaft_torsion": 720, "tip_bending": 25, "tip_torsion": 20, "tip_length_mm": 20,
-        "taper_mm": 40,
+        "taper_mm": 40, "end_mm": 1.0,
     },
     "j_soft": {
         "shaft_bending": 120, "shaft_torsion": 100, "tip_bending": 5, "tip_torsion": 4, "curve_radius_mm": 6,
-        "curve_length_mm": 16,
+        "curve_length_mm": 16, "end_mm": 1.0,
     },
     "micro": {
         "radius_mm": 0.18, "shaft_bending": 25, "shaft_torsion": 20, "tip_bending": 1.0, "tip_torsion": 0.8,
-        "tip_length_mm": 20, "curve_radius_mm": 6, "curve_length_mm": 7,
+        "tip_length_mm": 20, "curve_radius_mm": 6, "curve_length_mm": 7, "end_mm": 1.0,
     },
     "straight": {
         "shaft_bending": 300, "shaft_torsion": 240, "tip_bending": 12, "tip_torsion": 10, "curve_radius_mm": None,

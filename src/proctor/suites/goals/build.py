@@ -113,6 +113,13 @@ def _cautions(records: Records, gallery: Gallery | None) -> list[str]:
     empty = [task for task, size in sizes.items() if not size]
     if empty:
         said.append(f"No success visual of {', '.join(empty)}: these tasks are left out of accuracy and retrieval.")
+    wordless = [task for task, own in records.visuals.tasks.items() if len(own.trial) and not own.instruction]
+    left_out = [task for task in wordless if task not in records.tasks and cfg.task_set is None]
+    if left_out:
+        said.append(
+            f"Success visuals of {', '.join(left_out)} are left out: nothing says in words what is asked for. Name it "
+            "under goals.instructions."
+        )
     few = [task for task, size in sizes.items() if 0 < size < cfg.k]
     if few:
         said.append(

@@ -1,7 +1,8 @@
 """Collecting success visuals: trials through the engine, frames of the successes, their embeddings.
 
 The folder of the visuals holds the run (`run/`), one file for every success that has been encoded (`parts/`), and in
-the end the visuals themselves. Whatever stops the work, the next call runs only what is missing.
+the end the visuals themselves. A set of tasks has a run and parts of its own (`sets/NAME/`) in the same folder.
+Whatever stops the work, the next call runs only what is missing.
 """
 
 from __future__ import annotations
@@ -17,32 +18,42 @@ from proctor.config.models import EvalConfig, RecordCfg
 from proctor.errors import InputError
 from proctor.foreign import read_json, read_npz
 from proctor.images import resize
-from proctor.record.rundir import RunDir
+from proctor.record.rundir import RunDir, file_name
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
 from proctor.runs.start import start
-from proctor.suites.goals.config import GoalsCfg
+from proctor.suites.goals.config import AloneCfg, GoalsCfg
 from proctor.suites.goals.frames import Player, chosen_frames, window_frames
 from proctor.suites.goals.instructions import Instruction, instructions_for
 from proctor.suites.goals.metrics.embeddings import Embeddings
 from proctor.suites.goals.models import Surroundings, encoder_hash, make_goal_model
 from proctor.suites.goals.protocol import GoalModel, goals_of, pictures_of
-from proctor.suites.goals.visuals import INDEX, TaskVisuals, Visuals, empty_task, write_index, write_visuals
+from proctor.suites.goals.visuals import (
+    INDEX,
+    STATE,
+    TaskVisuals,
+    Visuals,
+    empty_task,
+    read_visuals,
+    write_index,
+    write_visuals,
+)
 from proctor_host.npz import write_npz
 from proctor_host.result import TrialResult
 
-STATE = "collect.json"
 FREE = ("n_trials", "num_parallel", "workers", "output_root", "limits", "name", "record", "scoring")
 """What may change between two calls on one folder."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What came of collecting. `visuals` is None where the run was stopped before its end."""
+    """What came of collecting. `visuals` is None where the run was stopped before its end; it holds what the folder has
+    of other tasks, too. `tasks`: those that were asked for."""
 
     folder: Path
     finished: RunEnd
     visuals: Visuals | None
+    tasks: tuple[str, ...] = ()
 
 
 def task_instructions(cfg: EvalConfig, goals: GoalsCfg) -> dict[str, Instruction]:
@@ -53,24 +64,32 @@ def task_instructions(cfg: EvalConfig, goals: GoalsCfg) -> dict[str, Instruction
     return instructions_for(told, goals.instructions, "goals.instructions")
 
 
-def collect(cfg: EvalConfig, goals: GoalsCfg, hooks: Hooks = Hooks()) -> Collected:  # noqa: B008 - frozen
-    """Run the trials that are missing, encode the successes that are not encoded, and write the visuals."""
+def collect(cfg: EvalConfig | AloneCfg, goals: GoalsCfg, hooks: Hooks = Hooks()) -> Collected:  # noqa: B008 - frozen
+    """Run the trials that are missing, encode the successes that are not encoded, and write the visuals. Tasks of the
+    folder that are not of this config, or of the chosen set, stay as they are."""
+    if isinstance(cfg, AloneCfg):
+        raise InputError(
+            "collecting runs trials, and the config has neither agents nor tasks; add them, or read what another "
+            "system collected with `proctor goals import`"
+        )
     instructions = task_instructions(cfg, goals)
     model = make_goal_model(goals.model, Surroundings(instructions))
     encoder = describe(goals, model)
     folder = Path(goals.visuals_folder).resolve()
     _claim(folder, {"space": model.space, "encoder": encoder["hash"], "select": goals.select.model_dump(mode="json")})
-    finished = _run(folder, cfg, hooks)
+    place = folder if goals.task_set is None else folder / "sets" / file_name(goals.task_set)
+    finished = _run(place, cfg, hooks)
     if not finished.complete:
         return Collected(folder, finished, None)
-    parts = _Parts(folder, finished.run, model, goals)
+    parts = _Parts(place, finished.run, model, goals)
     try:
         tasks = {task: _task(cfg, parts, task, words) for task, words in instructions.items()}
     finally:
         parts.close()
-    visuals = Visuals(model.space, tasks, encoder, goals.select.model_dump(mode="json"))
+    before = read_visuals(folder).tasks if (folder / INDEX).is_file() else {}
+    visuals = Visuals(model.space, {**before, **tasks}, encoder, goals.select.model_dump(mode="json"))
     write_visuals(folder, visuals)
-    return Collected(folder, finished, visuals)
+    return Collected(folder, finished, visuals, tuple(tasks))
 
 
 def describe(goals: GoalsCfg, model: GoalModel) -> dict[str, Any]:

@@ -1,18 +1,19 @@
 """The section `goals` of a config: what is encoded, how success visuals are chosen, which priors are evaluated.
 
 It stands beside the agents and tasks of an ordinary examination. Those agents are who collects successes; the tasks are
-what goals are for.
+what goals are for. Without agents and tasks it stands alone: the tasks are then those that `instructions` and the
+success visuals name, and no simulator is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from proctor.config import EvalConfig, load_sections
+from proctor.config import EvalConfig, load_sections_or_alone
 from proctor.config.models import LARGEST_SEED, MOST_TRIALS, Frozen
 from proctor.errors import InputError
 from proctor.suites.goals.models import GoalModelCfg
@@ -44,6 +45,11 @@ class PriorCfg(GoalModelCfg):
     """A prior under evaluation."""
 
     name: str = Field(min_length=1)
+
+    @property
+    def model_cfg(self) -> GoalModelCfg:
+        """The same without its name."""
+        return GoalModelCfg(target=self.target, kwargs=self.kwargs, runtime=self.runtime)
 
 
 class AblationCfg(Frozen):
@@ -96,6 +102,10 @@ class GoalsCfg(Frozen):
     priors: tuple[PriorCfg, ...] = ()
     instructions: dict[str, str | dict[str, Any]] = Field(default_factory=dict)
     """Task -> text, or a mapping with `instruction` and `paraphrases`; left out: what the suite tells."""
+    task_sets: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Name -> tasks: `task_set`, or `--task-set` on the command line, takes one of them."""
+    task_set: str | None = None
+    """Of all tasks only those of this set."""
     draws: int = Field(default=10, ge=1, le=100_000)
     """How often a prior is asked for each instruction."""
     k: int = Field(default=5, ge=1, le=100_000)
@@ -118,21 +128,54 @@ class GoalsCfg(Frozen):
             raise ValueError(f'two priors are named alike, or as the reference "{VISUAL}": {wrong}; rename one')
         return self
 
+    @model_validator(mode="after")
+    def _set_is_known(self) -> GoalsCfg:
+        if self.task_set is not None and self.task_set not in self.task_sets:
+            known = ", ".join(self.task_sets) or "none"
+            raise ValueError(f'there is no set of tasks "{self.task_set}"; goals.task_sets names: {known}')
+        return self
+
+    def chosen(self, tasks: Iterable[str]) -> list[str]:
+        """Those of these tasks that are to be looked at: all, or those of the chosen set in its order. Raises
+        InputError where the set names others."""
+        known = list(tasks)
+        if self.task_set is None:
+            return known
+        wanted = self.task_sets[self.task_set]
+        unknown = [task for task in wanted if task not in known]
+        if unknown:
+            raise InputError(
+                f'the set of tasks "{self.task_set}" names {", ".join(unknown)}; expected tasks: {", ".join(known)}'
+            )
+        return list(wanted)
+
     @property
     def evaluated(self) -> tuple[PriorCfg, ...]:
         """The priors, or the model itself."""
-        return self.priors or (PriorCfg(name="model", target=self.model.target, kwargs=self.model.kwargs),)
+        return self.priors or (PriorCfg(name="model", **dict(self.model)),)
 
 
-def load_goals(path: str | Path, overrides: Sequence[str] = ()) -> tuple[EvalConfig, GoalsCfg]:
-    """The examination of a YAML file and its section `goals`. Raises ConfigError with every problem found."""
-    cfg, found = load_sections(path, overrides, {"goals": GoalsCfg})
-    goals = found["goals"]
+class AloneCfg(Frozen):
+    """What may stand beside the section `goals` in a config without agents and tasks."""
+
+    name: str = Field(default="goals", min_length=1)
+    output_root: str = EvalConfig.model_fields["output_root"].default
+
+
+def load_goals(path: str | Path, overrides: Sequence[str] = ()) -> tuple[EvalConfig | AloneCfg, GoalsCfg]:
+    """The examination of a YAML file and its section `goals`; of a file with neither agents nor tasks, its name and
+    where to write. An examination has the tasks of the chosen set only. Raises ConfigError with every problem found."""
+    cfg, found = load_sections_or_alone(path, overrides, {"goals": GoalsCfg}, AloneCfg)
+    goals: GoalsCfg | None = found["goals"]
     if goals is None:
         raise InputError(f"{path} has no section `goals`; it names at least the encoder: goals: {{model: my.py:Model}}")
-    unknown = sorted(goals.instructions.keys() - {task.name for task in cfg.tasks})
-    if unknown:
-        known = ", ".join(task.name for task in cfg.tasks)
-        raise InputError(f"{path}: goals.instructions names {', '.join(unknown)}; expected tasks: {known}")
     folder = Path(path).absolute().parent / goals.visuals_folder
-    return cfg, goals.model_copy(update={"visuals_folder": str(folder)})
+    goals = goals.model_copy(update={"visuals_folder": str(folder)})
+    if isinstance(cfg, AloneCfg):
+        return cfg, goals
+    names = [task.name for task in cfg.tasks]
+    unknown = sorted(goals.instructions.keys() - set(names))
+    if unknown:
+        raise InputError(f"{path}: goals.instructions names {', '.join(unknown)}; expected tasks: {', '.join(names)}")
+    tasks = tuple(cfg.task(name) for name in goals.chosen(names))
+    return cfg.model_copy(update={"tasks": tasks}), goals

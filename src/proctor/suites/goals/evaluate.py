@@ -12,16 +12,16 @@ import numpy as np
 
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError
-from proctor.record.rundir import RunDir
+from proctor.record.rundir import RunDir, new_folder
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
 from proctor.runs.start import start
 from proctor.suites.goals.ablation import ablation_config, read_ablation
 from proctor.suites.goals.build import build_report
 from proctor.suites.goals.collect import task_instructions
-from proctor.suites.goals.config import VISUAL, GoalsCfg, PriorCfg
+from proctor.suites.goals.config import VISUAL, AloneCfg, GoalsCfg, PriorCfg
 from proctor.suites.goals.evidence import Answers
-from proctor.suites.goals.instructions import Instruction
+from proctor.suites.goals.instructions import Instruction, instructions_for
 from proctor.suites.goals.models import Surroundings, make_goal_model
 from proctor.suites.goals.protocol import DRAW_STREAM, WORDING_STREAM, GoalModel, goals_of, task_rng, texts_of
 from proctor.suites.goals.records import Records, read_records, write_records
@@ -77,7 +77,7 @@ class Evaluated:
 
 
 def evaluate(
-    cfg: EvalConfig,
+    cfg: EvalConfig | AloneCfg,
     goals: GoalsCfg,
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
     folder: str | Path | None = None,
@@ -86,12 +86,17 @@ def evaluate(
 ) -> Evaluated:
     """Evaluate the priors of a config in a new folder under its output root, or go on in `folder`. `trust`: code that
     the run in that folder names may run, whoever wrote it."""
+    if goals.ablation is not None and isinstance(cfg, AloneCfg):
+        raise InputError(
+            "goals.ablation runs trials, and the config has no tasks to run them on; add `agents` and `tasks`, or "
+            "leave the ablation out"
+        )
     records, finished = ask_all(cfg, goals), None
-    if goals.ablation is not None:
+    if goals.ablation is not None and isinstance(cfg, EvalConfig):
         finished = _ablate(cfg, records, hooks, None if folder is None else RunDir.open(folder, trust=trust))
         place = finished.run.path
     elif folder is None:
-        place = RunDir.create(cfg, datetime.now()).path
+        place = _new_place(cfg)
     else:
         place = Path(folder)
         if not os.path.isdir(place):
@@ -102,12 +107,35 @@ def evaluate(
     return Evaluated(place, finished, report(place, trust=trust))
 
 
-def ask_all(cfg: EvalConfig, goals: GoalsCfg) -> Records:
+def _new_place(cfg: EvalConfig | AloneCfg) -> Path:
+    """A new folder under the config's output root: a run without trials, where there is an examination."""
+    now = datetime.now()
+    alone = isinstance(cfg, AloneCfg)
+    return new_folder(Path(cfg.output_root), cfg.name, now) if alone else RunDir.create(cfg, now).path
+
+
+def ask_all(cfg: EvalConfig | AloneCfg, goals: GoalsCfg) -> Records:
     """What all priors answer, and the success visuals that there are."""
-    instructions = task_instructions(cfg, goals)
     visuals, reason = _visuals(goals)
+    alone = isinstance(cfg, AloneCfg)
+    instructions = instructions_alone(goals, visuals) if alone else task_instructions(cfg, goals)
     answers = [ask(prior, goals, instructions, visuals) for prior in goals.evaluated]
     return Records(cfg.name, goals, instructions, answers, visuals, reason)
+
+
+def instructions_alone(goals: GoalsCfg, visuals: Visuals | None) -> dict[str, Instruction]:
+    """What tasks ask for in a config that has none: those that `goals.instructions` names, then those that the success
+    visuals have words for; of these, the chosen set."""
+    seen = {} if visuals is None else {task: own.instruction for task, own in visuals.tasks.items() if own.instruction}
+    words = {**goals.instructions, **{task: text for task, text in seen.items() if task not in goals.instructions}}
+    if not words:
+        raise InputError(
+            "nothing says which tasks there are: the config has no tasks, goals.instructions is empty, and there are "
+            f"no success visuals with instructions in {goals.visuals_folder}; name them: "
+            "instructions: {TASK: chop a tree}"
+        )
+    found = instructions_for(dict.fromkeys(words), words, "goals.instructions")
+    return {task: found[task] for task in goals.chosen(found)}
 
 
 def _visuals(goals: GoalsCfg) -> tuple[Visuals | None, str]:
@@ -136,7 +164,7 @@ def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, begun: RunDir | Non
 def _check_priors(run: RunDir, records: Records) -> None:
     """Raise InputError unless the ablation in a folder is of these priors."""
     known = {agent.name: agent.options.get("goals") for agent in run.plain_config().agents}
-    wanted = {prior.name: {"target": prior.target, "kwargs": prior.kwargs} for prior in records.goals.evaluated}
+    wanted = {prior.name: prior.model_cfg.model_dump(mode="json") for prior in records.goals.evaluated}
     if {name: goals for name, goals in known.items() if name != VISUAL} != wanted:
         raise InputError(
             f"the ablation in {run.path} is of other priors ({', '.join(known)}) than the config's "

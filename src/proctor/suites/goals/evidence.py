@@ -12,6 +12,9 @@ import numpy as np
 from proctor.suites.goals.metrics.embeddings import Embeddings, unit_rows
 from proctor.suites.goals.visuals import TaskVisuals, Visuals
 
+ALONG_THE_TEXT = 0.99
+"""Cosine of a goal with the embedding of its text from which on it is called that embedding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Answers:
@@ -43,6 +46,16 @@ class Answers:
     def distinct(self) -> np.ndarray:
         """How many different draws there are for each task, (t,): 1 where a prior does not draw."""
         return np.array([len(np.unique(own, axis=0)) for own in self.goals])
+
+    @cached_property
+    def is_the_text(self) -> bool:
+        """Whether the goals are merely the embeddings of their texts, at any length and with whatever noise around
+        them: for every task the mean direction of the draws is the text's. Then nothing was imagined, and a cosine with
+        a picture compares two spaces, whatever name the space of the goals has."""
+        if self.texts is None or self.texts.dim != self.goals.shape[-1]:
+            return False
+        along = np.einsum("td,td->t", self.means, self.texts.units.astype(np.float64))
+        return bool((along > ALONG_THE_TEXT * np.linalg.norm(self.means, axis=1)).all())
 
     @property
     def embeddings(self) -> Embeddings:

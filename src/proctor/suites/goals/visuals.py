@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,10 +24,11 @@ from proctor.errors import InputError
 from proctor.foreign import read_json, read_npz
 from proctor.record.files import write_synced
 from proctor.suites.goals.metrics.embeddings import Embeddings, unit_rows
-from proctor.unpickle import read_pickle
 from proctor_host.npz import write_npz
 
 INDEX = "visuals.json"
+STATE = "collect.json"
+"""In a folder that `proctor goals collect` fills: by which encoder, and how pictures are chosen."""
 VERSION = 1
 COLUMNS = ("trial", "seed", "step", "best")
 T = TypeVar("T")
@@ -216,61 +216,3 @@ def _read_task(folder: Path, name: str, entry: Mapping[str, Any], space: str) ->
 def empty_task(space: str, dim: int, instruction: str, n_trials: int) -> TaskVisuals:
     """A task without a success."""
     return TaskVisuals.bare(Embeddings(np.empty((0, dim), np.float32), space), instruction, n_trials)
-
-
-# Older systems --------------------------------------------------------------------------------------------------------
-
-EMBEDS = "success_visual_embeds"
-
-
-def read_grouped_pickle(path: Path, space: str) -> Visuals:
-    """The visuals in a pickle, which is read without running anything; each embedding is of a trial.
-
-        {task: {"instruction": text, "success_visual_embeds": [array (d,), ...], ...}}
-
-    or one task to a file, which then names itself under `task_id`. `space` names the encoder that made them, which the
-    file does not say. Raises InputError for anything else."""
-    if not os.path.isfile(path):
-        raise InputError(f"no file {path}")
-    data = read_pickle(path)
-    groups: Any = data
-    if isinstance(data, Mapping) and EMBEDS in data:
-        if "task_id" not in data:
-            raise InputError(f"{path} holds one task and no `task_id` that names it")
-        groups = {str(data["task_id"]): data}
-    if not isinstance(groups, Mapping) or not groups:
-        raise InputError(f"{path} holds {_kind(groups)}; expected a mapping of tasks with `{EMBEDS}`")
-    tasks = {str(name): _older_task(str(name), group, path, space) for name, group in groups.items()}
-    dims = {own.embeddings.dim for own in tasks.values()}
-    if len(dims) > 1:
-        raise InputError(f"{path}: tasks have embeddings of {sorted(dims)} dimensions; expected one encoder for all")
-    return Visuals(space, tasks, {"source": path.name}, {"source": "grouped pickle"})
-
-
-def _older_task(name: str, group: Any, path: Path, space: str) -> TaskVisuals:
-    where = f'{path}, task "{name}"'
-    if not isinstance(group, Mapping) or EMBEDS not in group:
-        raise InputError(f"{where}: found {_kind(group)}; expected a mapping with `{EMBEDS}`")
-    try:
-        rows = [_vector(row) for row in group[EMBEDS]]
-    except (OverflowError, TypeError, ValueError) as error:
-        raise InputError(f"{where}: `{EMBEDS}` are no embeddings: {error}; expected arrays of numbers") from None
-    if not rows:
-        raise InputError(f"{where}: `{EMBEDS}` is empty; leave the task out of the file")
-    if len({len(row) for row in rows}) > 1:
-        raise InputError(f"{where}: embeddings of {sorted({len(row) for row in rows})} numbers; expected one length")
-    own = TaskVisuals.bare(Embeddings(np.stack(rows), space), str(group.get("instruction", "")))
-    assert own.embeddings.units.shape == own.embeddings.vectors.shape
-    return own
-
-
-def _vector(row: Any) -> np.ndarray:
-    found = np.asarray(row)
-    if found.dtype.kind not in "fiu":
-        raise TypeError(f"found {found.dtype}")
-    with np.errstate(over="ignore"):
-        return found.astype(np.float32).reshape(-1)
-
-
-def _kind(value: Any) -> str:
-    return "an empty mapping" if isinstance(value, Mapping) and not value else f"a {type(value).__name__}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -10,8 +10,8 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.suites.gymnasium.informing import Informing
-from proctor.suites.gymnasium.signals import SignalReader
-from proctor.suites.gymnasium.success import is_known, success_check
+from proctor.suites.gymnasium.signals import SignalReader, is_known, success_check
+from proctor.suites.states import States, states_of
 from proctor_host.environments import NO_SIGNALS, Env, Step
 from proctor_host.values import flag, number
 
@@ -34,6 +34,7 @@ class GymnasiumEnv(Env):
         self._used = False
         self._success = success_check(options.success)
         self._signals = SignalReader(options.signals) if options.signals else None
+        self._states: States | None = None
         self._open()
         self._informing = self._first_info() if options.info else None
         self.observation_space = self.gym.observation_space
@@ -58,6 +59,7 @@ class GymnasiumEnv(Env):
             self.gym.close()
             self._open()
         self._used = True
+        self._states = states_of(self._unwrapped) if self.records_states else None
         observation, info = self.gym.reset(seed=seed, options=reset_options(self._options, index))
         self._success = success_check(self._options.success)
         if self._signals is not None:
@@ -77,10 +79,17 @@ class GymnasiumEnv(Env):
         success = self._success(self.gym, observation, reward, terminated, truncated, info)
         if self._informing is not None:
             observation = self._informing(observation, info)
+        if self._states is not None:
+            read = {} if self._signals is None else self._signals.read(self._unwrapped, info)
+            return Step(observation, reward, terminated, truncated, success, {**read, **self._states.signals()})
         if self._signals is None:
             return make_tuple(Step, (observation, reward, terminated, truncated, success, NO_SIGNALS))
         signals = self._signals.read(self._unwrapped, info)
         return Step(observation, reward, terminated, truncated, success, signals)
+
+    def constants(self) -> Mapping[str, Any]:
+        """The shapes of the model, where states are recorded."""
+        return {} if self._states is None else self._states.constants()
 
     def success_known(self) -> bool:
         return is_known(self._success)

@@ -1,7 +1,8 @@
 """Making Gymnasium environments: ids found, wrappers put on, every obstacle said in a sentence.
 
-The registered time limit is never applied: the step limit is the engine's. Nor are Gymnasium's checkers,
-which would cost time in every step.
+The registered time limit is never applied: the step limit is the engine's. Nor are Gymnasium's checkers, which would
+cost time in every step. Of an environment that a function of the user's makes (`id: file.py:make_env`, or one that is
+in memory) they are taken off again. So `lambda: gymnasium.make("CartPole-v1")` gives the trials of `CartPole-v1`.
 """
 
 from __future__ import annotations
@@ -9,20 +10,93 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
+import inspect
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
+from gymnasium import wrappers
 from gymnasium.envs import registration
 
 from proctor.errors import InputError
-from proctor.memory import PREFIX
+from proctor.memory import PREFIX, borrowed
 from proctor.registry import did_you_mean, import_file, import_object
 from proctor.suites.autoreset import HAS_MODES, AutoresetMode
-from proctor.suites.gymnasium.factories import find_factory
+from proctor.suites.gymnasium.env import GymnasiumEnv
 
 if TYPE_CHECKING:
     from proctor.suites.gymnasium.options import GymnasiumOptions, WrapperCfg
+    from proctor_host.environments import BatchEnv, Env
+
+
+_AROUND = (wrappers.TimeLimit, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker)
+_MADE: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Everything that was made here and still exists: no environment may be given out twice."""
+
+
+def find_factory(env_id: str) -> Callable[..., Any] | None:
+    """The function or class behind an id that is registered nowhere; None where there is none."""
+    module, _, name = env_id.rpartition(":")
+    if module == PREFIX:
+        return borrowed(name, f"the environment {name.partition('@')[0]}")
+    if not module or not name.isidentifier():
+        return None
+    try:
+        found = import_object(env_id)
+    except InputError:
+        return None
+    return found if callable(found) else None
+
+
+class Maker:
+    """Makes environments by a function; `max_steps` is the limit that the last one came with."""
+
+    def __init__(self, factory: Callable[..., Any], options: GymnasiumOptions, *, render: bool):
+        self._factory, self._options, self._render = factory, options, render
+        self._name = options.id.partition("@")[0]
+        self.max_steps: int | None = None
+
+    def __call__(self) -> gymnasium.Env[Any, Any]:
+        env = self._factory(**self._arguments())
+        if not isinstance(env, gymnasium.Env):
+            raise InputError(f'"{self._name}" gave a {type(env).__name__}; expected a gymnasium.Env')
+        if env.unwrapped in _MADE:
+            raise InputError(
+                f'"{self._name}" gave the same environment twice; expected a new one each time: trials run at once'
+            )
+        _MADE.add(env.unwrapped)
+        self.max_steps = _limit(env)
+        while isinstance(env, _AROUND):
+            env = env.env
+        if self._render and env.render_mode != "rgb_array":
+            raise InputError(
+                f'"{self._name}" gives no frames: video needs the render mode rgb_array, and it has {env.render_mode}. '
+                "Let the function take render_mode and hand it on, or use record: series"
+            )
+        return env
+
+    def _arguments(self) -> dict[str, Any]:
+        given = copy.deepcopy(self._options.kwargs)
+        if self._render and _takes(self._factory, "render_mode"):
+            given["render_mode"] = "rgb_array"
+        return given
+
+
+def _takes(factory: Callable[..., Any], name: str) -> bool:
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(p.name == name or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _limit(env: Any) -> int | None:
+    """The step limit of an environment as `gymnasium.make` gives it, or that it was registered with."""
+    if isinstance(env, wrappers.TimeLimit):
+        return env._max_episode_steps
+    return None if env.spec is None else env.spec.max_episode_steps
+
 
 NO_LIMIT = 2**31 - 1
 
@@ -158,3 +232,19 @@ def _saying_what_is_missing(env_id: str, make: Callable[[], Any]) -> Any:
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         raise InputError(f'"{env_id}" needs the package "{name}"; install it with: pip install {name}') from error
+
+
+def make(options: GymnasiumOptions, *, render: bool, worlds: int) -> Env | BatchEnv:
+    """One environment, or with `vector` a vector of so many worlds."""
+    factory = None if options.vector is not None else factory_of(options)
+    if factory is not None:
+        made = GymnasiumEnv(maker := Maker(factory, options, render=render), options)
+        made.max_steps = maker.max_steps
+        return made
+    max_steps = find_spec(options).max_episode_steps
+    if options.vector is None:
+        return GymnasiumEnv(functools.partial(make_single, options, render=render), options, max_steps)
+    from proctor.suites.gymnasium.vector import VectorEnvAdapter
+
+    vector = make_vector(options, render=render, worlds=worlds)
+    return VectorEnvAdapter(vector, options=options, max_steps=max_steps, owned=True)

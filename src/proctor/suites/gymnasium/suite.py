@@ -20,7 +20,7 @@ class GymnasiumSuite(Suite):
 
     name: ClassVar[str] = "gymnasium"
     Options: ClassVar[type[SuiteOptions]] = GymnasiumOptions
-    environment: ClassVar[str | None] = "proctor.suites.gymnasium.environment:make"
+    environment: ClassVar[str | None] = "proctor.suites.gymnasium.making:make"
     runtime: ClassVar[str | None] = "gymnasium"
 
     def task_name(self, options: GymnasiumOptions) -> str:

@@ -26,8 +26,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from proctor.errors import InputError
 from proctor.suites.autoreset import HAS_MODES, AutoresetMode
 from proctor.suites.gymnasium.env import as_frame, env_dt_s, initial_state
-from proctor.suites.gymnasium.signals import SignalReader, parse_path
-from proctor.suites.gymnasium.success import is_known, success_check
+from proctor.suites.gymnasium.signals import SignalReader, is_known, parse_path, success_check
 from proctor_host.environments import NO_SIGNALS, BatchEnv, Step
 from proctor_host.values import flag, number
 

@@ -1,6 +1,6 @@
 """LIBERO's benchmarks, on robosuite through the package `hf-libero`.
 
-- `presets`: the protocols, as data; `options`: what a task may be set to.
+- `suite`: the protocols, as data, and what a task may be set to.
 - `installation`: the package's files, and what is missing of them.
-- `shutter`: cameras that draw only when somebody looks; `env`, `suite`: the task.
+- `shutter`: cameras that draw only when somebody looks; `env`: the task.
 """

@@ -35,7 +35,7 @@ from proctor_host.environments import Env, Step
 from proctor_host.values import flag
 
 if TYPE_CHECKING:
-    from proctor.suites.libero.options import LiberoOptions
+    from proctor.suites.libero.suite import LiberoOptions
 
 TEXT_BYTES = 128
 CONTROL_HZ = 20

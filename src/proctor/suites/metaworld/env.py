@@ -25,12 +25,13 @@ from gymnasium import spaces
 from proctor.errors import optional
 from proctor.suites.metaworld.tasks import INSTRUCTIONS, TEXT_BYTES
 from proctor.suites.offscreen import Effects, Size, Viewer
+from proctor.suites.states import States, states_of
 from proctor.texts import text_to_bytes
 from proctor_host.environments import Env, Step
 from proctor_host.values import flag
 
 if TYPE_CHECKING:
-    from proctor.suites.metaworld.options import MetaworldOptions
+    from proctor.suites.metaworld.suite import MetaworldOptions
 
 FULL, PROPRIO = 39, 4
 UPSIDE_DOWN = frozenset({"corner", "corner2", "corner3"})
@@ -54,6 +55,7 @@ class MetaworldEnv(Env):
         effects = Effects(options.shadows, options.reflections, options.samples)
         largest = max(self._size[0], self._video_size[0]), max(self._size[1], self._video_size[1])
         self._viewer = Viewer(self._world.model, self._world.data, largest, effects)
+        self._states: States | None = None
         self._frames: dict[tuple[str, Size], np.ndarray] = {}
         self._text = text_to_bytes(self.instruction, TEXT_BYTES)
         self._vector = np.zeros(FULL)
@@ -69,6 +71,7 @@ class MetaworldEnv(Env):
         set_variation(self._world, self.options.task, vector, self.options.goal_observable)
         self._frames.clear()
         self._vector, _ = self._world.reset()
+        self._states = states_of(self._world) if self.records_states else None
         return self._observation()
 
     def step(self, action: Any) -> Step:
@@ -84,11 +87,13 @@ class MetaworldEnv(Env):
             "gripper_opening": float(self._vector[3]),
             "target_distance_m": float(info["obj_to_target"]),
         }
+        signals |= {} if self._states is None else self._states.signals()
         return Step(None, float(reward), False, False, flag('info["success"]', info["success"]), signals)
 
     def constants(self) -> Mapping[str, Any]:
-        """`variation`: which one; `instruction`: the text."""
-        return {"variation": self.variation, "instruction": self.instruction}
+        """`variation`: which one; `instruction`: the text; the shapes of the model, where states are recorded."""
+        shapes = {} if self._states is None else self._states.constants()
+        return {"variation": self.variation, "instruction": self.instruction, **shapes}
 
     def render(self) -> np.ndarray:
         """The view of the video camera."""

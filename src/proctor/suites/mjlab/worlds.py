@@ -19,12 +19,9 @@ from typing import Any
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.suites.mjlab.alike import make_alike
 from proctor.suites.mjlab.building import build, config, quiet
-from proctor.suites.mjlab.dice import Dice
-from proctor.suites.mjlab.leftovers import Leftovers
-from proctor.suites.mjlab.observations import Observations, array, box, part
-from proctor.suites.mjlab.signals import readers
+from proctor.suites.mjlab.dice import Dice, Leftovers, make_alike
+from proctor.suites.mjlab.observations import Observations, array, box, part, readers
 from proctor_host.environments import ColumnEnv, Columns, Env, Step
 
 PROBE_SEED = 0
@@ -202,3 +199,11 @@ def success_reader(env: Any, rule: str | None) -> Callable[[], np.ndarray]:
     if not known:
         raise InputError("success: command: no command of this task says what success is; use survived, or null")
     return lambda: np.logical_and.reduce([array(check()).astype(bool) for check in known])
+
+
+def make(options: Any, *, render: bool, worlds: int) -> MjlabEnv | MjlabWorlds:
+    """The environment of a task: with `batch`, `worlds` worlds in one simulation, else one. `options` has the fields of
+    `MjlabOptions`. Raises InputError for what the user can mend."""
+    if options.batch:
+        return MjlabWorlds(options, render=render, worlds=worlds)
+    return MjlabEnv(options, render=render)

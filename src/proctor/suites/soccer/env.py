@@ -18,13 +18,14 @@ import numpy as np
 from gymnasium import spaces
 
 from proctor.errors import MissingExtra
-from proctor.suites.gymnasium.env import as_frame, make_current
+from proctor.suites.gymnasium.env import as_frame
 from proctor.suites.gymnasium.informing import Informing
 from proctor.suites.gymnasium.making import find_spec, make_single
 from proctor.suites.soccer.evaluating import Evaluation
 from proctor.suites.soccer.preprocessing import LENGTH, official_observation, task_code
 from proctor.suites.soccer.readings import Readings
 from proctor.suites.soccer.tasks import code_index
+from proctor.suites.states import States
 from proctor_host.environments import Env, Step
 from proctor_host.extras import Options
 from proctor_host.values import flag
@@ -76,6 +77,7 @@ class SoccerEnv(Env):
             self.observation_space = self._informing.space(self.observation_space)
         self._terms = tuple(self.base.compute_reward())
         self._readings = Readings(self.base)
+        self._states: States | None = None
         self._evaluation = None if options.evaluation is None else Evaluation(options.evaluation)
         self._steps, self._seed = 0, 0
 
@@ -84,6 +86,8 @@ class SoccerEnv(Env):
         observation, info = self.base.reset(seed=self._seed)
         self._steps = 0
         self._readings.reset()
+        sim = self.base.sim
+        self._states = States(sim.model._model, sim.data._data) if self.records_states else None
         if self._evaluation is not None:
             self._evaluation.reset()
         return self._observed(observation, info)
@@ -101,8 +105,10 @@ class SoccerEnv(Env):
         ended = flag("terminated", terminated)
         self._steps += 1
         terms = {name: float(value) for name, value in info["reward_terms"].items()}
-        signals = {f"{TERM}{name}": value for name, value in terms.items()}
+        signals: dict[str, Any] = {f"{TERM}{name}": value for name, value in terms.items()}
         signals.update(self._readings.read(terms))
+        if self._states is not None:
+            signals.update(self._states.signals())
         if self._evaluation is not None:
             last = self._steps >= (self.step_limit or self.max_steps or np.inf)
             signals["evaluation_reward"] = self._evaluation(self.base, ended, bool(last))
@@ -111,8 +117,10 @@ class SoccerEnv(Env):
 
     def constants(self) -> Mapping[str, Any]:
         """`reward_terms`: names, in the order in which a score adds them. `reset_seed`: what the simulator was reset
-        with. `target_pos_m`: (3,), where the ball should go. `evaluation_sha256`: of the user's evaluation function."""
+        with. `target_pos_m`: (3,), where the ball should go. `evaluation_sha256`: of the user's evaluation function.
+        Where states are recorded, the shapes of the model."""
         own = {} if self._evaluation is None else {"evaluation_sha256": self._evaluation.sha256}
+        own |= {} if self._states is None else self._states.constants()
         return {
             "reward_terms": np.array(self._terms),
             "reset_seed": np.uint64(self._seed),
@@ -127,8 +135,11 @@ class SoccerEnv(Env):
         name = base.target_name if base.target_name != base.robots[0].parts["torso"].site_name else goal
         return np.array(base.sim.data.get_site_xpos(name))
 
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the robot's trunk and the ball are now, (3,) each."""
+        return self._readings.places()
+
     def render(self) -> np.ndarray:
-        make_current(self.base)
         return as_frame(self.base.render(), self.options.task)
 
     def close(self) -> None:

@@ -2,7 +2,8 @@
 
 A tool of the endovascular suite becomes the J-shaped (or straight) device with its length, diameter, bend and, from
 bending stiffness EI and torsional stiffness GJ, Young's modulus 4 EI / (pi r^4) and Poisson's ratio EI / GJ - 1.
-stEVE's device has one stiffness in the bent tip and one behind it, so a taper is lost. Masses are stEVE's.
+stEVE's device has one stiffness in the bent tip and one behind it, so a taper is lost, and a straight end beyond the
+curve. Masses are stEVE's.
 """
 
 from __future__ import annotations

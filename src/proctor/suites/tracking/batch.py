@@ -4,12 +4,14 @@ number of motions, and everything random in it comes from its seed."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from proctor.suites.protocol import ColumnEnv, Columns, split_rows
+from proctor.suites.states import POSITIONS, TURNS, shapes_of
 from proctor.suites.tracking.judging import Judge, Verdict
 from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.observations import reference_signals
@@ -72,6 +74,10 @@ class TrackingBatchEnv(ColumnEnv):
             "root_quat": qpos[:, 3:7],
             "anchor_quat": self.worlds.bodies.quat[rows, self.worlds.robot.anchor].copy(),
         }
+        if self.records_states:
+            bodies = self.worlds.bodies
+            found[POSITIONS] = bodies.pos[rows].astype(np.float32)
+            found[TURNS] = bodies.quat[rows].astype(np.float32)
         if self._observer.state is not None:
             found["observed_joint_pos"] = self._observer.seen(rows)[:, : qpos.shape[1] - 7].copy()
         return found
@@ -82,9 +88,18 @@ class TrackingBatchEnv(ColumnEnv):
         reference = w.library.reference(motion).rows(slice(0, length))
         found = reference_signals(robot, reference)
         constants: dict[str, Any] = {"case": np.array(w.library.names[motion]), **self._names}
-        constants |= {f"reference.{name}": found[name] for name in first}
-        constants |= {f"first.{name}": value for name, value in first.items()}
+        constants |= {f"reference.{name}": found[name] for name in first if name in found}
+        constants |= {f"first.{name}": value for name, value in first.items() if name in found}
+        if self.records_states:
+            constants |= self._shapes
+            constants["scene.reference_body_pos"] = reference.body_pos.astype(np.float32)
+            constants["scene.reference_body_quat"] = reference.body_quat.astype(np.float32)
         return constants if self._legacy is None else constants | {"tracking.legacy": np.array(self._legacy)}
+
+    @cached_property
+    def _shapes(self) -> dict[str, np.ndarray]:
+        """Of the robot; its bodies are all but the world."""
+        return shapes_of(self.worlds.robot.model, first=1)
 
     def constants(self, world: int) -> Mapping[str, Any]:
         return self._constants[world]

@@ -35,6 +35,7 @@ class TrackingSuite(Suite):
 
     name: ClassVar[str] = "tracking"
     Options: ClassVar[type[SuiteOptions]] = TrackingOptions
+    portrayer: ClassVar[str | None] = "proctor.suites.tracking.portraits:TrackingPortrayer"
     kernels: ClassVar[tuple[str, ...]] = (
         "proctor.metrics.transport:warm",
         "proctor.suites.tracking.suite:warm",

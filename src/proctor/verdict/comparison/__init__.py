@@ -1,10 +1,8 @@
 """Which agent is better: all pairs of agents, on the same seeds where they have them, from columns of trials."""
 
-from proctor.verdict.comparison.judge import MOST_AGENTS, judge
+from proctor.verdict.comparison.judge import MOST_AGENTS, judge, needed_trials
 from proctor.verdict.comparison.model import Comparison, Difference, Pair, Standing, TaskDifference
-from proctor.verdict.comparison.needed import needed_trials
-from proctor.verdict.estimand import MEASURES, Measure, Weights
-from proctor.verdict.judging import JudgeCfg
+from proctor.verdict.estimand import MEASURES, JudgeCfg, Measure, Weights
 from proctor.verdict.trials import AgentTrials, TaskTrials
 
 __all__ = [

@@ -10,12 +10,10 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.scoring import make_scoring
 from proctor.verdict import protocol
-from proctor.verdict.comparison.about import about_levels, about_raters
-from proctor.verdict.comparison.cautions import cautions_of
+from proctor.verdict.comparison.cautions import about_levels, about_raters, cautions_of
 from proctor.verdict.comparison.judge import MOST_AGENTS, judge
 from proctor.verdict.comparison.model import Comparison
-from proctor.verdict.estimand import Weights
-from proctor.verdict.judging import JudgeCfg, judging_of
+from proctor.verdict.estimand import JudgeCfg, Weights, judging_of
 from proctor.verdict.protocol import Examined, Paths
 from proctor.verdict.trials import AgentTrials, read_agents
 

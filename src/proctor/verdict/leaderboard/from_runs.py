@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from proctor.errors import InputError
-from proctor.plan.seeds import seed_words
+from proctor.plan.plan import seed_words
 from proctor.record.columns import Trials
 from proctor.scoring import make_scoring
 from proctor.scoring.columns import scored_trials
 from proctor.verdict import protocol
-from proctor.verdict.judging import judging_of
+from proctor.verdict.estimand import judging_of
 from proctor.verdict.leaderboard.build import Contest, build
 from proctor.verdict.leaderboard.model import Leaderboard
 from proctor.verdict.protocol import Examined, Paths, against

@@ -1,21 +1,63 @@
 """Following a run's `stop_when`.
 
-Results arrive in any order and are read in one order only (see `order`): result i when all before it are in. What a
-test says is therefore a function of the results, and a run that was killed is followed anew from its ledger.
+Results arrive in any order and are read in one order only (see `ReadingOrder`): result i when all before it are in.
+What a test says is therefore a function of the results, and a run that was killed is followed anew from its ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from proctor.config.models import EvalConfig, StopCfg
-from proctor.verdict.stopping.order import ReadingOrder
-from proctor.verdict.stopping.outcome import Stop
-from proctor.verdict.stopping.precision import Precision
-from proctor.verdict.stopping.rates import Rates
-from proctor.verdict.stopping.scores import Scores
-from proctor.verdict.stopping.watch import Seen, Watch
+from proctor.record.ledger import Ledger
+from proctor.scoring import make_scoring
+from proctor.verdict.stopping.kinds import Precision, Rates, Scores
+from proctor.verdict.stopping.watch import Seen, Stop, Watch
+from proctor_host.result import TrialResult
+
+
+class Reader:
+    """Makes of results what the test of a config's `stop_when` reads: whether a trial succeeded, or its score."""
+
+    def __init__(self, cfg: EvalConfig):
+        scored = cfg.stop_when is not None and cfg.stop_when.on == "score"
+        self._scoring = make_scoring(cfg.scoring) if scored else None
+
+    def of_ledger(self, ledger: Ledger) -> Iterator[Seen]:
+        """Every finished trial."""
+        return ledger.successes() if self._scoring is None else self.of_results(ledger.results())
+
+    def of_results(self, results: Iterable[TrialResult]) -> Iterator[Seen]:
+        for result in results:
+            trial = result.trial
+            yield trial.agent, trial.task, trial.index, self._value(result)
+
+    def _value(self, result: TrialResult) -> float | None:
+        if self._scoring is not None:
+            return self._scoring.score(result).total
+        return bool(result.success) if result.outcome.scored else None
+
+
+class ReadingOrder:
+    """The trials of one agent as places 0 .. `places` - 1 in the order of reading: by index, then by task as the config
+    lists them, so that every look has seen nearly the same number of trials of each task. The order belongs to the
+    config alone: how many trials run at once, on what, and in which order they end change nothing."""
+
+    def __init__(self, cfg: EvalConfig):
+        self._counts = [cfg.trials_of(task) for task in cfg.tasks]
+        self._tasks = {task.name: position for position, task in enumerate(cfg.tasks)}
+        self.places = sum(self._counts)
+
+    def place(self, task: str, index: int) -> int:
+        """Where a trial comes; tasks that have no more trials are passed over."""
+        earlier = sum(min(count, index) for count in self._counts)
+        return earlier + sum(count > index for count in self._counts[: self._tasks[task]])
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        """(task, index) from the first place to the last."""
+        for index in range(max(self._counts)):
+            yield from ((task, index) for task, position in self._tasks.items() if index < self._counts[position])
 
 
 class Stopping:

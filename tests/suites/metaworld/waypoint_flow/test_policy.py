@@ -22,8 +22,7 @@ from proctor.policies.protocol import SpaceInfo  # noqa: E402
 from proctor.policies.rows import row_dependence, sample_batch  # noqa: E402
 from proctor.suites.metaworld.waypoint_flow.cfg import NetCfg, TrunkCfg  # noqa: E402
 from proctor.suites.metaworld.waypoint_flow.checkpoint import save_nets  # noqa: E402
-from proctor.suites.metaworld.waypoint_flow.graphs import Replayed  # noqa: E402
-from proctor.suites.metaworld.waypoint_flow.nets import Nets  # noqa: E402
+from proctor.suites.metaworld.waypoint_flow.nets import Nets, Replayed  # noqa: E402
 from proctor_host.trials import Trial  # noqa: E402
 
 SMALL = NetCfg(

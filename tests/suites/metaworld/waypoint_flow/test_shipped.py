@@ -84,7 +84,7 @@ def test_served_and_examined_through_remote_it_has_the_same_bytes(tmp_path: Path
 
 def test_what_is_collected_is_what_the_suite_shows(script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from proctor.suites.metaworld.env import MetaworldEnv
-    from proctor.suites.metaworld.options import MetaworldOptions
+    from proctor.suites.metaworld.suite import MetaworldOptions
 
     monkeypatch.setattr(script, "TASKS", ("drawer-close-v3",))
     stage = script.Stage("drawer-close-v3", 1)

@@ -65,6 +65,7 @@ def _prior(prior: PriorReport) -> dict[str, Any]:
         "space": answers.space,
         "dimensions_of_space": answers.goals.shape[-1],
         "degenerate": prior.degenerate,
+        "is_the_text_embedding": answers.is_the_text,
         "dimensions": {name: _dimension(own[name]) for name in DIMENSIONS},
         "cross_space_references": {name: _dimension(own[name]) for name in REFERENCES},
         "success": _rates(prior.rates),
@@ -118,9 +119,7 @@ def _rows(prior: PriorReport) -> Iterator[list[Any]]:
 def to_markdown(report: GoalsReport) -> str:
     """Verdict, findings, and a table of all priors."""
     names, level = {**DIMENSIONS, **REFERENCES}, text.percent(report.records.goals.level)
-    rows = [
-        [escape(prior.name), *(_beside_chance(prior.dimensions[name]) for name in names)] for prior in report.ranked()
-    ]
+    rows = [[_named(prior), *(_beside_chance(prior.dimensions[name]) for name in names)] for prior in report.ranked()]
     blocks = [
         f"# {escape(report.records.name)}: goals",
         f"**{escape(verdict(report))}**",
@@ -131,6 +130,10 @@ def to_markdown(report: GoalsReport) -> str:
         f"<sub>{escape(report.generated_at)}</sub>",
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _named(prior: PriorReport) -> str:
+    return escape(f"{prior.name} ({prior.flag})" if prior.flag else prior.name)
 
 
 def _beside_chance(own: Dimension) -> str:

@@ -35,6 +35,13 @@ def verdict(report: GoalsReport) -> str:
     if not known:
         return "Whether goals look like success cannot be said: there are no success visuals."
     models = [prior for prior in known if not prior.is_truth]
+    imagined = [prior for prior in models if not prior.answers.is_the_text]
+    if models and not imagined:
+        return (
+            "No model imagines anything: all goals are merely embeddings of their texts, and how like pictures those "
+            "are is a number across two spaces."
+        )
+    models = imagined
     truth = next((f" The ground truth has {_accuracy(prior)}." for prior in known if prior.is_truth), "")
     if not models:
         return f"No model was evaluated beside the ground truth, which has {_accuracy(known[0])}."
@@ -65,7 +72,19 @@ def findings(report: GoalsReport) -> list[Finding]:
 
 def _faults(prior: PriorReport) -> Iterator[str]:
     own = prior.dimensions
-    if prior.degenerate:
+    if prior.answers.is_the_text:
+        yield (
+            f"{prior.name} answers with the embedding of the text itself: its goals are not of the space of pictures, "
+            "so accuracy and retrieval put two spaces side by side and decide nothing. Give goals that went through "
+            "a prior, or leave it out."
+        )
+    if prior.degenerate and prior.is_truth:
+        yield (
+            f"To the encoder the success visuals of all tasks look alike ({prior.name}: discriminability "
+            f"{number_words(own['discriminability'])}): no prior can be told from another by them. Use another "
+            "encoder, or tasks whose success looks different."
+        )
+    elif prior.degenerate:
         yield (
             f"{prior.name} is degenerate: it answers nearly one goal for every task (discriminability "
             f"{number_words(own['discriminability'])}, variance {number_words(own['variance'])})."

@@ -28,8 +28,8 @@ REFERENCES = {
 }
 """Numbers that put two spaces side by side: for reference, never for a verdict."""
 
-TRUTH = "ground_truth"
-"""The target of the goal model that answers with the success visuals themselves."""
+TRUTH = ("ground_truth", "proctor.suites.goals.references:GroundTruth")
+"""Targets of the goal model that answers with the success visuals themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,14 @@ class PriorReport:
     @property
     def is_truth(self) -> bool:
         """Whether this is the ground truth: no model, but what models are measured against."""
-        return self.answers.target == TRUTH
+        return self.answers.target in TRUTH
+
+    @property
+    def flag(self) -> str:
+        """What is wrong with the prior as a whole, in a word or two; empty where nothing is known to be."""
+        if self.answers.is_the_text:
+            return "the text embedding"
+        return "degenerate" if self.degenerate else ""
 
 
 @dataclass(frozen=True, eq=False)

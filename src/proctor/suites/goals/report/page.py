@@ -13,7 +13,15 @@ from proctor.report.draw.svg import esc
 from proctor.report.model import RateEstimate
 from proctor.suites.goals.report import charts
 from proctor.suites.goals.report.findings import chance_words, extremes, findings, number_words, verdict
-from proctor.suites.goals.report.model import DIMENSIONS, REFERENCES, Dimension, GoalsReport, Neighbour, absent
+from proctor.suites.goals.report.model import (
+    DIMENSIONS,
+    REFERENCES,
+    Dimension,
+    GoalsReport,
+    Neighbour,
+    PriorReport,
+    absent,
+)
 
 MOST_EXTREMES, MOST_PICTURED, MOST_TASKS = 3, 16, 40
 TRUTH = "ground-truth visual goal"
@@ -57,15 +65,15 @@ def _priors(report: GoalsReport) -> str:
         "counts as 0; hover for the reason."
     )
     header = ["Prior", *map(esc, DIMENSIONS.values())]
-    flags = {True: ' <span class="flag">degenerate</span>', False: "", None: ""}
-    rows = [
-        [esc(prior.name) + flags[prior.degenerate], *(_cell(prior.dimensions[name]) for name in DIMENSIONS)]
-        for prior in report.ranked()
-    ]
+    rows = [[_named(prior), *(_cell(prior.dimensions[name]) for name in DIMENSIONS)] for prior in report.ranked()]
     main = table("Dimensions of every prior, by accuracy", header, rows, "goal-table")
     cross = [[esc(p.name), *(_cell(p.dimensions[name]) for name in REFERENCES)] for p in report.ranked()]
     caption = "Cross-space references: they put two spaces side by side, and decide nothing"
     return lead(words) + main + table(caption, ["Prior", *map(esc, REFERENCES.values())], cross, "goal-table")
+
+
+def _named(prior: PriorReport) -> str:
+    return esc(prior.name) + (f' <span class="flag">{esc(prior.flag)}</span>' if prior.flag else "")
 
 
 def _cell(own: Dimension) -> str:

@@ -108,7 +108,7 @@ class WaypointFlowPolicy(WaypointPolicy):
 
 def _forwards(nets: Nets) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The planner's and the expert's forward, ready to be called from two threads."""
-    from proctor.suites.metaworld.waypoint_flow.graphs import Replayed
+    from proctor.suites.metaworld.waypoint_flow.nets import Replayed
 
     expert = nets.expert
     return Replayed(nets.planner), Replayed(lambda *inputs: expert.denoise(inputs[-1], expert.look(*inputs[:-1])))

@@ -2,8 +2,9 @@
 
 CSV: per line root position 3, root quaternion 4, joint angles; an optional header may name the joints. NPZ: `fps`,
 `joint_pos`, `body_pos_w`, `body_quat_w` (the first body is the root), optionally `joint_names`, `joint_vel`,
-`body_lin_vel_w`, `body_ang_vel_w`. PKL: a dict of `root_pos` (or `root_trans_offset`), `root_rot`, `dof_pos` (or
-`dof`), `fps`, or a dict of such by name.
+`body_lin_vel_w`, `body_ang_vel_w`. PKL (of pickle, or of joblib without compression): a dict of `root_pos` (or
+`root_trans_offset`), `root_rot`, `dof_pos` (or `dof`), `fps`, or a dict of such by name. Where rotation or joints are
+missing, they are taken from `pose_aa`, the rotation vectors of the root and of each joint.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def read_motions(path: Path, robot: Robot, options: MotionOptions) -> list[RawMo
     if suffix == ".npz":
         return [_read_npz(path, options)]
     if suffix in SUFFIXES:
-        return _read_pkl(path, options)
+        return _read_pkl(path, robot.description.n_joints, options)
     raise InputError(f'{path}: motions of the kind "{suffix}" are not known (known: {", ".join(SUFFIXES)})')
 
 
@@ -116,28 +117,46 @@ def _first_body(found: Mapping[str, Any], key: str) -> np.ndarray | None:
     return values[:, 0] if values is not None and values.ndim == 3 and values.shape[1] else None
 
 
-def _read_pkl(path: Path, options: MotionOptions) -> list[RawMotion]:
+def _read_pkl(path: Path, joints: int, options: MotionOptions) -> list[RawMotion]:
     found = read_pickle(path)
     if not isinstance(found, dict) or not found:
         kind = "an empty dict" if isinstance(found, dict) else f"a {type(found).__name__}"
         raise InputError(f"{path}: found {kind}; expected a dict of root_pos, root_rot, dof_pos and fps")
     several = all(isinstance(value, dict) for value in found.values())
     motions = {str(name): value for name, value in found.items()} if several else {path.stem: found}
-    return [_pkl_motion(path, name, value, options) for name, value in motions.items()]
+    return [_pkl_motion(path, name, value, joints, options) for name, value in motions.items()]
 
 
-def _pkl_motion(path: Path, name: str, found: Mapping[str, Any], options: MotionOptions) -> RawMotion:
+def _from_rotation_vectors(found: Mapping[str, Any], joints: int, where: str) -> dict[str, np.ndarray]:
+    """Root rotation xyzw and joint angles of `pose_aa` (frames, 1 + joints or more, 3). The axis of a joint is one of
+    the frame's own, so the sum of its rotation vector is its angle; what follows the joints (a head) has none."""
+    pose = _numbers(found, "pose_aa", where)
+    if pose.ndim != 3 or pose.shape[1] < 1 + joints or pose.shape[2] != 3 or pose.dtype.kind != "f":
+        raise InputError(
+            f"{where}: pose_aa: found an array {pose.shape} of {pose.dtype}; expected numbers (frames, {1 + joints} or "
+            "more, 3)"
+        )
+    root = np.asarray(pose[:, 0], np.float64)
+    angle = np.linalg.norm(root, axis=1, keepdims=True)
+    axis = root / np.where(angle == 0.0, 1.0, angle)
+    turn = np.concatenate([np.sin(angle / 2) * axis, np.cos(angle / 2)], axis=1)
+    return {"root_rot": turn, "dof_pos": pose[:, 1 : 1 + joints].sum(axis=2)}
+
+
+def _pkl_motion(path: Path, name: str, found: Mapping[str, Any], joints: int, options: MotionOptions) -> RawMotion:
     found = {{"root_trans_offset": "root_pos", "dof": "dof_pos"}.get(key, key): value for key, value in found.items()}
     where = str(path) if name == path.stem else f"{path} (motion {name})"
+    if "pose_aa" in found:
+        found = {**_from_rotation_vectors(found, joints, where), **found}
     _require(found, ("root_pos", "root_rot", "dof_pos"), where)
-    joints = _numbers(found, "dof_pos", where)
+    angles = _numbers(found, "dof_pos", where)
     return RawMotion(
         name=name,
         fps=_fps(found, options, where),
         quaternion_order="xyzw",
         root_pos=np.atleast_1d(_numbers(found, "root_pos", where)),
         root_quat=_numbers(found, "root_rot", where),
-        joint_pos=joints[..., 0] if joints.ndim == 3 and joints.shape[2] == 1 else joints,
+        joint_pos=angles[..., 0] if angles.ndim == 3 and angles.shape[2] == 1 else angles,
         joint_names=_names(found, "joint_names") or _names(found, "dof_names"),
     )
 
@@ -163,7 +182,7 @@ def _fps(found: Mapping[str, Any], options: MotionOptions, where: str) -> float:
     if options.fps is not None:
         return options.fps
     _require(found, ("fps",), f"{where} (set the option fps where the file does not say)")
-    value = np.asarray(found["fps"])
+    value = _numbers(found, "fps", where)
     if value.size != 1 or value.dtype.kind not in "fiu":
         raise InputError(f"{where}: fps: found {value.tolist()!r}; expected one number")
     return float(value.reshape(()))
