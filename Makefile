@@ -27,13 +27,14 @@ demo: $(READY)
 	$(BIN)/proctor run examples/endovascular.yml --set record.level=video
 	$(BIN)/proctor run examples/soccer.yml
 	$(BIN)/proctor run examples/quickstart.yml --set 'record={level: video, video: {every: 2}}'
+	@echo "see all four in a browser: $(BIN)/proctor view"
 
 test: $(READY)
-	@scripts/system-packages.sh
+	@scripts/system-packages.sh browser
 	$(PYTEST) $(ARGS)
 
 quick: $(READY)
-	@scripts/system-packages.sh
+	@scripts/system-packages.sh browser
 	$(PYTEST) -m "not slow" $(ARGS)
 
 lint: $(READY)
