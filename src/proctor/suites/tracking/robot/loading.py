@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,23 @@ def _read_model(path: Path, source: str) -> Any:
     import mujoco
 
     try:
-        return mujoco.MjSpec.from_file(str(path))
+        spec = mujoco.MjSpec.from_file(str(path))
+        prefix = _prefix([joint.name for joint in spec.joints])
+        if prefix:
+            text = re.sub(rf'(?<!class)="{re.escape(prefix)}', '="', path.read_text(encoding="utf-8"))
+            spec = mujoco.MjSpec.from_string(text)
+            spec.modelfiledir = str(path.parent)
+        return spec
     except ValueError as error:
         raise InputError(f"robot {source}: {path} is no model that MuJoCo can read: {error}") from None
+
+
+def _prefix(names: list[str]) -> str:
+    """What every joint's name begins with, up to a slash: an exported scene names the parts of its one robot
+    `robot/left_knee_joint`. Empty where there is none."""
+    first = names[0].partition("/") if names else ("", "", "")
+    prefix = first[0] + first[1]
+    return prefix if first[1] and all(name.startswith(prefix) for name in names) else ""
 
 
 def _menagerie_file(name: str) -> Path:
