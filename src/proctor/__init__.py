@@ -81,7 +81,18 @@ if TYPE_CHECKING:
         trials_sequential,
         trials_unpaired,
     )
-    from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
+    from proctor.suites.protocol import (
+        BatchEnv,
+        ColumnEnv,
+        Columns,
+        Env,
+        Moment,
+        Portrayer,
+        SheetEnv,
+        Step,
+        Suite,
+        SuiteOptions,
+    )
     from proctor.training.callback import EvaluationCallback, Practice
     from proctor.training.curriculum import Curriculum, CurriculumCfg
     from proctor.training.humanoidverse import HumanoidVerseBuffer, HumanoidVerseEnvironment, HumanoidVerseMotions
@@ -107,16 +118,16 @@ __all__ = [
     "EvaluationCallback", "Execute", "Fail", "Finding", "Format", "Goto", "Grid", "GroupMetric", "Host",
     "HumanoidVerseBuffer", "HumanoidVerseEnvironment", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad",
     "LentEnvironment", "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra",
-    "MlflowLogger", "Outcome", "Plots", "Policy", "PolicyOptions", "Practice", "Problems", "ProctorError", "Progress",
-    "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "Run", "RunComparison", "RunError", "RuntimeRecipe",
-    "RuntimeSpecification", "Score", "Scoring", "ScoringCfg", "Section", "Sheet", "SheetEnv", "SpaceInfo", "Stage",
-    "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions", "TensorboardLogger", "TrackingEvaluation",
-    "TrackingEvaluationCfg", "TrackioLogger", "Trial", "TrialResult", "Trials", "Unavailable", "WandbLogger", "Watch",
-    "Worker", "WorkerCfg", "__version__", "always_valid", "always_valid_rates", "centre_sequence", "conditional_power",
-    "config_from_dict", "equivalent_means", "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means",
-    "evaluate", "expected_discordance", "import_object", "load_config", "mean_sequence", "posterior",
-    "probability_better", "run_evaluation", "simultaneous_intervals", "trials_paired", "trials_sequential",
-    "trials_unpaired",
+    "MlflowLogger", "Moment", "Outcome", "Plots", "Policy", "PolicyOptions", "Portrayer", "Practice", "Problems",
+    "ProctorError", "Progress", "Remark", "Report", "RewardEvaluation", "RewardEvaluationCfg", "Run", "RunComparison",
+    "RunError", "RuntimeRecipe", "RuntimeSpecification", "Score", "Scoring", "ScoringCfg", "Section", "Sheet",
+    "SheetEnv", "SpaceInfo", "Stage", "StageOutput", "StagedPolicy", "Step", "Suite", "SuiteOptions",
+    "TensorboardLogger", "TrackingEvaluation", "TrackingEvaluationCfg", "TrackioLogger", "Trial", "TrialResult",
+    "Trials", "Unavailable", "WandbLogger", "Watch", "Worker", "WorkerCfg", "__version__", "always_valid",
+    "always_valid_rates", "centre_sequence", "conditional_power", "config_from_dict", "equivalent_means",
+    "equivalent_paired_rates", "equivalent_rates", "equivalent_task_means", "evaluate", "expected_discordance",
+    "import_object", "load_config", "mean_sequence", "posterior", "probability_better", "run_evaluation",
+    "simultaneous_intervals", "trials_paired", "trials_sequential", "trials_unpaired",
 ]  # fmt: skip
 
 

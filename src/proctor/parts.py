@@ -49,6 +49,7 @@ PARTS = {
         "tasks": "proctor.report.sections.results:Tasks",
         "cases": "proctor.report.sections.cases:Cases",
         "videos": "proctor.report.sections.films:Films",
+        "moments": "proctor.report.sections.moments:Moments",
         "trials": "proctor.report.sections.evidence:Strips",
         "extremes": "proctor.report.sections.evidence:Extremes",
         "signals": "proctor.report.sections.signals:Signals",

@@ -11,6 +11,7 @@ import pytest
 from examining import digests, odd, odd_task
 
 from proctor import InputError, Run
+from proctor.runs.resume import resume
 
 Examine = Callable[..., Run]
 
@@ -48,7 +49,7 @@ def test_the_chosen_trials_have_a_film_with_a_frame_for_each_state(
     run = film(examine, **video)
     results = list(run.results())
     assert {r.success for r in results} == {True, False}
-    expected = {f"videos/{Path(r.npz or '').stem}.mp4": r.steps_total + 1 for r in results if wanted(r)}
+    expected = {f"videos/{Path(r.npz or '').stem}_{r.outcome}.mp4": r.steps_total + 1 for r in results if wanted(r)}
     assert {r.video for r in results if r.video is not None} == set(expected)
     found = {f"videos/{p.name}": frames(p) for p in (run.path / "videos").glob("*.mp4")}
     assert found == expected
@@ -57,6 +58,24 @@ def test_the_chosen_trials_have_a_film_with_a_frame_for_each_state(
         "a still picture of each, and none of a film that was dropped"
     )
     assert len(list((run.path / "videos").iterdir())) == 2 * len(expected)
+
+
+def test_films_are_named_by_the_outcome_also_where_a_lost_attempt_ended_otherwise(examine: Examine) -> None:
+    """A run that was killed after a film had its name, and before its row was written, runs the trial again."""
+    run = film(examine, trials="all")
+    names = sorted(path.name for path in (run.path / "videos").iterdir())
+    assert {Path(name).stem.rpartition("_")[2] for name in names} == {str(r.outcome) for r in run.results()}
+    first = min(run.results(), key=lambda r: r.trial.key)
+    stem = Path(str(first.npz)).stem
+    for suffix in ("mp4", "jpg"):
+        (run.path / "videos" / f"{stem}_timeout.{suffix}").write_bytes(b"of an attempt that was lost")
+    with run.ledger() as ledger:
+        ledger.reopen([first.trial])
+    resume(run.path)
+    assert sorted(path.name for path in (run.path / "videos").iterdir()) == names
+    assert {f"videos/{name}" for name in names if name.endswith(".mp4")} == {
+        r.video for r in Run.open(run.path).results()
+    }
 
 
 def test_fewer_frames_on_request(examine: Examine) -> None:

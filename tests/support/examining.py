@@ -43,7 +43,7 @@ def examination(output_root: Path, **keys: Any) -> dict[str, Any]:
     """A config of these keys over small defaults."""
     return {
         "agents": [policy("Linear")], "tasks": [task()], "n_trials": 5, "num_parallel": 4, "workers": "inline",
-        "scoring": "success", "output_root": str(output_root), **keys,
+        "scoring": "success", "report": {"pictures": False}, "output_root": str(output_root), **keys,
     }  # fmt: skip
 
 

@@ -149,6 +149,7 @@ def test_an_array_of_joblib_that_says_more_than_the_file_has_is_refused(tmp_path
         (gzip.compress(b"x" * 100), r"compressed \(gzip\)"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a pointer of Git LFS, not the file"),
     ],
+    ids=["zlib", "gzip", "pointer"],
 )
 def test_what_is_no_pickle_yet_comes_with_the_way_to_one(write, data, text):
     with pytest.raises(InputError, match=text):

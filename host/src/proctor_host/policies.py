@@ -5,7 +5,7 @@ The engine speaks first: a `hello` says which protocol it speaks, where modules 
 host answers with its own protocol, version and interpreter, and with the policy's stages; or with a sentence that says
 why there is no policy. From then on every message is a call (`reset`, `tokens`, `forward`, `close`) and has one answer.
 In between the host may ask back, for what most policies never need: the trials' generators, and what a task is told in
-words.
+words. Where what was made is no policy but an `Answering`, every message is a call to that, until `close`.
 
 A policy keeps nothing between calls. State, generators and observations come with each call, and what has become of
 the state and the generators goes back, so a host that dies can be replaced by another at any time.
@@ -66,7 +66,19 @@ def main(socket_fd: int, calls_fd: int, answers_fd: int) -> None:
                 end_if_copied(before)
 
 
-def _made(channel: Channel, hello: Mapping[str, Any]) -> Served | None:
+class Answering:
+    """What a host may serve in the place of a policy: an object that answers calls of plain data and arrays."""
+
+    def about(self) -> dict[str, Any]:
+        """What the engine is told of it once it is made."""
+        return {}
+
+    def answer(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a call, both made of what the codec can say. What it raises is told."""
+        raise NotImplementedError
+
+
+def _made(channel: Channel, hello: Mapping[str, Any]) -> Served | ServedObject | None:
     """The policy, once the engine has been told of it; None, with the reason told, where there is none."""
     if hello.get("protocol") != PROTOCOL:
         theirs = f"proctor {hello.get('engine', 'of unknown version')} speaks {hello.get('protocol')}"
@@ -77,7 +89,11 @@ def _made(channel: Channel, hello: Mapping[str, Any]) -> Served | None:
         serve_modules(hello["root"])
         offer("proctor", OFFERED)
         offer("proctor.policies", {**OFFERED, **FURTHER})
-        served = Served(channel, _load(channel, hello))
+        made = _load(channel, hello)
+        if isinstance(made, Answering):
+            channel.send([{**greeting(), "about": made.about()}])
+            return ServedObject(channel, made)
+        served = Served(channel, made)
         channel.send([{**greeting(), "stages": served.stages(), "row_by_row": served.row_by_row}])
         return served
     except BREAKS as problem:
@@ -101,6 +117,26 @@ def _load(channel: Channel, hello: Mapping[str, Any]) -> Any:
     )
     agent, options = namespace(hello["agent"]), namespace(hello["options"])
     return import_object(hello["make"])(agent, options, known)
+
+
+class ServedObject:
+    """An object that is no policy, and the engine's calls to it."""
+
+    def __init__(self, channel: Channel, made: Answering):
+        self._channel, self._made = channel, made
+
+    def answer(self) -> bool:
+        """Answer one call; whether more may come."""
+        call = _heard(self._channel)
+        if call["call"] == "close":
+            self._channel.send([{}])
+            return False
+        try:
+            found = self._made.answer(call)
+        except BREAKS as problem:
+            found = {"raised": explain(problem), "said": str(problem) if isinstance(problem, InputError) else None}
+        self._channel.send([found])
+        return True
 
 
 class Served:

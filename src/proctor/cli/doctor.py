@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Annotated
 
 import typer
+
+from proctor.cli.options import JsonAnswer
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,7 @@ class Check:
     """The word for a finding that is not ok."""
 
 
-def doctor_command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-) -> None:
+def doctor_command(as_json: JsonAnswer = False) -> None:
     """Say what is installed, what is missing, and what renders."""
     from proctor.cli.probes import SECTIONS
 

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from proctor.cli.options import JsonAnswer
 from proctor.errors import InputError
 
 examples_app = typer.Typer(
@@ -24,9 +25,7 @@ def _examples() -> None:
 
 
 @examples_app.command("list")
-def list_command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-) -> None:
+def list_command(as_json: JsonAnswer = False) -> None:
     """List the examples, with a sentence for each."""
     found = abouts()
     width = max(map(len, found))

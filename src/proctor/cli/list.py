@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from proctor.cli.options import JsonAnswer
 from proctor.errors import InputError
 
 
 def list_command(
     kind: Annotated[str | None, typer.Argument(help="Only this kind, such as suites or metrics.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: JsonAnswer = False,
 ) -> None:
     """List the parts that a config can name, and their origin."""
     parts = inventory(kind)
@@ -48,7 +49,7 @@ def _entries(registry: Any) -> list[dict[str, Any]]:
         except Exception as error:  # a plug-in's own code: it must not keep the other parts from being listed
             found.append({**entry, "about": f"cannot be loaded: {type(error).__name__}: {error}"})
             continue
-        found.append({**entry, **more(loaded), "about": _about(loaded)})
+        found.append({**entry, **more(loaded), "about": first_sentence(loaded)})
     return found
 
 
@@ -59,8 +60,8 @@ _MORE: dict[str, Callable[[Any], dict[str, Any]]] = {
 """What is listed beside name, origin and sentence, by entry point group."""
 
 
-def _about(part: Any) -> str:
-    """The first sentence of a docstring."""
+def first_sentence(part: Any) -> str:
+    """What a part says of itself: the first sentence of its docstring."""
     text = " ".join((part.__doc__ or "").split())
     return text.partition(". ")[0].rstrip(".")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from proctor.cli.list import first_sentence
 from proctor.cli.options import Json, Quiet, Sets, console, table
 
 if TYPE_CHECKING:
@@ -26,7 +27,13 @@ runtimes_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A recipe, or NAME@VERSION.")]
+
+def runtime_name(text: str) -> str:
+    """A version may also be chosen as pip has it: NAME==VERSION."""
+    return text.replace("==", "@")
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A recipe, or NAME@VERSION.", parser=runtime_name)]
 
 
 @runtimes_app.command("install")
@@ -89,7 +96,7 @@ def _wanted(
     given = dict(_option(text) for text in options)
     found = []
     for name in names:
-        kept = store.read_quietly(name.replace("==", "@"))
+        kept = store.read_quietly(runtime_name(name))
         if kept is not None and name.startswith(UNNAMED):
             found.append(kept.specification)
             continue
@@ -177,7 +184,7 @@ def _row(name: str) -> dict[str, Any]:
     installed, problems = problems_of(name)
     state = problems[0].state if problems else "installed"
     recipe = RUNTIMES.load(name) if name in RUNTIMES and name not in RUNTIMES.refused() else None
-    about = " ".join((recipe.__doc__ or "").split()).partition(". ")[0].rstrip(".") if recipe is not None else ""
+    about = "" if recipe is None else first_sentence(recipe)
     return {
         "name": name,
         "state": state,
@@ -213,25 +220,14 @@ def show_command(name: Name, as_json: Json = False) -> None:
     from proctor.runtimes.recipes import UNNAMED
     from proctor.runtimes.verify import problems_of
 
-    name = name.replace("==", "@")
     installed, problems = problems_of(name)
     if installed is not None and (name.startswith(UNNAMED) or split_name(name)[0] not in RUNTIMES):
         recipe = {"recipe": "as it was when it was installed", **installed.specification.as_dict()}
     else:
         recipe = _recipe(name)
     if as_json:
-        found = [{"state": p.state, "sentence": p.sentence, "command": p.command} for p in problems]
-        typer.echo(
-            json.dumps(
-                {
-                    "name": name,
-                    "recipe": recipe,
-                    "installed": None if installed is None else _as_dict(installed),
-                    "problems": found,
-                },
-                indent=2,
-            )
-        )
+        shown = {"name": name, "recipe": recipe, "installed": None if installed is None else _as_dict(installed)}
+        typer.echo(json.dumps({**shown, "problems": [vars(problem) for problem in problems]}, indent=2))
         return
     for key, value in recipe.items():
         if value:
@@ -276,7 +272,6 @@ def remove_command(name: Name, quiet: Quiet = False) -> None:
     from proctor.errors import InputError
     from proctor.runtimes.install import remove
 
-    name = name.replace("==", "@")
     with _hearing(quiet) as hear:
         removed = remove(name, hear)
     if not removed:
@@ -297,7 +292,7 @@ def verify_command(
     from proctor.runtimes import store
     from proctor.runtimes.verify import problems_of
 
-    names = store.names() if name is None else [name.replace("==", "@")]
+    names = store.names() if name is None else [runtime_name(name)]
     wrong = False
     for one in names:
         installed, problems = problems_of(one, thorough=True)
@@ -305,7 +300,7 @@ def verify_command(
             continue
         wrong = wrong or bool(problems)
         if as_json:
-            found = [{"state": p.state, "sentence": p.sentence, "command": p.command} for p in problems]
+            found = [vars(problem) for problem in problems]
             typer.echo(json.dumps({"name": one, "ok": not problems, "problems": found}))
             continue
         if not problems and installed is not None:
@@ -314,7 +309,7 @@ def verify_command(
                 command = f"proctor runtimes install {one}"
                 typer.echo(f"note: the recipe of {one} has changed since it was installed; renew it with: {command}")
         for problem in problems:
-            typer.echo(f"{problem.sentence}: {problem.command}")
+            typer.echo(str(problem))
     if not names and not as_json:
         typer.echo("no runtime is installed")
     if wrong:

@@ -292,6 +292,8 @@ class ReportCfg(Frozen):
     """Names of registered formats; `json` is written in any case. None: all that are written by default."""
     posterior: bool = False
     """Whether success rates are also shown as posterior distributions."""
+    pictures: bool = True
+    """Whether the worst trials are drawn from their records, where their suite can do so and the machine can draw."""
     aggregates: tuple[AggregateName, ...] = ()
     """What is made of an agent's scores over all tasks, beside their mean."""
     intervals: Literal["stratified", "hierarchical"] = "stratified"

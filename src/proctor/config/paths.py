@@ -124,10 +124,18 @@ def python_path(value: Any, context: Context) -> Any:
     return [absolute(v, context.base) if isinstance(v, str) else v for v in value] if isinstance(value, list) else value
 
 
+def _resolve_option(value: Any, where: Path, context: Context) -> Any:
+    if where[-1] == "runtime" and "kwargs" not in where and value is not None:
+        from proctor.config.runtime import resolve_runtime
+
+        return resolve_runtime(value, where, context)
+    return resolve_options(value, where, context)
+
+
 def resolve_options(value: Any, where: Path, context: Context) -> Any:
     """A copy of an options value with its paths made absolute; `where` is its place in the config."""
     if isinstance(value, dict):
-        return {key: resolve_options(inner, (*where, key), context) for key, inner in value.items()}
+        return {key: _resolve_option(inner, (*where, key), context) for key, inner in value.items()}
     if isinstance(value, list):
         return [resolve_options(item, (*where, i), context) for i, item in enumerate(value)]
     if not isinstance(value, str):

@@ -4,6 +4,7 @@
     ledger.sqlite     the state of every trial
     environment.json  versions, host, git state, model hashes; one entry per session that worked on it
     trials/*.npz      per-trial arrays            videos/*.mp4, and the last frame of each as *.jpg
+    pictures/         drawings of trials, and moments.json, which says of which
     summary.csv  trials.parquet  report.{json,csv,md,html}  run.log
 
 A folder is worked on by one process at a time; the lock goes with the process, however it ends.

@@ -56,7 +56,7 @@ class CaseLayout:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of texts for a terminal; columns called agent, method, pair or rater hold names."""
+    """A table of texts for a terminal; columns called agent, method, pair, rater, task or tool hold names."""
 
     caption: str
     header: tuple[str, ...]

@@ -34,15 +34,15 @@ from proctor.rollout.ask.runner import Answers
 from proctor.rollout.attending import BEGIN, REDO, SKIP, STOP, YES, Attending, Operator
 from proctor.rollout.backends.base import Lost
 from proctor.rollout.crew import Crew, Member
+from proctor.rollout.finishing import named_by_outcome
 from proctor.rollout.placing import Placing, choose_workers
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState, TimeAccount
 from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels, know
 from proctor.rollout.stopper import Stopper
-from proctor.rollout.supervisor import Supervisor
 from proctor.rollout.tasks import Task, worker_cfg
-from proctor.rollout.wake import Waker, prefer_short_slices
+from proctor.rollout.thread import Supervisor, Waker, prefer_short_slices
 from proctor.threads import pinned
 from proctor_host.collecting import collecting_seldom
 from proctor_host.copies import end_if_copied, forks
@@ -440,6 +440,7 @@ class Engine:
         not."""
         broken = self._attempts.pop(result.trial.key, 0)
         self._faults.pop(result.trial.key, None)
+        result = named_by_outcome(result, self.folder)
         self._results.append(replace(result, attempts=broken + (not fault)))
         self._count(result)
 

@@ -7,6 +7,7 @@ done when all that is done here.
 from __future__ import annotations
 
 import io
+import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import IO
 from proctor import metrics
 from proctor.errors import RunError
 from proctor.foreign import read_npz
-from proctor.record.video import VideoWriter
+from proctor.record.video import VideoWriter, poster_of
 from proctor_host.cfg import WorkerCfg
 from proctor_host.episode import Episode, Outcome
 from proctor_host.files import write_synced
@@ -41,6 +42,27 @@ def finished(done: Done, cfg: WorkerCfg) -> Done:
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise RunError(f"what a worker sent of trial {result.trial.key} cannot be used: {error}") from error
     return done._replace(result=result, left=Left())
+
+
+def named_by_outcome(result: TrialResult, folder: Path | None) -> TrialResult:
+    """The same result, with its film and the film's still picture called as it ended: `videos/STEM_success.mp4`. An
+    attempt that was lost after its film had its name, and ended otherwise, leaves none behind."""
+    if result.video is None or folder is None:
+        return result
+    film = _within(folder, "videos", result.video)
+    for other in Outcome:
+        if other is not result.outcome:
+            of_other = film.with_name(f"{film.stem}_{other}.mp4")
+            for file in (of_other, poster_of(of_other)):
+                file.unlink(missing_ok=True)
+    named = film.with_name(f"{film.stem}_{result.outcome}.mp4")
+    with suppress(FileNotFoundError):
+        os.replace(poster_of(film), poster_of(named))
+    try:
+        os.replace(film, named)
+    except FileNotFoundError:
+        return replace(result, video=None)
+    return replace(result, video=f"videos/{named.name}")
 
 
 _KINDS: dict[str, tuple[type, ...]] = {

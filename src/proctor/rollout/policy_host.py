@@ -45,11 +45,14 @@ class Died(RuntimeError):
 
 
 class PolicyHost:
-    """One process with one policy. Making it waits until the policy is loaded; raises InputError, with what its loader
-    says, where it cannot be."""
+    """One process with one policy, or with another object that answers calls (`proctor_host.policies.Answering`), which
+    `told` then names with `who` it is and `whose` process for errors. Making it waits until that is loaded; raises
+    InputError, with what its loader says, where it cannot be."""
 
     def __init__(self, there: Located, told: Mapping[str, Any], spaces: SpaceInfo, housing: Housing):
         self._spaces, self._housing, self._label = spaces, housing, there.label
+        self._who = told.get("who") or f'agent "{told["agent"]["name"]}"'
+        self._whose = told.get("whose", "the policy's")
         self._mark = secrets.token_hex(16)
         self.greeting: dict[str, Any] = {}
         interpreter = interpreter_of(there)
@@ -80,7 +83,6 @@ class PolicyHost:
             raise
 
     def _begin(self, interpreter: Any, told: Mapping[str, Any]) -> None:
-        agent = told["agent"]["name"]
         first = {
             "protocol": PROTOCOL,
             "engine": __version__,
@@ -94,14 +96,14 @@ class PolicyHost:
             how = ending_of(self._process.wait())
             said = "" if self._housing.folder is None else last_lines(self._housing.folder)
             more = f"\nThe last lines of workers.log:\n{textwrap.indent(said, '  ')}" if said else ""
-            raise InputError(f'agent "{agent}" cannot be loaded in {self._label}: its process {how}{more}') from problem
+            raise InputError(f"{self._who} cannot be loaded in {self._label}: its process {how}{more}") from problem
         if (found := self.greeting.get("protocol")) != PROTOCOL:
             raise InputError(f"{self._label} speaks protocol {found}, proctor {__version__} speaks {PROTOCOL}")
         if "refused" in self.greeting:
-            log.warning("agent %s cannot be loaded in %s: %s", agent, self._label, self.greeting["refused"])
+            log.warning("%s cannot be loaded in %s: %s", self._who, self._label, self.greeting["refused"])
             reason = self.greeting.get("said") or self.greeting["refused"].split("\n", 1)[0]
-            raise InputError(f'agent "{agent}" cannot be loaded in {self._label}: {reason}')
-        self.stages = self.greeting["stages"]
+            raise InputError(f"{self._who} cannot be loaded in {self._label}: {reason}")
+        self.stages = self.greeting.get("stages")
 
     def gone(self) -> bool:
         """Whether the process has ended."""
@@ -117,7 +119,9 @@ class PolicyHost:
         except Closed:
             self._wait()
             how = ending_of(self._process.wait())
-            raise Died(f"the policy's process in {self._label} {how} in its own call") from None
+            raise Died(f"{self._whose} process in {self._label} {how} in its own call") from None
+        if answer.get("said") is not None:
+            raise InputError(answer["said"])
         if "raised" in answer:
             raise Explained(answer["raised"])
         return answer
@@ -144,7 +148,7 @@ class PolicyHost:
         poll.register(self._channel.sock, select.POLLIN)
         if not poll.poll(max(1000.0 * (until - time.monotonic()), 0.0)):
             self.end()
-            raise Died(f"the policy's process in {self._label} gave no answer within {limit_s:g} s and was ended")
+            raise Died(f"{self._whose} process in {self._label} gave no answer within {limit_s:g} s and was ended")
 
     def _wait(self) -> None:
         """Until the process has ended, which its end of the socket has."""

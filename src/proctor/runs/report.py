@@ -3,6 +3,8 @@ change, and the config with them changed."""
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -26,6 +28,7 @@ from proctor.report.text import count
 from proctor.rollout.stopper import Stopper
 from proctor.runs import conditions, places
 from proctor.runs.noting import protocols
+from proctor.runs.portraits import portray
 from proctor.verdict.raters import kept_ratings
 
 CORRECTED = "corrected"
@@ -43,8 +46,10 @@ def write_report(run: RunDir, overrides: Sequence[str] = (), out: Path | None = 
     """Write every report file from what is in the ledger. Overrides may change `report` and the groups of agents, for
     these files alone: the run's config stays. `out`: another folder to write to, which exists."""
     cfg = changed(run.config(), overrides, ("report", "agents.*.group"), "proctor report")
+    here = out is None or os.path.realpath(out) == str(run.real)
+    draws = functools.partial(portray, run.real, cfg) if here else None
     with run.ledger() as ledger:
-        return write_reports(run.real, cfg, ledger.batches(), _context(run, cfg, ledger), out)
+        return write_reports(run.real, cfg, ledger.batches(), _context(run, cfg, ledger), out, draws)
 
 
 def read_report(run: RunDir) -> tuple[Report, Trials]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from proctor.registry import import_object
 from proctor_host.environments import NO_SIGNALS, BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, split_rows
 
 __all__ = [
-    "NO_SIGNALS", "BatchEnv", "ColumnEnv", "Columns", "Env", "SheetEnv", "Step", "Suite", "SuiteOptions", "split_rows",
+    "NO_SIGNALS", "BatchEnv", "ColumnEnv", "Columns", "Env", "Moment", "Portrayer", "SheetEnv", "Step", "Suite",
+    "SuiteOptions", "split_rows",
 ]  # fmt: skip
 
 
@@ -24,6 +27,33 @@ class SuiteOptions(BaseModel):
     """Options that hold paths, which start from the config's folder, or names with a scheme (`builtin:g1`)."""
     brought: ClassVar[frozenset[str]] = frozenset()
     """Options that an agent may bring with it (`task_options`), in the place of the task's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A moment of a trial as it looked: its `name` (start, worst or end), `words` that say what happened, and when, and
+    a `picture`, uint8 (height, width, 3)."""
+
+    name: str
+    words: str
+    picture: np.ndarray
+
+
+class Portrayer(abc.ABC):
+    """Draws trials of one task from their records. It is made, used and closed in a process of its own, in which
+    nothing else is drawn."""
+
+    @abc.abstractmethod
+    def __init__(self, options: Any):
+        """For a task with these options. Raises ProctorError, with the reason, where nothing can be drawn here."""
+
+    @abc.abstractmethod
+    def moments(self, arrays: Mapping[str, np.ndarray]) -> Sequence[Moment]:
+        """How a trial with this record looked at its start, at its worst moment and at its end. Raises InputError
+        where the record does not say."""
+
+    def close(self) -> None:  # noqa: B027 - optional to override
+        """Let go of what it holds."""
 
 
 class Suite(abc.ABC):
@@ -43,6 +73,8 @@ class Suite(abc.ABC):
     has the suite's options as attributes. A suite that says so can live in a runtime (docs/runtimes.md): there the
     function's module, and what it imports, has the standard library, numpy, `proctor_host` and the simulator. None:
     `make` is overridden, and the suite lives in the engine's interpreter only."""
+    portrayer: ClassVar[str | None] = None
+    """The `Portrayer` of its trials, by import string; None where their records do not say how they looked."""
     runtime: ClassVar[str | None] = None
     """The recipe of a runtime that has what it needs. Where that cannot be imported here, the suite's environments run
     in the runtime of this name, once it is installed."""

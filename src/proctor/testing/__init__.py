@@ -17,11 +17,10 @@ from proctor.testing.backend import BackendConformance
 from proctor.testing.env import BatchEnvConformance, EnvConformance
 from proctor.testing.form import FormConformance
 from proctor.testing.logger import LoggerConformance
-from proctor.testing.metric import MetricConformance, MetricFamilyConformance
+from proctor.testing.metric import MetricConformance, MetricFamilyConformance, ScoringConformance
 from proctor.testing.policy import LoaderConformance, PolicyConformance
 from proctor.testing.report import FormatConformance, SectionConformance
 from proctor.testing.runtime import RuntimeRecipeConformance
-from proctor.testing.scoring import ScoringConformance
 from proctor.testing.suite import SuiteConformance
 
 __all__ = [

@@ -13,7 +13,7 @@ from robots import BIPED, g1
 
 from proctor.errors import InputError
 from proctor.suites.tracking.motions import Frames, Motion
-from proctor.suites.tracking.motions.resample import angular_velocity, differences, make_reference, n_frames
+from proctor.suites.tracking.motions.loading import angular_velocity, differences, make_reference, n_frames
 from proctor.suites.tracking.robot import load_robot
 from proctor.suites.tracking.rotations import about, conjugate, continuous, log, multiply, rotate, slerp
 

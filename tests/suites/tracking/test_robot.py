@@ -11,7 +11,9 @@ from robots import BIPED, g1
 from shared_data import shared_data
 
 from proctor.errors import InputError
+from proctor.suites.tracking.mujoco_versions import delete
 from proctor.suites.tracking.robot import load_robot
+from proctor.suites.tracking.robot.loading import BUILTIN
 
 
 @pytest.fixture(scope="module")
@@ -264,3 +266,42 @@ def test_a_wrong_menagerie_folder_is_explained(tmp_path, monkeypatch):
         InputError, match=r'needs the package "mujoco-menagerie"; install it with: pip install "proctor'
     ):
         load_robot("menagerie:unitree_g1")
+
+
+BARE = """
+<mujoco model="bare"><worldbody>
+  <body name="pelvis" pos="0 0 0.8"><freejoint/><geom type="sphere" size="0.1"/>
+    <body name="leg"><joint name="knee" axis="0 1 0"/><geom type="sphere" size="0.05" pos="0 0 -0.5"/></body>
+  </body>
+</worldbody></mujoco>
+"""
+
+
+def test_a_bare_robot_is_told_what_it_lacks(tmp_path):
+    """A file without actuators, keyframe and floor, as asset folders have them, got gains that threw it about."""
+    path = tmp_path / "bare.xml"
+    path.write_text(BARE)
+    with pytest.raises(InputError) as refused:
+        load_robot(str(path))
+    said = str(refused.value)
+    assert "the model has no actuators, no keyframe and no floor, and nothing says its joints' stiffness and" in said
+    assert "give description_file: FILE.yml with stiffness, damping, effort_limit, armature and default_pose" in said
+    assert "builtin:g1" not in said
+    with pytest.raises(InputError, match=r"nothing says its joints' damping\. "):
+        load_robot(str(path), stiffness=50.0)
+    described = load_robot(str(path), stiffness=50.0, damping=2.0)
+    assert described.description.stiffness.tolist() == [50.0]
+    (tmp_path / "bare.yml").write_text("stiffness: 50\ndamping: 2\n")
+    assert load_robot(str(path)).description.damping.tolist() == [2.0]
+
+
+def test_a_bare_g1_is_told_of_the_description_that_is_built_in(tmp_path):
+    spec = mujoco.MjSpec.from_file(str(BUILTIN))
+    for group in (spec.actuators, spec.keys, spec.sensors):
+        for element in list(group):
+            delete(spec, element)
+    path = tmp_path / "g1.xml"
+    path.write_text(spec.to_xml())
+    with pytest.raises(InputError, match=r"give description_file: builtin:g1 \(its joints are those of the Unitree G1"):
+        load_robot(str(path))
+    assert load_robot(str(path), description="builtin:g1").description.default_height == 0.76

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from proctor.metrics import MetricInfo
 from proctor.report import text
 from proctor.report.draw import pipes, svg
-from proctor.report.draw.markup import NONE, estimate, forest, heat_cell, lead, small, table
+from proctor.report.draw.markup import NONE, estimate, forest, heat_cell, lead, scale_key, small, table
+from proctor.report.draw.palette import GOOD
 from proctor.report.draw.svg import esc
 from proctor.report.model import MeanEstimate, Report, Summary
-from proctor.report.section import Section
+from proctor.report.section import Grid, Section
 from proctor.report.sections.ranking import ranking_words
 
 MAX_AGENTS, MAX_TASKS = 20, 12
+TERMINAL_AGENTS, TERMINAL_TASKS, WITH_INTERVALS = 4, 40, 2
+"""What a terminal shows by task: so many agents and tasks, and intervals beside so many agents."""
 BETTER = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
@@ -54,10 +58,50 @@ class Tasks(Section):
             + pipes.more(len(report.tasks) - MAX_TASKS, "task")
         )
 
+    def terminal(self, report: Report, data: Any) -> Iterable[Grid | str]:
+        """Task by task the rates of the first agents, or scores where nothing says what success is; nothing of a single
+        task, whose numbers stand in the ranking."""
+        if len(report.tasks) < 2 or not report.scored:
+            return
+        agents = report.agents[:TERMINAL_AGENTS]
+        rows = [
+            (task.task, *(_terminal_cell(report, agent.cells[i].summary, len(agents)) for agent in agents))
+            for i, task in enumerate(report.tasks[:TERMINAL_TASKS])
+        ]
+        left_out = [
+            text.count(hidden, what)
+            for hidden, what in (
+                (len(report.tasks) - TERMINAL_TASKS, "more task"),
+                (len(report.agents) - TERMINAL_AGENTS, "more agent"),
+            )
+            if hidden > 0
+        ]
+        what = "success, of scored trials" if report.defines_success else "mean score"
+        spans = f"; […]: {text.percent(report.context.level)} interval" if len(agents) <= WITH_INTERVALS else ""
+        more = f"; {' and '.join(left_out)} in the report" if left_out else ""
+        yield Grid(f"{what}, by task{spans}{more}", ("task", *(agent.agent for agent in agents)), tuple(rows))
+
+
+def _terminal_cell(report: Report, summary: Summary, agents: int) -> str:
+    """`90 % (18/20)`, or a mean score with its n; with the interval where there are few agents."""
+    rate = summary.success
+    if not summary.n:
+        return text.NONE
+    if report.defines_success:
+        if rate.rate is None:
+            return text.NONE
+        interval = f" [{text.percent_range(rate.interval)}]" if rate.interval is not None else ""
+        value = f"{text.percent(rate.rate)} ({rate.successes}/{rate.n})"
+    else:
+        interval = f" [{text.span(summary.score.interval)}]" if summary.score.interval is not None else ""
+        value = f"{text.mean(summary.score)} (n {summary.score.n})"
+    return value + (interval if agents <= WITH_INTERVALS else "")
+
 
 def _rates(report: Report, header: list[str]) -> str:
     rates = [[esc(a.agent), *(_rate_cell(c.summary) for c in a.cells)] for a in report.agents]
-    return table("Success rate, with successes of scored trials", header, rates, "heat")
+    shown = table("Success rate, with successes of scored trials", header, rates, "heat")
+    return f"<div>{shown}{scale_key(GOOD, '0 %', '100 %')}</div>"
 
 
 def _scores(report: Report, header: list[str]) -> str:
@@ -68,7 +112,8 @@ def _scores(report: Report, header: list[str]) -> str:
         [esc(a.agent), *(_score_cell(c.summary, axis, own) for c, own in zip(a.cells, words[a.agent], strict=True))]
         for a in report.agents
     ]
-    return table("Mean score, with its interval", header, scores, "heat")
+    shown = table("Mean score, with its interval", header, scores, "heat")
+    return f"<div>{shown}{scale_key(GOOD, svg.tick_words(axis.low), svg.tick_words(axis.high))}</div>"
 
 
 def _steps_to_success(report: Report, header: list[str]) -> str:
@@ -140,7 +185,7 @@ def _success_plot(report: Report) -> str:
     axis, rates = svg.unit_axis(), [(agent.agent, agent.overall.success) for agent in report.agents]
     words = {name: own["success"][0] for name, own in ranking_words(report).items()}
     rows = [(name, svg.interval_row(axis, r.rate, r.interval, r.bounds), words[name]) for name, r in rates]
-    return forest("Success rate", rows, svg.axis_row(axis, text.percent))
+    return forest("Success rate", rows, svg.axis_row(axis, "success rate", text.percent))
 
 
 def _score_plot(report: Report) -> str:
@@ -149,7 +194,7 @@ def _score_plot(report: Report) -> str:
     words = {name: own["score"][0] for name, own in ranking_words(report).items()}
     rows = [(name, svg.interval_row(axis, s.mean, s.interval), words[name]) for name, s in scores]
     unit = "" if report.scoring.unit == "1" else f" ({report.scoring.unit})"
-    return forest(f"Score{unit}", rows, svg.axis_row(axis))
+    return forest(f"Score{unit}", rows, svg.axis_row(axis, f"mean score{unit}"))
 
 
 class Components(Section):

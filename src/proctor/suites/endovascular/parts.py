@@ -34,5 +34,6 @@ PARTS = {
     },
     "proctor.sections": {
         "vessels": "proctor.suites.endovascular.report.section:Vessels",
+        "tools": "proctor.suites.endovascular.report.by_tool:ToolTables",
     },
 }

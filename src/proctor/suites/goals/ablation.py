@@ -26,7 +26,7 @@ def ablation_config(cfg: EvalConfig, goals: GoalsCfg, tasks: Sequence[str]) -> E
     assert goals.ablation is not None
     agents = [_agent(VISUAL, goals.ablation, goals, {"source": "visual"})]
     for prior in goals.evaluated:
-        model = {"goals": {"target": prior.target, "kwargs": prior.kwargs}, "source": "prior"}
+        model = {"goals": prior.model_cfg.model_dump(mode="json"), "source": "prior"}
         agents.append(_agent(prior.name, goals.ablation, goals, model))
     update = {
         "agents": tuple(agents),

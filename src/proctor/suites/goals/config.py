@@ -46,6 +46,11 @@ class PriorCfg(GoalModelCfg):
 
     name: str = Field(min_length=1)
 
+    @property
+    def model_cfg(self) -> GoalModelCfg:
+        """The same without its name."""
+        return GoalModelCfg(target=self.target, kwargs=self.kwargs, runtime=self.runtime)
+
 
 class AblationCfg(Frozen):
     """Trials that tell what a prior costs: the policy with its goals, and with the success visuals, on equal seeds."""
@@ -147,7 +152,7 @@ class GoalsCfg(Frozen):
     @property
     def evaluated(self) -> tuple[PriorCfg, ...]:
         """The priors, or the model itself."""
-        return self.priors or (PriorCfg(name="model", target=self.model.target, kwargs=self.model.kwargs),)
+        return self.priors or (PriorCfg(name="model", **dict(self.model)),)
 
 
 class AloneCfg(Frozen):

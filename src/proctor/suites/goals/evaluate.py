@@ -164,7 +164,7 @@ def _ablate(cfg: EvalConfig, records: Records, hooks: Hooks, begun: RunDir | Non
 def _check_priors(run: RunDir, records: Records) -> None:
     """Raise InputError unless the ablation in a folder is of these priors."""
     known = {agent.name: agent.options.get("goals") for agent in run.plain_config().agents}
-    wanted = {prior.name: {"target": prior.target, "kwargs": prior.kwargs} for prior in records.goals.evaluated}
+    wanted = {prior.name: prior.model_cfg.model_dump(mode="json") for prior in records.goals.evaluated}
     if {name: goals for name, goals in known.items() if name != VISUAL} != wanted:
         raise InputError(
             f"the ablation in {run.path} is of other priors ({', '.join(known)}) than the config's "

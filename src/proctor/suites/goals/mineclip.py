@@ -6,12 +6,16 @@ embedding, or a function `get_prior_embed(text, mineclip, prior, device)`.
 
 These models draw from torch's global generator. Here it is seeded from the generator that is handed in, for the time of
 the call, and put back afterwards.
+
+`weights` makes the two of their own classes and checkpoint files, in an interpreter that has their code. This module
+needs numpy and torch alone, so that it can live there, too.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +29,10 @@ WINDOWS_AT_ONCE = 8
 """63 MB of frames."""
 
 PriorEmbed = Callable[[str, Any, Any, Any], Any]
+CHECKPOINTS = (
+    "the goal model mineclip needs the checkpoint files of both models, kwargs: {mineclip: ./attn.pth, prior: "
+    "./steve1_prior.pt}, or kwargs: {load: ./mine.py:load}, a function of yours that gives both"
+)
 
 
 class MineClipGoals(GoalModel):
@@ -64,16 +72,48 @@ class MineClipGoals(GoalModel):
 
 
 def mineclip_goals(
-    load: str, device: str = "cpu", get_prior_embed: str | None = None, space: str = "mineclip"
+    device: str = "cpu",
+    mineclip: str | None = None,
+    prior: str | None = None,
+    load: str | None = None,
+    get_prior_embed: str | None = None,
+    space: str | None = None,
+    **more: Any,
 ) -> MineClipGoals:
-    """The goal model `mineclip` of a config. `load` is an import string to a function of yours that is called with
-    `device` and gives (mineclip, prior) with their weights; `get_prior_embed` one to a function such as STEVE-1's
-    `steve1.utils.embed_utils:get_prior_embed`. `space` names the weights where they are not MineCLIP's own."""
+    """The goal model `mineclip` of a config. `mineclip` and `prior` are the checkpoint files of MineCLIP and of
+    STEVE-1's prior; `config` and `tokenizer` in `more` are told to `weights`. Or `load` is an import string to a
+    function of yours that is called with `device` and gives (mineclip, prior) with their weights. `get_prior_embed` is
+    one to a function such as STEVE-1's `steve1.utils.embed_utils:get_prior_embed`. `space` names the weights (None:
+    `mineclip`, or `mineclip-attn` and `mineclip-avg` by how the checkpoint pools frames)."""
+    function = None if get_prior_embed is None else import_object(get_prior_embed)
+    if load is None:
+        if mineclip is None or prior is None:
+            raise InputError(CHECKPOINTS)
+        return _of_files((mineclip, prior), device, function, space, more)
+    if mineclip is not None or prior is not None or more:
+        raise InputError(f"{load} gives both models with their weights; leave out the other kwargs, or leave out load")
     made = import_object(load)(device=device)
     if not isinstance(made, tuple) or len(made) != 2:
         raise InputError(f"{load} gave a {type(made).__name__}; expected two models: (mineclip, prior)")
-    function = None if get_prior_embed is None else import_object(get_prior_embed)
-    return MineClipGoals(*made, device, function, space)
+    return MineClipGoals(*made, device, function, space or "mineclip")
+
+
+def _of_files(
+    files: tuple[str, str], device: str, function: PriorEmbed | None, space: str | None, more: Mapping[str, Any]
+) -> MineClipGoals:
+    from proctor.suites.goals.weights import load_mineclip, load_prior, print_of
+
+    unknown = sorted(set(more) - {"config", "tokenizer"})
+    if unknown:
+        raise InputError(
+            f"the goal model mineclip has no argument {unknown[0]}; it takes mineclip, prior, config, tokenizer, load, "
+            "get_prior_embed and space"
+        )
+    model, pooling = load_mineclip(os.fspath(files[0]), device, more.get("config"), more.get("tokenizer"))
+    prior = load_prior(os.fspath(files[1]), device)
+    made = MineClipGoals(model, prior, device, function, space or f"mineclip-{pooling}")
+    made.fingerprint = print_of(files[0])
+    return made
 
 
 def _prior_embed(text: str, mineclip: Any, prior: Any, device: Any) -> Any:

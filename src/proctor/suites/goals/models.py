@@ -16,13 +16,14 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from proctor.config.models import Frozen
+from proctor.config.models import Frozen, RuntimeCfg
 from proctor.errors import InputError
 from proctor.policies.from_python import source_file
-from proctor.registry import Registry, call_target
+from proctor.registry import Registry
+from proctor.runtimes import chosen, locate
 from proctor.suites.goals.instructions import Instruction
 from proctor.suites.goals.metrics.embeddings import SpaceMismatch
-from proctor.suites.goals.protocol import GoalModel
+from proctor.suites.goals.protocol import GoalModel, make_model
 from proctor.suites.goals.visuals import Visuals
 
 GOAL_MODELS: Registry[Any] = Registry(
@@ -38,6 +39,13 @@ GOAL_MODELS: Registry[Any] = Registry(
     },
 )
 
+REFERENCES = ("ground_truth", "constant", "shuffled")
+"""Goal models that are made of others, or of success visuals."""
+RECIPES: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]] = {
+    "mineclip": ("steve1", (("torch", "torch"), ("mineclip", "steve1"), ("steve1.data", "steve1"))),
+}
+"""Goal model -> the recipe of a runtime that has what it needs, and what that is."""
+
 
 class GoalModelCfg(Frozen):
     """A goal model. YAML may also say the target alone: `goals: my_model.py:Prior`."""
@@ -45,6 +53,15 @@ class GoalModelCfg(Frozen):
     target: str = Field(min_length=1)
     """A registered goal model, or an import string to a GoalModel class or a factory."""
     kwargs: dict[str, Any] = Field(default_factory=dict)
+    runtime: RuntimeCfg | None = None
+    """Where it lives; None: in this interpreter, or, where that lacks a package that it needs, in the runtime of its
+    recipe."""
+
+    @model_validator(mode="after")
+    def _is_of_this_machine(self) -> GoalModelCfg:
+        if self.runtime is not None and self.runtime.address is not None:
+            raise ValueError("found runtime.address; a goal model lives in an interpreter of this machine")
+        return self
 
     @model_validator(mode="before")
     @classmethod
@@ -67,20 +84,8 @@ class Surroundings:
 def make_goal_model(cfg: GoalModelCfg, around: Surroundings) -> GoalModel:
     """The model that a config names. Raises InputError for what the user can mend, SpaceMismatch where its space is not
     that of the success visuals."""
-    target = GOAL_MODELS.find(cfg.target, around.base)
-    if not callable(target):
-        raise InputError(f"{cfg.target} is a {type(target).__name__}; expected a GoalModel class or a factory")
-    given = {
-        "instructions": around.instructions,
-        "visuals": around.visuals,
-        "device": around.device,
-        "make": lambda inner: make_goal_model(GoalModelCfg.model_validate(inner), around),
-    }
-    made = call_target(target, cfg.target, given, cfg.kwargs)
-    if not isinstance(made, GoalModel):
-        raise InputError(
-            f"{cfg.target} gave a {type(made).__name__}; expected a GoalModel (subclass proctor.suites.goals.GoalModel)"
-        )
+    home = home_of(cfg)
+    made = _made_here(cfg, around) if home is None else _made_there(cfg, home, around)
     if around.visuals is not None and around.visuals.space != made.space:
         raise SpaceMismatch(
             f"{around.who} answers in the space {made.space}, and the success visuals are of the space "
@@ -90,8 +95,47 @@ def make_goal_model(cfg: GoalModelCfg, around: Surroundings) -> GoalModel:
     return made
 
 
+def home_of(cfg: GoalModelCfg) -> RuntimeCfg | None:
+    """The runtime that a goal model lives in; None: this interpreter."""
+    recipe, needs = RECIPES.get(cfg.target, (None, ()))
+    return chosen(cfg.runtime, None if "load" in cfg.kwargs else recipe, needs)
+
+
+def runtime_of(cfg: GoalModelCfg) -> dict[str, Any] | None:
+    """What tells the interpreter of a goal model from others (version, packages, hash); None: it lives here."""
+    home = home_of(cfg)
+    return None if home is None else dict(locate(home).identity)
+
+
+def _made_here(cfg: GoalModelCfg, around: Surroundings) -> GoalModel:
+    given = {
+        "instructions": around.instructions,
+        "visuals": around.visuals,
+        "device": around.device,
+        "make": lambda inner: make_goal_model(GoalModelCfg.model_validate(inner), around),
+    }
+    return make_model(GOAL_MODELS.find(cfg.target, around.base), cfg.target, given, cfg.kwargs)
+
+
+def _made_there(cfg: GoalModelCfg, home: RuntimeCfg, around: Surroundings) -> GoalModel:
+    from proctor.suites.goals.elsewhere import HostedGoals, link_to
+
+    if cfg.target in REFERENCES:
+        raise InputError(
+            f"{around.who}: {cfg.target} is computed here and has no runtime; give one to the model inside it: "
+            "kwargs: {model: {target: ..., runtime: ...}}"
+        )
+    target = cfg.target if ":" in cfg.target else GOAL_MODELS.part(cfg.target).target
+    if around.base is not None and target.partition(":")[0].endswith(".py"):
+        target = str(around.base / target)
+    return HostedGoals(link_to(home, target, cfg.kwargs, around.device, around.who))
+
+
 def source_of(cfg: GoalModelCfg, base: Path | None) -> Path | None:
-    """The file that the target is written in; None where there is none (a compiled module)."""
+    """The file that the target is written in; None where there is none (a compiled module), or where only its runtime
+    has it."""
+    if cfg.runtime is not None and ":" in cfg.target and not cfg.target.partition(":")[0].endswith(".py"):
+        return None
     target = cfg.target if ":" in cfg.target else GOAL_MODELS.part(cfg.target).target
     return next(iter(source_file(target, base).values()), None)
 

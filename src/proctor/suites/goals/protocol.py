@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import abc
 import hashlib
-from collections.abc import Sequence
+import os
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
+from proctor.registry import call_target
 from proctor.suites.goals.metrics.embeddings import Embeddings
 
 
@@ -31,6 +34,8 @@ class GoalModel(abc.ABC):
     """Height and width of these frames."""
     text_space: str | None = None
     """Of `encode_text`; None: there is no text encoder to be asked."""
+    name: str = ""
+    """For errors; empty: that of the class."""
     fingerprint: str = ""
     """Changes where the weights do; part of the encoder's hash, which decides whether stored pictures may be used."""
 
@@ -60,9 +65,23 @@ def task_rng(seed: int, stream: int, task: str, *numbers: int) -> np.random.Gene
     return np.random.Generator(np.random.PCG64(sequence))
 
 
+def make_model(target: Any, name: str, given: Mapping[str, Any], kwargs: Mapping[str, Any]) -> GoalModel:
+    """The goal model that a class or a factory makes of `kwargs`, and of those of `given` that its signature names.
+    Raises InputError where it is none, or with what was raised on the way."""
+    if not callable(target):
+        raise InputError(f"{name} is a {type(target).__name__}; expected a GoalModel class or a factory")
+    made = _said_by(f"{name} cannot be made: it", lambda: call_target(target, name, given, kwargs))
+    if not isinstance(made, GoalModel):
+        raise InputError(
+            f"{name} gave a {type(made).__name__}; expected a GoalModel (subclass proctor.suites.goals.GoalModel)"
+        )
+    return made
+
+
 def goals_of(model: GoalModel, texts: Sequence[str], rng: np.random.Generator) -> Embeddings:
     """The goals of these texts, one row each, checked."""
-    return _checked(model.embed_goal(list(texts), rng), len(texts), model.space, f"{_name(model)}.embed_goal")
+    where = f"{_name(model)}.embed_goal"
+    return _checked(_said_by(where, lambda: model.embed_goal(list(texts), rng)), len(texts), model.space, where)
 
 
 def pictures_of(model: GoalModel, windows: np.ndarray) -> Embeddings:
@@ -73,18 +92,39 @@ def pictures_of(model: GoalModel, windows: np.ndarray) -> Embeddings:
         raise InputError(
             f"{_name(model)}.encode_frames takes uint8 windows {expected}; found {batch.dtype} {batch.shape[1:]}"
         )
-    return _checked(model.encode_frames(batch), len(batch), model.space, f"{_name(model)}.encode_frames")
+    where = f"{_name(model)}.encode_frames"
+    return _checked(_said_by(where, lambda: model.encode_frames(batch)), len(batch), model.space, where)
 
 
 def texts_of(model: GoalModel, texts: Sequence[str]) -> Embeddings | None:
     """The embeddings of texts in their own space; None where the model has no text encoder."""
     if model.text_space is None:
         return None
-    return _checked(model.encode_text(list(texts)), len(texts), model.text_space, f"{_name(model)}.encode_text")
+    where = f"{_name(model)}.encode_text"
+    return _checked(_said_by(where, lambda: model.encode_text(list(texts))), len(texts), model.text_space, where)
+
+
+MOST_SAID = 300
+"""Characters of what somebody's code raised that are shown."""
+
+
+def _said_by(where: str, ask: Callable[[], Any]) -> Any:
+    """What is answered. Raises InputError, in one sentence with the line that raised it, for what a model raises."""
+    try:
+        return ask()
+    except InputError:
+        raise
+    except BREAKS as problem:
+        frames = traceback.extract_tb(problem.__traceback__)
+        theirs = [frame for frame in frames if os.path.dirname(frame.filename) != os.path.dirname(__file__)] or frames
+        at = f" ({os.path.basename(theirs[-1].filename)}, line {theirs[-1].lineno})" if theirs else ""
+        first = next(iter(str(problem).splitlines()), "")
+        words = f": {first[:MOST_SAID]}" if first else ""
+        raise InputError(f"{where} raised {type(problem).__name__}{words}{at}") from problem
 
 
 def _name(model: GoalModel) -> str:
-    return type(model).__name__
+    return model.name or type(model).__name__
 
 
 def _checked(given: Any, rows: int, space: str, where: str) -> Embeddings:

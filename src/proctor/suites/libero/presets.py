@@ -1,4 +1,5 @@
-"""Protocols that LIBERO is evaluated with, as data: numbers from different ones are not comparable."""
+"""Protocols that LIBERO is evaluated with, as data: numbers from different ones are not comparable. The environment
+reads them in whatever interpreter it lives, so nothing but the standard library is imported here."""
 
 from __future__ import annotations
 

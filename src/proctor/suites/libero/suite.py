@@ -1,4 +1,4 @@
-"""The `libero` suite, and its options as data."""
+"""The `libero` suite and its options."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from pydantic import Field, field_validator, model_validator
 
 from proctor.suites.libero.installation import import_libero
+from proctor.suites.libero.perturbations import Perturbation
 from proctor.suites.libero.presets import PRESETS, TASKS, Benchmark, Preset, Protocol, Scenes
 from proctor.suites.protocol import Suite, SuiteOptions
 
@@ -15,6 +16,7 @@ from proctor.suites.protocol import Suite, SuiteOptions
 class LiberoOptions(SuiteOptions):
     """One task of the suite. In a config, an entry without `task` stands for all tasks of its benchmark."""
 
+    places: ClassVar[frozenset[str]] = frozenset({"bddl_file", "states_file"})
     benchmark: Benchmark
     task: int = Field(ge=0, le=10_000)
     """Its number within the benchmark, from 0."""
@@ -35,6 +37,12 @@ class LiberoOptions(SuiteOptions):
     assets_folder: str | None = None
     """Where LIBERO's meshes and textures are; None: `assets` in LIBERO's config file, in its package, or where it
     downloads them to."""
+    perturbation: Perturbation | None = None
+    """What is made otherwise than LIBERO has it."""
+    bddl_file: str | None = None
+    states_file: str | None = None
+    """A description and initial states in the place of the task's own, such as those of LIBERO-PRO; the description
+    says the instruction, too."""
     video_cameras: tuple[str, ...] = Field(default=("agentview", "robot0_eye_in_hand"), min_length=1)
     """What a video shows, side by side."""
     video_px: int = Field(default=256, ge=16, le=2048)
@@ -75,8 +83,10 @@ class LiberoSuite(Suite):
     runtime: ClassVar[str | None] = "libero"
 
     def task_name(self, options: LiberoOptions) -> str:
-        """Such as `libero_spatial-3`."""
-        return f"libero_{options.benchmark}-{options.task}"
+        """Such as `libero_spatial-3`, or `libero_spatial-3-camera-light` where these are perturbed."""
+        kinds = [] if options.perturbation is None else options.perturbation.kinds
+        own = ["files"] if options.bddl_file is not None or options.states_file is not None else []
+        return "-".join([f"libero_{options.benchmark}", str(options.task), *own, *kinds])
 
     def task_defaults(self, options: LiberoOptions) -> dict[str, Any]:
         """As the protocol says: trials, wait, and success ends the trial."""
@@ -99,7 +109,7 @@ class LiberoSuite(Suite):
         return [{**options, "task": chosen}]
 
     def briefing(self, options: LiberoOptions) -> LiberoBriefing:
-        task = import_libero(options.assets_folder).task(options.benchmark, options.task)
+        task = import_libero(options.assets_folder).task_of(options)
         return LiberoBriefing(task.name, task.instruction, options)
 
     def needs(self) -> list[tuple[str, str]]:

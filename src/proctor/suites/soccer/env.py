@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium import spaces
 
 from proctor.errors import MissingExtra
-from proctor.suites.gymnasium.env import as_frame, make_current
+from proctor.suites.gymnasium.env import as_frame
 from proctor.suites.gymnasium.informing import Informing
 from proctor.suites.gymnasium.making import find_spec, make_single
 from proctor.suites.soccer.evaluating import Evaluation
@@ -135,8 +135,11 @@ class SoccerEnv(Env):
         name = base.target_name if base.target_name != base.robots[0].parts["torso"].site_name else goal
         return np.array(base.sim.data.get_site_xpos(name))
 
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the robot's trunk and the ball are now, (3,) each."""
+        return self._readings.places()
+
     def render(self) -> np.ndarray:
-        make_current(self.base)
         return as_frame(self.base.render(), self.options.task)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@
 |---|---|
 | `ball_pos_m`, `ball_vel_m_s` | (3,) in the world |
 | `robot_pos_m` | (3,) of the robot's inertial sensor, in the trunk |
+| `qpos` | the state of the simulation that a picture needs: positions of the ball, the robot and its joints, as MuJoCo orders them |
 | `robot_fallen` | the trunk is lower than the robot stands |
 | `ball_offside` | the ball has left the field, and not through the goal |
 | `robot_ball_hits` | how often the robot has begun to touch the ball |
@@ -37,6 +38,10 @@ class Readings:
     def reset(self) -> None:
         self._hits, self._touching = 0, False
 
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the robot's inertial sensor and the ball are now, (3,) each."""
+        return self._data.site_xpos[self._robot_site].copy(), self._data.site_xpos[self._ball_site].copy()
+
     def read(self, terms: dict[str, float]) -> dict[str, Any]:
         """The signals now; nothing in them changes later."""
         ball, outside, itself, touching = self._contacts()
@@ -47,6 +52,7 @@ class Readings:
             "ball_pos_m": data.site_xpos[self._ball_site].copy(),
             "ball_vel_m_s": data.qvel[self._ball_dof : self._ball_dof + 3].copy(),
             "robot_pos_m": data.site_xpos[self._robot_site].copy(),
+            "qpos": data.qpos.astype(np.float32),
             "robot_fallen": bool(self._base.robots[0].is_terminated()),
             "ball_offside": bool(terms["offside"]),
             "robot_ball_hits": self._hits,

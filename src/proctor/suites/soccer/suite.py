@@ -17,6 +17,7 @@ class SoccerSuite(Suite):
     name: ClassVar[str] = "soccer"
     Options: ClassVar[type[SuiteOptions]] = SoccerOptions
     environment: ClassVar[str | None] = "proctor.suites.soccer.env:make"
+    portrayer: ClassVar[str | None] = "proctor.suites.soccer.portraits:SoccerPortrayer"
     runtime: ClassVar[str | None] = "soccer"
 
     def task_name(self, options: SoccerOptions) -> str:

@@ -78,7 +78,13 @@ def _faults(prior: PriorReport) -> Iterator[str]:
             "so accuracy and retrieval put two spaces side by side and decide nothing. Give goals that went through "
             "a prior, or leave it out."
         )
-    if prior.degenerate:
+    if prior.degenerate and prior.is_truth:
+        yield (
+            f"To the encoder the success visuals of all tasks look alike ({prior.name}: discriminability "
+            f"{number_words(own['discriminability'])}): no prior can be told from another by them. Use another "
+            "encoder, or tasks whose success looks different."
+        )
+    elif prior.degenerate:
         yield (
             f"{prior.name} is degenerate: it answers nearly one goal for every task (discriminability "
             f"{number_words(own['discriminability'])}, variance {number_words(own['variance'])})."

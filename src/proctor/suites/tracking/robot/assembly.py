@@ -11,6 +11,7 @@ from proctor.errors import InputError
 from proctor.suites.tracking.mujoco_versions import delete, directional_light
 from proctor.suites.tracking.robot.config import DescriptionCfg, PerJoint, per_joint
 from proctor.suites.tracking.robot.description import PHYSICS_DT_S, Robot, RobotDescription
+from proctor.suites.tracking.robot.g1 import G1_JOINTS
 
 _STIFFNESS, _DAMPING, _SCALE = 100.0, 5.0, 0.25
 
@@ -22,6 +23,7 @@ def assemble(spec: Any, cfg: DescriptionCfg, source: str) -> Robot:
         _attach(spec, body.name, body.parent, body.pos, source)
     model = _compile(spec, source)
     _check_joints(model, source)
+    _check_motors(spec, model, cfg, source)
     description = _complete(model, cfg, source)
     _equip(spec, description)
     return Robot(description, spec)
@@ -67,6 +69,27 @@ def _check_joints(model: Any, source: str) -> None:
             f"{source}: found joints without an actuator: {', '.join(passive)}; give each an actuator, or remove the "
             "joint (a model without any actuators gets one for each joint)"
         )
+
+
+def _check_motors(spec: Any, model: Any, cfg: DescriptionCfg, source: str) -> None:
+    """Raise InputError for a bare robot: one without motors whose gains nobody has said. Any gains would make it move,
+    and most would throw it about until nothing is a number any more."""
+    import mujoco
+
+    lacking = [key for key in ("stiffness", "damping") if getattr(cfg, key) is None]
+    if model.nu or not lacking:
+        return
+    floor = any(geom.type == mujoco.mjtGeom.mjGEOM_PLANE for geom in spec.worldbody.geoms)
+    absent = ["no actuators", *([] if model.nkey else ["no keyframe"]), *([] if floor else ["no floor"])]
+    listed = " and ".join([", ".join(absent[:-1]), absent[-1]] if len(absent) > 1 else absent)
+    joints = {model.joint(j).name for j in range(1, model.njnt)}
+    known = "description_file: builtin:g1 (its joints are those of the Unitree G1), " if joints == G1_JOINTS else ""
+    raise InputError(
+        f"{source}: the model has {listed}, and nothing says its joints' {' and '.join(lacking)}. A floor is added, "
+        f"and without a keyframe joints begin at zero, but motors are not guessed: give {known}description_file: "
+        "FILE.yml with stiffness, damping, effort_limit, armature and default_pose, or a file of the robot that has "
+        "actuators"
+    )
 
 
 def _complete(model: Any, cfg: DescriptionCfg, source: str) -> RobotDescription:

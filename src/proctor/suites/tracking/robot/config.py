@@ -49,9 +49,9 @@ class DescriptionCfg(BaseModel):
     default_height: float | None = None
     """Root height in the default pose, metres."""
     stiffness: PerJoint | None = None
-    """Nm/rad. Null: of the model's position actuators, or 100."""
+    """Nm/rad. Null: of the model's position actuators, or 100 for motors without one; needed without actuators."""
     damping: PerJoint | None = None
-    """Nm s/rad. Null: of the model's position actuators, or 5."""
+    """Nm s/rad. Null: of the model's position actuators, or 5; needed as stiffness is."""
     effort_limit: PerJoint | None = None
     """Nm. Null: the force range of actuator or joint, or no limit."""
     armature: PerJoint | None = None

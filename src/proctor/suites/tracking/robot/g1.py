@@ -55,6 +55,11 @@ def _links(arm: tuple[str, ...]) -> list[str]:
     return ["pelvis", *legs, "waist_yaw_link", "waist_roll_link", "torso_link", *arms]
 
 
+G1_JOINTS = frozenset(
+    [f"{side}_{part}_joint" for side in ("left", "right") for part in (*_LEG, *_ARM, *_WRIST)]
+    + [f"waist_{part}_joint" for part in ("yaw", "roll", "pitch")]
+)
+
 G1 = DescriptionCfg(
     name="unitree_g1",
     default_pose={

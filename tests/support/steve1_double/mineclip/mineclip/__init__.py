@@ -1,0 +1,3 @@
+from .mineclip import MineCLIP
+
+__all__ = ["MineCLIP"]
