@@ -18,8 +18,8 @@ from proctor.errors import InputError
 from proctor.record.opening import reading_only
 from proctor.report.compare.page import CompareReport
 from proctor.report.compare.page import to_html as comparison_html
-from proctor.report.formats.pages import to_html as report_html
 from proctor.report.formats.json_file import to_json
+from proctor.report.formats.pages import to_html as report_html
 from proctor.report.leaderboard.page import to_html as leaderboard_html
 from proctor.runs.report import read_report
 from proctor.verdict.comparison.compare import compare
