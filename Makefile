@@ -1,4 +1,4 @@
-# make demo    run the example examinations: a humanoid, a guidewire, soccer, classic tasks
+# make demo    run the example examinations: a humanoid, a guidewire, soccer, classic tasks; the first trial of each is filmed
 # make test    run the tests in three processes (ARGS="-k name" for some of them, JOBS=8 for more processes)
 # make quick   run the tests that are not marked slow, likewise
 # make lint    ruff and pyright
@@ -23,17 +23,18 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 demo: $(READY)
 	@scripts/system-packages.sh
-	$(BIN)/proctor run examples/tracking.yml
-	$(BIN)/proctor run examples/endovascular.yml
+	$(BIN)/proctor run examples/tracking.yml --set 'record={level: video, video: {every: 8}}'
+	$(BIN)/proctor run examples/endovascular.yml --set record.level=video
 	$(BIN)/proctor run examples/soccer.yml
-	$(BIN)/proctor run examples/quickstart.yml
+	$(BIN)/proctor run examples/quickstart.yml --set 'record={level: video, video: {every: 2}}'
+	@echo "see all four in a browser: $(BIN)/proctor view"
 
 test: $(READY)
-	@scripts/system-packages.sh
+	@scripts/system-packages.sh browser
 	$(PYTEST) $(ARGS)
 
 quick: $(READY)
-	@scripts/system-packages.sh
+	@scripts/system-packages.sh browser
 	$(PYTEST) -m "not slow" $(ARGS)
 
 lint: $(READY)

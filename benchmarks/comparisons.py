@@ -23,6 +23,7 @@ from benchmarks.sides import Measured
 from benchmarks.table import Row, shown
 from benchmarks.tracking_metrics import tracking
 from benchmarks.tracking_rollout import rollout
+from benchmarks.view import view
 
 IDEAL_BATCHING = 16 / 0.020
 """Steps per second of 16 slots with a policy that takes 20 ms per forward."""
@@ -212,6 +213,7 @@ COMPARISONS: dict[str, Callable[[int], Iterable[Row]]] = {
     "comparing": comparing,
     "goals": goals,
     "report": report,
+    "view": view,
 }
 
 

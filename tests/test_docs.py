@@ -98,7 +98,7 @@ def test_commands_and_their_options_exist() -> None:
         command = known[verb]
         while rest and rest[0] in getattr(command, "commands", {}):
             command, rest = command.commands[rest[0]], rest[1:]
-        options = {name for parameter in command.params for name in parameter.opts}
+        options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         unknown = [word for word in rest if word.startswith("--") and word not in options]
         assert not unknown, f"{page}: proctor {verb} has no {unknown}"
     for page in LINKED:

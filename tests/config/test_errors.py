@@ -159,7 +159,7 @@ def test_missing_files_name_the_nearest(tmp_path):
         'agents[2].checkpoint: no file matches "none/*.zip" under .',
         "agents[3].checkpoint: no such file: ./none/x.zip (nor the folder ./none)",
         "agents[4].options.normalize.file: no such file: ./stats.npz",
-        'agents[5].policy: missing, and no loader reads "model.bin" by its ending; known: .everl (torch), '
+        'agents[5].policy: missing, and no loader reads "model.bin" by its ending; known: .everl (everl), '
         ".onnx (onnx), .pt (torch), .pth (torch), .safetensors (torch), .zip (sb3); or say which with policy: ...",
         'agents[5].checkpoint: no such file: ./model.bin; did you mean "model.zip"?',
     ]

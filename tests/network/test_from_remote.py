@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -105,13 +107,55 @@ def test_requests_travel_at_once_one_per_connection(examine: Examine) -> None:
 # Servers that break ---------------------------------------------------------------------------------------------------
 
 
-def test_a_text_frame_is_the_policys_error(examine: Examine) -> None:
+def test_a_text_frame_is_the_policys_error_where_it_comes_again(examine: Examine) -> None:
+    asked = itertools.count()
+
     def infer(observation: dict[str, Any]) -> dict[str, Any]:
+        next(asked)
         raise KeyError("observation/wrist_image")
 
     with plain_server(like_openpi(infer)) as url:
         error = only_error(examine(agents=[through(url)], n_trials=2), Outcome.POLICY_ERROR)
-    assert error.startswith("the policy server answered with an error: KeyError: 'observation/wrist_image'\nTraceback")
+    first, _, traceback = error.partition("\n")
+    assert first == "the policy server answered twice with an error: KeyError: 'observation/wrist_image'"
+    assert traceback.startswith("Traceback")
+    assert next(asked) == 4, "two trials, each asked twice"
+
+
+def test_an_error_that_does_not_come_again_costs_nothing(examine: Examine, caplog: pytest.LogCaptureFixture) -> None:
+    """A server that runs out of memory now and then: the numbers are those of one that never does."""
+    broken: list[bytes] = []
+
+    def infer(observation: dict[str, Any]) -> dict[str, Any]:
+        seen = observation["observation"].tobytes()
+        if len(broken) < 3 and seen not in broken:
+            broken.append(seen)
+            raise MemoryError("out of memory")
+        return linear(observation)
+
+    with plain_server(like_openpi(infer)) as url, caplog.at_level(logging.WARNING, "proctor"):
+        run = examine(agents=[through(url)])
+    assert len(broken) == 3
+    assert list(digests(run).values()) == list(digests(examine()).values())
+    assert {result.attempts for result in by_key(run).values()} == {1}
+    assert caplog.text.count("answered with an error, and is asked once more: MemoryError: out of memory") == 3
+
+
+def test_a_server_that_is_gone_when_it_is_asked_again_is_not_the_policys_fault(examine: Examine) -> None:
+    async def attend(connection: Any) -> None:
+        await connection.send(encode({}))
+        if met.is_set():
+            await connection.close()
+            return
+        await connection.recv()
+        met.set()
+        await connection.send("Traceback\nMemoryError")
+        await connection.close(1011)
+
+    met = threading.Event()
+    with plain_server(attend) as url:
+        error = only_error(examine(agents=[through(url)], n_trials=1, limits={"retries": 0}), Outcome.WORKER_LOST)
+    assert "was lost" in error
 
 
 @pytest.mark.parametrize(

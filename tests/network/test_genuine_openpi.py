@@ -44,7 +44,12 @@ from openpi_client.base_policy import BasePolicy
 import numpy as np
 
 class Small(BasePolicy):
+    asked = 0
+
     def infer(self, obs):
+        self.asked += 1
+        if str(self.asked) in sys.argv[2:]:
+            raise MemoryError("out of memory")
         assert set(obs) == {"observation/image", "observation/wrist_image", "observation/state", "prompt"}, set(obs)
         assert obs["observation/image"].shape == obs["observation/wrist_image"].shape == (224, 224, 3)
         assert obs["observation/image"].dtype == np.uint8 and obs["observation/state"].dtype == np.float64
@@ -127,10 +132,12 @@ def test_openpis_evaluation_drives_an_agent_as_a_run_here_does(tmp_path: Path, r
     assert len(np.unique(local("actions")[:, ::5, 0])) > TRIALS, "actions follow what is seen"
 
 
-def test_remote_drives_openpis_server_without_a_table_of_keys(tmp_path: Path, room: Room) -> None:
-    """The server's small policy acts as `Looker` does, which a run here says too."""
+@pytest.mark.parametrize("breaks", [[], ["2", "5"]], ids=["well", "with errors in between"])
+def test_remote_drives_openpis_server_without_a_table_of_keys(tmp_path: Path, room: Room, breaks: list[str]) -> None:
+    """The server's small policy acts as `Looker` does, which a run here says too. Its errors come once, and cost
+    nothing."""
     local = recorded(run_evaluation(config_from_dict(examined(tmp_path / "local", room, looker(5)))))
-    server = subprocess.Popen([sys.executable, "-c", SERVER, str(OPENPI)], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([sys.executable, "-c", SERVER, str(OPENPI), *breaks], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         options = {"port": int(server.stdout.readline()), "keys": PRESET}

@@ -12,7 +12,7 @@ import pytest
 from proctor.record.batch import batched
 from proctor.report import build_report, write_reports
 from proctor.report.console import ranked_table
-from proctor.report.draw.palette import DARK, LIGHT, STEPS, _between, _parse, contrast, heat_rules
+from proctor.report.draw.palette import SCALES, STEPS, _between, _parse, contrast, heat_rules
 from proctor.report.formats.files import replacing
 from proctor.report.formats.pages import escape, to_html, to_markdown
 
@@ -195,8 +195,10 @@ def test_strips_are_capped_and_say_so(build) -> None:
     assert "and 30 more" in found.words
 
 
-@pytest.mark.parametrize(("stops", "texts"), [(LIGHT, ("#16202a", "#ffffff")), (DARK, ("#ffffff", "#0d1319"))])
-def test_text_on_the_heat_map_can_be_read(stops, texts) -> None:
+@pytest.mark.parametrize("kind", SCALES)
+@pytest.mark.parametrize(("screen", "texts"), [(0, ("#16202a", "#ffffff")), (1, ("#ffffff", "#0d1319"))])
+def test_text_on_a_scale_can_be_read(kind: str, screen: int, texts: tuple[str, str]) -> None:
+    stops = SCALES[kind][screen]
     for step in range(STEPS):
         colour = _between(stops, step / (STEPS - 1))
         assert max(contrast(colour, _parse(words)) for words in texts) >= 4.5

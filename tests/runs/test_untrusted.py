@@ -207,6 +207,6 @@ def test_the_interpreters_and_packages_of_runtimes_are_listed(tmp_path: Path, li
     assert [one for one in found if "runtime" in one.where] == [
         Listed("agents.0.runtime.packages", "toy==2", "package that is installed for it", None, None),
         Listed("tasks.0.runtime.python", path, "interpreter", path, digest),
-        Listed("tasks.1.runtime.python", "gone/python", "not found", None, None),
+        Listed("tasks.1.runtime.python", str(tmp_path / "gone" / "python"), "not found", None, None),
         Listed("tasks.2.runtime.packages", "toy==1", "package that is installed for it", None, None),
     ]

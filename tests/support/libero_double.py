@@ -7,7 +7,9 @@ assets are downloaded where no path is set before the environments are imported,
 generator, a reset makes new cameras and draws with them, frames are upside down, every step takes a frame of every
 camera, actions are clipped and the gripper's is a sign, an episode may not go on after its horizon, `close` works once.
 
-A state is (hand 3, goal 3, blink): success is a hand near the goal, or the step number `blink`.
+A state is (hand 3, goal 3, blink): success is a hand near the goal, or the step number `blink`. The goal is a `plate`,
+which can be moved. A reset builds the room of `_arena_xml` with `_arena_properties`, and a new model of cameras and
+lamps.
 """
 
 from __future__ import annotations
@@ -96,10 +98,28 @@ class Observable:
         self.obs = np.array(self._sensor({}))
 
 
+class Model:
+    """Cameras and lamps, as robosuite's wrapper of a model has them."""
+
+    def __init__(self) -> None:
+        self.cam_pos = np.array([[0.6586131746834771, 0.0, 1.6103500240372423], [0.0, 0.0, 0.0]])
+        self.cam_quat = np.array([[0.6380177736, 0.3048497438, 0.3048498631, 0.6380177736], [1.0, 0.0, 0.0, 0.0]])
+        self.light_diffuse, self.light_specular = np.full((2, 3), 0.5), np.full((2, 3), 0.3)
+        self.light_dir = np.array([[0.0, 0.6, -0.8], [1.0, 0.0, 0.0]])
+
+    def camera_name2id(self, name: str) -> int:
+        return ["agentview", "robot0_eye_in_hand"].index(name)
+
+    def get_joint_qpos_addr(self, joint: str) -> tuple[int, int]:
+        assert joint == "plate_joint0"
+        return 2, 9  # behind the time, which stands first in a state
+
+
 class Sim:
     """Where things are, and a picture of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: str) -> None:
+        self.model, self.room = Model(), room
         self.state, self.furniture = np.zeros(7), np.random.uniform(0, 9)  # noqa: NPY002 - as LIBERO does
         flags = np.ones(10, np.uint8)
         self._render_context_offscreen = types.SimpleNamespace(scn=types.SimpleNamespace(flags=flags))
@@ -110,8 +130,10 @@ class Sim:
         frame = np.empty((height, width, 3), np.uint8)
         frame[..., 0] = (rows * 3 + 200 * self.state[0] + len(camera_name)) % 256
         frame[..., 1] = (columns * 2 + 200 * self.state[1] + 20 * self._render_context_offscreen.scn.flags[0]) % 256
-        frame[..., 2] = (rows + columns + 200 * self.state[2] + 9 * self.furniture) % 256
-        return frame
+        frame[..., 2] = (rows + columns + 200 * self.state[2] + 9 * self.furniture + len(self.room)) % 256
+        lamps = self.model.light_diffuse.sum() / 3
+        seen = self.model.cam_pos[self.model.camera_name2id(camera_name)].sum()
+        return (frame * lamps + 7 * seen).astype(np.uint8)
 
 
 class Inner:
@@ -119,10 +141,15 @@ class Inner:
 
     def __init__(self, cameras: list[str], side: tuple[int, int], ignore_done: bool):
         self._cameras, self._side, self._ignore_done = cameras, side, ignore_done
+        self._arena_properties = {"floor_style": "light-gray", "wall_style": "light-gray-plaster"}
+        self._arena_xml = "scenes/base.xml"
+        self.custom_asset_dir = sys.modules["libero.libero"].get_assets_path()  # type: ignore[attr-defined]
+        self.objects_dict = {"plate": types.SimpleNamespace(joints=["plate_joint0"])}
         self.reset()
 
     def reset(self) -> dict[str, Any]:
-        self.sim, self.timestep, self.fingers, self.done = Sim(), 0, 0.04, False
+        room = " ".join([Path(self._arena_xml).name, *self._arena_properties.values()])
+        self.sim, self.timestep, self.fingers, self.done = Sim(room), 0, 0.04, False
         self._observables = {f"{name}_image": Observable(self._camera(name)) for name in self._cameras}
         return self.observe()
 
@@ -223,6 +250,10 @@ from libero_double import OffScreenRenderEnv
 
 get_assets_path()
 """,
+    "libero/libero/envs/arenas/__init__.py": "",
+    "libero/libero/envs/arenas/style.py": """
+STYLE_MAPPING = {"floor": {"light-gray": "a.png", "dark": "b.png"}, "wall": {"ceramic": "c.png", "white": "d.png"}}
+""",
     "robosuite/__init__.py": "",
     "robosuite/utils/__init__.py": "",
     "robosuite/utils/observables.py": "from libero_double import sensor\n",
@@ -258,7 +289,8 @@ def _write_task(root: Path, task: Task) -> None:
     bddl, states = root / "bddl_files" / task.problem_folder, root / "init_files" / task.problem_folder
     for path in (bddl, states):
         path.mkdir(parents=True, exist_ok=True)
-    (bddl / task.bddl_file).write_text("(define (problem LIBERO_Tabletop_Manipulation))")
+    words = "(define (problem LIBERO_Tabletop_Manipulation) (:language Place it on\n  the dish))"
+    (bddl / task.bddl_file).write_text(words)
     torch.save(initial_states(), states / task.init_states_file)
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 FOLDERS = (
     "scenes", "stable_hope_objects", "stable_scanned_objects", "turbosquid_objects", "articulated_objects", "textures",
 )  # fmt: skip
-TEXTURES = ("light-gray-floor-tile", "light-gray-plaster")
+TEXTURES = {"light-gray-floor-tile": 180, "light-gray-plaster": 180, "dark_floor_texture": 40}
 THINGS = ("alphabet_soup", "salad_dressing", "cream_cheese", "milk", "tomato_sauce", "butter")
 
 SCENE = """<mujoco model="floor_arena">
@@ -22,7 +22,7 @@ SCENE = """<mujoco model="floor_arena">
     <material name="walls_mat" texture="tex-wall"/>
   </asset>
   <worldbody>
-    <geom condim="3" material="floorplane" name="floor" size="3 3 .125" type="plane"/>
+    <geom condim="3" group="1" material="floorplane" name="floor" size="3 3 .125" type="plane"/>
     <body name="floor"/>
     <light pos="-1 1 1.5" dir="0.2 -0.2 -1" directional="true" castshadow="true"/>
     <camera mode="fixed" name="frontview" pos="1.6 0 1.45" quat="0.56 0.43 0.43 0.56"/>
@@ -52,8 +52,8 @@ def write_assets(folder: Path) -> Path:
     """The folder, filled."""
     for name in FOLDERS:
         (folder / name).mkdir(parents=True)
-    for name in TEXTURES:
-        Image.fromarray(np.full((32, 32, 3), 180, np.uint8)).save(folder / "textures" / f"{name}.png")
+    for name, grey in TEXTURES.items():
+        Image.fromarray(np.full((32, 32, 3), grey, np.uint8)).save(folder / "textures" / f"{name}.png")
     (folder / "scenes" / "libero_floor_base_style.xml").write_text(SCENE)
     for name in THINGS:
         _write_box(folder / "stable_hope_objects" / name, "")

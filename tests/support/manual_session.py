@@ -43,7 +43,7 @@ class Session:
         self._plugged_in = False
         self._background: list[subprocess.Popen[bytes]] = []
         self._new_texts: list[tuple[Block, str]] = []
-        self._port = _free_port()
+        self._ports = {"8000": _free_port(), "8001": _free_port()}
         (folder / "examples").symlink_to(ROOT / "examples")
 
     def read(self, page: Path) -> None:
@@ -77,8 +77,8 @@ class Session:
         return block.file is not None
 
     def _with_port(self, text: str) -> str:
-        """Pages use the port 8000, which may be taken here."""
-        return text.replace("8000", str(self._port))
+        """Pages use the ports 8000 and 8001, which may be taken here."""
+        return re.sub("800[01]", lambda found: str(self._ports[found[0]]), text)
 
     def _toml(self, block: Block) -> None:
         groups = tomllib.loads(block.text).get("project", {}).get("entry-points", {})
@@ -136,7 +136,7 @@ class Session:
         if block.mark("in the background") is not None:
             line = f"exec {self._with_port(block.text)}"
             self._background.append(subprocess.Popen(["bash", "-c", line], env=self._environment()))
-            _wait_for_port(self._port)
+            _wait_for_port(next(port for written, port in self._ports.items() if written in block.text))
             return
         lines = [block.text] if "<<" in block.text else list(commands(block.text))
         printed, code = "", 0

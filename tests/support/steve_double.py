@@ -131,6 +131,11 @@ class Straight(Device):
     tip_length: float = 15.2
 
 
+@dataclass
+class Simmons3Bends(Device):
+    young_modulus_tip: float = 1e3
+
+
 class SofaBeamAdapter:
     """The wire's tip goes along aorta and lcca; turning it moves it aside."""
 
@@ -150,6 +155,7 @@ class SofaBeamAdapter:
             self._rng = np.random.default_rng(seed)
         STATE.made += 1
         STATE.devices.append(devices[0])
+        self._many = len(devices)
         self._entry, self._stiff = np.asarray(insertion_point), devices[0].young_modulus_tip
         collision = Node(CollisionDOFs=Node(force=Data(np.zeros((3, 3)))))
         wire = Node(DOFs=Node(force=Data(np.zeros((3, 6)))), CollisionModel=collision)
@@ -162,7 +168,7 @@ class SofaBeamAdapter:
         self._place(0.0, self._rng.random() * 2 * np.pi)
 
     def _place(self, inserted: float, angle: float) -> None:
-        self.inserted_lengths, self.rotations = np.array([inserted]), np.array([angle])
+        self.inserted_lengths, self.rotations = np.full(self._many, inserted), np.full(self._many, angle)
         aside = np.array([np.cos(angle), np.sin(angle), 0.0]) * 0.02 * inserted
         tip = self._entry + np.array([0.0, 0.0, 0.9 * inserted]) + aside
         self.dof_positions = np.linspace(tip, self._entry, 5)
@@ -244,6 +250,52 @@ class BranchEnd:
 
     def step(self) -> None:
         self.reached = bool(np.linalg.norm(self.fluoroscopy.tracking3d[0] - self.coordinates3d) < self.threshold)
+
+
+class CenterlineRandom(BranchEnd):
+    """Any centreline point of the branches that the tree has."""
+
+    def reset(self, episode_nr: int = 0, seed: int | None = None) -> None:
+        if seed is not None:
+            self._rng = random.Random(seed)
+        found = [branch.coordinates for branch in self.vessel_tree.branches if branch.name in self.branches]
+        place = self._rng.choice(np.concatenate(found))
+        self.coordinates3d = vessel_cs_to_tracking3d(place, self.fluoroscopy.image_rot_zx, [0, 0, 0], None)
+        self.reached = False
+
+
+class AorticArchRandom(AorticArch):
+    """Another arch at every reset; `random.Random` takes no numpy integer from Python 3.11 on."""
+
+    def __init__(self, arch_types_filter: Any = None):
+        super().__init__(arch_types_filter[0])
+
+    def reset(self, episode_nr: int = 0, seed: int | None = None) -> None:
+        self.seed, self.branches = random.Random(seed).randint(0, 2**31), None
+        super().reset(episode_nr, seed)
+
+
+@dataclass
+class Even:
+    """Interim targets on the way, from the tip's side on."""
+
+    pathfinder: Any
+    intervention: Any
+    resolution: float
+    threshold: float
+
+    def reset(self, episode_nr: int = 0) -> None:
+        goal, tip = self.intervention.target.coordinates3d, self.intervention.fluoroscopy.tracking3d[0]
+        count = int(np.linalg.norm(goal - tip) / self.resolution)
+        self.left = [tip + (goal - tip) * (i + 1) / (count + 1) for i in range(count)]
+
+    def step(self) -> None:
+        if self.left and np.linalg.norm(self.left[0] - self.intervention.fluoroscopy.tracking3d[0]) < self.threshold:
+            self.left.pop(0)
+
+    @property
+    def coordinates3d(self) -> Any:
+        return self.left[0] if self.left else None
 
 
 class MonoPlaneStatic:
@@ -345,6 +397,19 @@ def tracking_2d(intervention: Any, n_points: int = 2, resolution: float = 1.0) -
     return Observed((n_points, 2), lambda: intervention.fluoroscopy.tracking3d[:n_points, [0, 2]])
 
 
+def target_2d(intervention: Any, interim_target: Any = None) -> Observed:
+    def now() -> Any:
+        interim = None if interim_target is None else interim_target.coordinates3d
+        return (intervention.target.coordinates3d if interim is None else interim)[[0, 2]]
+
+    return Observed((2,), now)
+
+
+def rotations(intervention: Any) -> Observed:
+    """Sine before cosine."""
+    return Observed((1, 2), lambda: [[np.sin(angle), np.cos(angle)] for angle in intervention.device_rotations])
+
+
 def scaled(observed: Observed, intervention: Any = None) -> Observed:
     by = 1.0 if intervention is None else 1 / 300
     return Observed(observed.space.shape, lambda: (observed.step(), observed() * by)[1])
@@ -431,6 +496,7 @@ class Env:
     ):  # fmt: skip
         self.intervention, self.observation, self.reward = intervention, observation, reward
         self.terminal, self.start, self.pathfinder = terminal, start, pathfinder
+        self.interim_target = interim_target or types.SimpleNamespace(reset=lambda _: None, step=lambda: None)
         self.episode_number = 0
 
     @property
@@ -439,14 +505,14 @@ class Env:
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self.intervention.reset(self.episode_number, seed, options)
-        for part in (self.start, self.pathfinder, self.observation, self.reward):
+        for part in (self.start, self.pathfinder, self.interim_target, self.observation, self.reward):
             part.reset(self.episode_number)
         self.episode_number += 1
         return self.observation(), {}
 
     def step(self, action: np.ndarray) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.intervention.step(action)
-        for part in (self.pathfinder, self.observation, self.reward):
+        for part in (self.pathfinder, self.interim_target, self.observation, self.reward):
             part.step()
         return self.observation(), self.reward.reward, self.terminal.terminal, False, {}
 
@@ -464,18 +530,21 @@ def eve_package() -> types.ModuleType:
     eve.Env, eve.terminal = Env, space(TargetReached=Terminal)
     eve.intervention = space(
         MonoPlaneStatic=MonoPlaneStatic,
-        vesseltree=space(AorticArch=AorticArch, ArchType=ArchType),
-        device=space(Device=Device, JShaped=JShaped, Straight=Straight),
+        vesseltree=space(AorticArch=AorticArch, AorticArchRandom=AorticArchRandom, ArchType=ArchType),
+        device=space(Device=Device, JShaped=JShaped, Straight=Straight, Simmons3Bends=Simmons3Bends),
         simulation=space(SofaBeamAdapter=SofaBeamAdapter),
         fluoroscopy=space(TrackingOnly=TrackingOnly),
-        target=space(BranchEnd=BranchEnd),
+        target=space(BranchEnd=BranchEnd, CenterlineRandom=CenterlineRandom),
     )
+    eve.interimtarget = space(Even=Even)
     eve.pathfinder = space(BruteForceBFS=BruteForceBFS)
     eve.start = space(InsertionPoint=InsertionPoint)
     eve.observation = space(
         Tracking2D=tracking_2d,
-        Target2D=lambda intervention: Observed((2,), lambda: intervention.target.coordinates3d[[0, 2]]),
-        LastAction=lambda intervention: Observed((1, 2), lambda: intervention.last_action),
+        Target2D=target_2d,
+        LastAction=lambda intervention: Observed(intervention.last_action.shape, lambda: intervention.last_action),
+        Rotations=rotations,
+        InsertionLengths=lambda intervention: Observed((1,), lambda: intervention.device_lengths_inserted),
         ObsDict=ObsDict,
         wrapper=wrapper,
     )
@@ -485,11 +554,36 @@ def eve_package() -> types.ModuleType:
     return eve
 
 
+def bench_package(eve: Any) -> types.ModuleType:
+    """The double's tasks as the package `eve_bench`: one device, or two; `ArchVariety` has another arch each time."""
+    parts = eve.intervention
+
+    def task(tree: Any, devices: int, branches: list[str]) -> Any:
+        def make(stop_device_at_tree_end: bool = True, normalize_action: bool = False) -> Any:
+            vessels, simulation = tree(), SofaBeamAdapter(friction=0.1)
+            vessels.reset()
+            view = TrackingOnly(simulation, vessels, image_frequency=7.5, image_rot_zx=[25, 0])
+            target = CenterlineRandom(vessels, view, 5, branches)
+            wires = [JShaped(name=f"wire{i}", velocity_limit=(35, 3.14)) for i in range(devices)]
+            return parts.MonoPlaneStatic(
+                vessels, wires, simulation, view, target, stop_device_at_tree_end, normalize_action
+            )
+
+        return make
+
+    bench: Any = types.ModuleType("eve_bench")
+    bench.ArchVariety = task(lambda: AorticArchRandom([ArchType.I]), 1, ["lcca", "lsa", "co"])
+    bench.BasicWireNav = task(lambda: AorticArch(seed=3), 1, ["lcca"])
+    bench.DualDeviceNav = task(lambda: AorticArch(seed=3), 2, ["bct"])
+    return bench
+
+
 def install(monkeypatch: Any, **behaviour: Any) -> Double:
     """Put the double in place of `eve` and `Sofa`; the state says how it behaves and what it saw."""
     global STATE
     STATE = Double(**behaviour)
-    for name, module in (("eve", eve_package()), ("Sofa", types.ModuleType("Sofa"))):
+    eve = eve_package()
+    for name, module in (("eve", eve), ("eve_bench", bench_package(eve)), ("Sofa", types.ModuleType("Sofa"))):
         module.__spec__ = ModuleSpec(name, None, origin="double")
         monkeypatch.setitem(sys.modules, name, module)
     return STATE

@@ -63,7 +63,7 @@ def viewer(*folders: Path, token: str | None = None, trust: bool = False) -> Ite
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
     app = make_app(Places(list(folders)), token=token, trust=trust)
-    config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
@@ -107,6 +107,7 @@ def starting(root: Path, **kwargs: Any) -> Iterator[Started]:
         "options": {"id": f"{TOYS}:Toy-v0", "kwargs": {"nap_s": 0.005, **kwargs}},
     }
     keys = {"tasks": [task], "n_trials": 2000, "num_parallel": 2, "workers": 1, "name": "going on"}
+    root.mkdir(exist_ok=True)
     command = [sys.executable, "-c", SLOWLY, json.dumps(examination(root, **keys))]
     process = subprocess.Popen(command, start_new_session=True)
     try:

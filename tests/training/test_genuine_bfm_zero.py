@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from shared_data import shared_data
 
-from proctor import TrackingEvaluation, TrackingEvaluationCfg
+from proctor import TrackingEvaluation, TrackingEvaluationCfg, config_from_dict, run_evaluation
+from proctor.suites.tracking.layout import ActorHistory, HumanoidVerseLayout
 from proctor.suites.tracking.motions import load_motions
+from proctor.suites.tracking.observations import reference_observations, state_observation
 from proctor.suites.tracking.robot import load_robot
 from proctor.training.curriculum import Curriculum
 from proctor.training.humanoidverse import HumanoidVerseEnvironment, HumanoidVerseMotions
@@ -126,3 +128,71 @@ def test_the_expert_buffer_gets_the_originals_priorities(env):
     expected = np.array([2.0, 2.0, 4.0, 8.0, 16.0]) / 32.0
     np.testing.assert_allclose(buffer.priorities, expected, rtol=1e-6)
     np.testing.assert_allclose(env._env._motion_lib._sampling_prob, expected, rtol=1e-6)
+
+
+GROUPS = ["state", "privileged_state", "last_action", "history_actor", "motion", "frame"]
+TASK = {"robot": "builtin:g1_bfm_zero", "layout": "humanoidverse", "observations": GROUPS, "joint_tolerance": 9.0}
+
+
+def test_the_layout_is_humanoidverses(env):
+    """Its environment, without noise: from its positions, velocities and actions, our layout makes what it shows. The
+    first step is left out: HumanoidVerse puts its worlds back to their start after it, and shows some of each."""
+    inner, robot, layout = env._env, load_robot("builtin:g1_bfm_zero"), HumanoidVerseLayout()
+    noise = dict(inner.config.obs.noise_scales)
+    inner.config.obs.noise_scales.update(dict.fromkeys(noise, 0.0))
+    inner.config.domain_rand.randomize_default_dof_pos = False
+    inner.default_dof_pos_offset[:] = 0.0
+    try:
+        env.reset()
+        history, rng = ActorHistory(layout, 1, 29), np.random.default_rng(0)
+        for step in range(7):
+            action = rng.uniform(-1.5, 1.5, (1, 29)).astype(np.float32)
+            seen, _, _, _, info = env.step(action)
+            np.testing.assert_array_equal(seen["history_actor"], history.seen(slice(None)))
+            np.testing.assert_allclose(seen["last_action"], layout.shown_action(action), atol=1e-6)
+            if step > 0:
+                ours = layout.shown(state_observation(robot, info["qpos"], info["qvel"]))
+                np.testing.assert_allclose(seen["state"], ours, atol=2e-5)
+            history.push(slice(None), seen["state"], seen["last_action"])
+    finally:
+        inner.config.obs.noise_scales.update(noise)
+        inner.config.domain_rand.randomize_default_dof_pos = True
+    np.testing.assert_allclose(robot.description.default_pose, inner.default_dof_pos[0], atol=1e-6)
+    np.testing.assert_allclose(robot.description.stiffness, inner.p_gains, rtol=1e-6)
+    np.testing.assert_allclose(robot.description.damping, inner.d_gains, rtol=1e-6)
+    np.testing.assert_allclose(robot.description.effort_limit, inner.torque_limits, rtol=1e-6)
+
+
+def test_a_references_observation_is_humanoidverses(env, library):
+    """The same frames by our kinematics; velocities apart, which HumanoidVerse smooths. The waist of its G1 is another
+    revision's, which moves two bodies of ours and the head by a centimetre."""
+    from humanoidverse.agents.evaluations.humanoidverse_isaac import get_backward_observation
+
+    robot = load_robot("builtin:g1_bfm_zero")
+    motions = load_motions([library], robot, joint_tolerance=9.0)
+    still = reference_observations(robot, motions.reference(0), velocity_multiplier=0.0, layout=HumanoidVerseLayout())
+    env._env._motion_lib.load_all_motions()
+    theirs, _ = get_backward_observation(env._env, 0, include_last_action=True, velocity_multiplier=0.0)
+    for group in ("state", "privileged_state"):
+        np.testing.assert_allclose(still[group], theirs[group], atol=0.011, err_msg=group)
+
+
+def test_a_checkpoint_folder_runs_in_tracking(model, library, tmp_path):
+    (tmp_path / "results" / "checkpoint").mkdir(parents=True)
+    model.save(str(tmp_path / "results" / "checkpoint" / "model"))
+    config = {
+        "agents": [{"name": "bfm", "policy": "tracking/bfm_zero", "checkpoint": str(tmp_path / "results")}],
+        "tasks": [{"suite": "tracking", "n_trials": CLIPS, "options": {**TASK, "motions": str(library)}}],
+        "workers": {"kind": "inline"},
+        "output_root": str(tmp_path / "runs"),
+    }
+    run = run_evaluation(config_from_dict(config, base=tmp_path))
+    assert {result.outcome.value for result in run.results()} <= {"success", "failure", "truncated"}
+    assert len(list(run.results())) == CLIPS
+
+
+def test_the_model_class_is_evaluated_in_worlds_of_our_own(model, library):
+    cfg = TrackingEvaluationCfg(motions=[str(library)], max_workers=1, **TASK)
+    metrics, log = TrackingEvaluation(cfg).run(timestep=0, agent_or_model=model)
+    assert len(metrics) == CLIPS
+    assert np.isfinite(log["emd"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 
 import numpy as np
@@ -10,7 +11,15 @@ from drawing import needs_frames
 from pydantic import ValidationError
 from restless import ACTED, Restless
 
-from proctor import DictLogger, TrackingEvaluation, TrackingEvaluationCfg, config_from_dict, run_evaluation
+from proctor import (
+    CsvLogger,
+    DictLogger,
+    Loggers,
+    TrackingEvaluation,
+    TrackingEvaluationCfg,
+    config_from_dict,
+    run_evaluation,
+)
 from proctor.config.models import AgentCfg
 from proctor.errors import InputError, RunError
 from proctor.policies import load_policy
@@ -268,3 +277,33 @@ def test_the_worst_motions_get_a_video(tmp_path):
     metrics, _ = run("tracking/hold", timestep=4, max_episode_length_s=0.8, targets={"emd": 1.0}, **keys)
     worst = max(metrics, key=lambda name: metrics[name]["emd"])
     assert [path.name for path in tmp_path.iterdir()] == [f"me_4_{worst}.mp4"]
+
+
+def test_loggers_get_a_row_for_each_motion(tmp_path):
+    logger, kept = DictLogger(), CsvLogger(tmp_path / "eval.csv")
+    evaluation = TrackingEvaluation(config(max_episode_length_s=0.2))
+    agent = load_policy(AgentCfg(name="a", policy="tracking/mirror"), evaluation.spaces())
+    metrics, _ = evaluation.run(timestep=7, agent_or_model=agent, logger=Loggers(logger, kept))
+    rows = logger.tables[7]["eval/tracking/motions"]
+    assert [row["motion"] for row in rows] == ["squat", "wave", "kick"]
+    assert rows[1]["emd"] == metrics["wave"]["emd"]
+    assert rows[1]["worlds"] == str(metrics["wave"]["worlds"][0])
+    with kept.rows_path.open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    found = [line for line in lines if (line["row"], line["key"]) == ("wave", "emd")]
+    assert [(line["step"], line["table"], float(line["value"])) for line in found] == [
+        ("7", "eval/tracking/motions", metrics["wave"]["emd"])
+    ]
+
+
+def test_trajectories_are_written_on_request_and_give_the_metrics_again(tmp_path):
+    metrics, _ = run(timestep=3, trajectories_dir=str(tmp_path / "raw"), n_episodes_per_motion=2, num_envs=1)
+    files = sorted(path.name for path in (tmp_path / "raw" / "3").iterdir())
+    assert files == sorted(f"{name}_0{again}.npz" for name in ("squat", "wave", "kick") for again in ("", "_2"))
+    with np.load(tmp_path / "raw" / "3" / "wave_0.npz") as saved:
+        agent, reference = saved["agent_joint_pos"], saved["reference_joint_pos"]
+        assert agent.shape == reference.shape == (51, len(saved["joint_names"]))
+        assert saved["agent_body_pos"].shape[1] == len(saved["body_names"])
+        assert (str(saved["motion"]), float(saved["dt_s"])) == ("wave", 0.02)
+    assert np.linalg.norm(agent - reference, axis=1).mean() == pytest.approx(metrics["wave"]["distance"], rel=1e-9)
+    assert not (tmp_path / "raw" / "0").exists()

@@ -61,7 +61,7 @@ def test_without_a_report_one_is_computed_and_not_written(tmp_path: Path) -> Non
         (run.path / name).unlink()
     with viewer(tmp_path) as served:
         found = served.get(f"/api/runs/{run.path.name}/report")
-        page = served.ask(f"/pages/report?run={run.path.name}")
+        page = served.ask(f"/runs/{run.path.name}/files/report.html")
     assert found["verdict"] == written["verdict"]
     assert written["verdict"].encode() in page.body
     assert "sandbox" in page.getheader("content-security-policy")
@@ -74,8 +74,8 @@ def test_nothing_is_written_into_a_run(run: Run, served: Served) -> None:
     name = run.path.name
     for path in ("", "/report", "/columns", "/trials", f"/trial?trial={key}", f"/series?trial={key}"):
         served.ask(f"/api/runs/{name}{path}")
-    for path in ("compare", "leaderboard", "report"):
-        served.ask(f"/pages/{path}?run={name}")
+    for path in (f"pages/compare?run={name}", f"pages/leaderboard?run={name}", f"runs/{name}/files/report.html"):
+        assert served.ask(f"/{path}").status == 200
     assert contents(run.path) == before
 
 

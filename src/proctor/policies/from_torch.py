@@ -141,7 +141,7 @@ class TorchLoader(Loader):
     name: ClassVar[str] = "torch"
     Options: ClassVar[type[PolicyOptions]] = TorchOptions
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("torch", "torch"), ("safetensors", "torch"))
-    suffixes: ClassVar[tuple[str, ...]] = (".pt", ".pth", ".safetensors", ".everl")
+    suffixes: ClassVar[tuple[str, ...]] = (".pt", ".pth", ".safetensors")
 
     def load(self, agent: AgentCfg, options: TorchOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
         self.require("torch")

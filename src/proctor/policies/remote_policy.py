@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -32,6 +33,17 @@ from proctor.policies.stages import ACT
 from proctor_host.trials import Trial
 
 Request = tuple[Asked, Episode | None]
+log = logging.getLogger("proctor")
+
+
+class ServerErrorTwice(ServerError):
+    """What the server answered when it was asked again."""
+
+
+def _last_line(error: ServerError) -> str:
+    """Of what a server sent: of a traceback what was raised."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else "no text"
 
 
 class RemotePolicy(StagedPolicy):
@@ -64,7 +76,7 @@ class RemotePolicy(StagedPolicy):
             else:
                 requests[trial] = request
         for trial, reply in zip(requests, self.client.ask_each(list(requests.values())), strict=True):
-            decisions[trial] = self._decision(trial, reply)
+            decisions[trial] = self._decision(trial, self._asked_again(requests[trial], reply))
         rows = [decisions[trial] for trial in batch.trials]
         steps = [self._steps(d) for d in rows]
         state = {**batch.state, "asked": batch.state["asked"] + 1, "step": batch.state["step"] + steps}
@@ -100,12 +112,24 @@ class RemotePolicy(StagedPolicy):
         message[fields.STAGE] = stage
         return message
 
+    def _asked_again(self, request: Request, reply: Reply) -> Reply:
+        """A plain server's error may be the machine's: it ran out of memory, or was asked for too much at once. So the
+        request is made once more, by itself, on another connection. A second error is the policy's. Our own server has
+        asked its policy again itself."""
+        if not isinstance(reply, ServerError) or self.client.is_proctor:
+            return reply
+        log.warning("%s answered with an error, and is asked once more: %s", self._options.address, _last_line(reply))
+        again = self.client.ask_each([request])[0]
+        if isinstance(again, ServerError):
+            return ServerErrorTwice(str(again))
+        return again
+
     def _decision(self, trial: Trial, reply: Reply) -> Decision:
         if isinstance(reply, ServerLost):
             return Unavailable(str(reply))
         if isinstance(reply, ServerError):
-            lines = [line.strip() for line in str(reply).splitlines() if line.strip()]
-            return Fail(f"the policy server answered with an error: {lines[-1] if lines else 'no text'}\n{reply}")
+            often = "twice " if isinstance(reply, ServerErrorTwice) else ""
+            return Fail(f"the policy server answered {often}with an error: {_last_line(reply)}\n{reply}")
         if not self.client.is_proctor:
             return self._execute(trial, reply, ACT)
         if fields.RESTART in reply:
@@ -140,6 +164,11 @@ class EpisodePolicy(RemotePolicy):
         episodes = np.empty(len(trials), object)
         episodes[:] = [self.client.episode() for _ in trials]
         return {**super().reset(trials), "episode": episodes}
+
+    def _asked_again(self, request: Request, reply: Reply) -> Reply:
+        """An episode has gone on, and no observation of it can be sent again; and this protocol's errors say what broke
+        in the policy."""
+        return reply
 
     def _request(self, stage: str, batch: Batch, row: int) -> Request | Fail | Unavailable:
         episode, trial, asked = batch.state["episode"][row], batch.trials[row], int(batch.state["asked"][row])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from proctor.report import text
@@ -16,15 +17,18 @@ from proctor.verdict.comparison import Comparison, Measure, Pair
 from proctor.verdict.leaderboard import Leaderboard
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
     from rich.table import Table
     from rich.text import Text
 
 MOST_PAIRS, MOST_TASKS = 30, 4
 LEFT = ("agent", "pair", "method", "rater", "task", "tool", "best agent", "")
-"""Columns whose cells are flush left."""
+"""Columns whose cells are flush left; all but the last hold names."""
+NAME = 16
+"""Letters of a name that have room in a narrow terminal."""
 
 
-def ranked_table(report: Report) -> Table:
+def ranked_table(report: Report) -> Fitted:
     """A run: rank, agent, n, success and score with their intervals (those that `Report.measures` says), steps,
     unscored trials. Letters are beside the last measure."""
     from rich.text import Text
@@ -49,10 +53,11 @@ def ranked_table(report: Report) -> Table:
         )
     told = "; agents that share a letter are not significantly different" if groups else ""
     header = ("rank", "agent", "n", *report.measures, "steps", "unscored")
-    return _table(f"[…]: {text.percent(report.context.level)} interval{told}", header, rows)
+    caption = f"[…]: {text.percent(report.context.level)} interval{told}"
+    return _table(caption, header, rows, spare=("steps", "unscored"))
 
 
-def below_ranking(report: Report) -> Iterator[Table | Text]:
+def below_ranking(report: Report) -> Iterator[Fitted | Text]:
     """What the sections of a report show in a terminal, in the order of the page. A section that fails at it is
     left out here; its own file says why."""
     from rich.text import Text
@@ -63,7 +68,7 @@ def below_ranking(report: Report) -> Iterator[Table | Text]:
             yield Text(part) if isinstance(part, str) else _table(part.caption, part.header, part.rows)
 
 
-def standings_table(found: Comparison) -> Table:
+def standings_table(found: Comparison) -> Fitted:
     """The agents of a comparison: rank, agent, n, and of success and score what is shown, each with letters."""
     shown, words = shown_measures(found), standing_words(found)
     rows = []
@@ -73,10 +78,10 @@ def standings_table(found: Comparison) -> Table:
         rows.append([text.rank(agent.rank), agent.agent, f"{agent.n:,}", *values, f"{agent.n_unscored:,}"])
     told = "letters: agents that share one are not significantly different"
     header = ("rank", "agent", "n", *(name for measure in shown for name in (measure, "")), "unscored")
-    return _table(f"[…]: {text.percent(found.level)} interval; {told}", header, rows)
+    return _table(f"[…]: {text.percent(found.level)} interval; {told}", header, rows, spare=("unscored",))
 
 
-def pairs_table(found: Comparison) -> Table:
+def pairs_table(found: Comparison) -> Fitted:
     """Differences with intervals and p-values, the first pairs."""
     hidden, shown = len(found.pairs) - MOST_PAIRS, shown_measures(found)
     more = f"; {text.count(hidden, 'more pair')} in compare.json" if hidden > 0 else ""
@@ -97,7 +102,7 @@ def _difference(found: Comparison, pair: Pair, measure: Measure) -> tuple[str, s
     return _spread(*difference_words(pair.of(measure))), p_value(pair.of(measure).p_adjusted) + star
 
 
-def board_table(board: Leaderboard) -> Table:
+def board_table(board: Leaderboard) -> Fitted:
     """A leaderboard: rank, agent, score with interval and letters, the first tasks, episodes."""
     hidden = len(board.tasks) - MOST_TASKS
     more = f"; {text.count(hidden, 'more task')} in leaderboard.md" if hidden > 0 else ""
@@ -127,17 +132,107 @@ def _table(
     header: Sequence[str],
     rows: Iterable[Sequence[str | Text]],
     folded: Collection[str] = ("agent", "pair", "task"),
-) -> Table:
-    """A table in which brackets are brackets; cells of the columns in `folded` may take several lines."""
-    from rich import box
-    from rich.table import Table
+    spare: Collection[str] = (),
+) -> Fitted:
+    """A table in which brackets are brackets; cells of the columns in `folded` may take several lines, those in `spare`
+    may be left out."""
+    return Fitted(caption, tuple(header), [list(row) for row in rows], frozenset(folded), frozenset(spare))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table is set. `lines`: an interval stands beside its value (1), below it (2), or with an end on each of two
+    lines (3). `gap`: spaces between columns. `spare`: with the columns that say the least. `name`: how many letters of
+    a name have room; a longer one takes several lines."""
+
+    lines: int = 1
+    gap: int = 3
+    spare: bool = True
+    name: int = 1000
+
+
+LAYOUTS = (
+    Layout(),
+    Layout(name=NAME),
+    Layout(lines=2, name=NAME),
+    Layout(lines=2, gap=1, name=NAME),
+    Layout(lines=2, gap=1, spare=False, name=NAME),
+    Layout(lines=3, gap=1, spare=False, name=NAME // 2),
+)
+"""From the widest to the narrowest."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A table that keeps its names readable in a narrow terminal: it takes the first of the layouts that fits. What is
+    left out, the caption tells."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: Sequence[Sequence[str | Text]]
+    folded: frozenset[str]
+    spare: frozenset[str]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        fitting = (layout for layout in LAYOUTS if self.width(layout) <= options.max_width)
+        yield self._table(next(fitting, LAYOUTS[-1]))
+
+    def width(self, layout: Layout) -> int:
+        """How many columns of a terminal the table takes."""
+        widths = [self._widest(place, layout) for place in self._kept(layout)]
+        return sum(widths) + layout.gap * (len(widths) - 1) + 2
+
+    def _widest(self, place: int, layout: Layout) -> int:
+        name = self.header[place]
+        cells = [len(line) for row in self.rows for line in str(_cell(row[place], layout.lines)).split("\n")]
+        widest = max(cells, default=0)
+        return max(len(name), min(widest, layout.name) if name in self.folded else widest)
+
+    def _kept(self, layout: Layout) -> list[int]:
+        return [place for place in range(len(self.header)) if layout.spare or not self._is_spare(place)]
+
+    def _is_spare(self, place: int) -> bool:
+        """A column that can be done without; that of unscored trials only where there are none."""
+        name = self.header[place]
+        return name in self.spare and (name != "unscored" or all(str(row[place]) == "0" for row in self.rows))
+
+    def _table(self, layout: Layout) -> Table:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        kept = self._kept(layout)
+        left_out = [name for place, name in enumerate(self.header) if place not in kept]
+        caption = self.caption + (f"; left out here: {', '.join(left_out)}" if left_out else "")
+        side = (layout.gap - 1) // 2
+        table = Table(
+            box=box.SIMPLE_HEAD, caption=caption, caption_justify="left", pad_edge=False, padding=(0, side, 0, side)
+        )
+        for place in kept:
+            name = self.header[place]
+            table.add_column(
+                Text(name),
+                justify="left" if name in LEFT else "right",
+                overflow="fold" if name in self.folded else "ellipsis",
+                no_wrap=name != "rank" and name not in self.folded,
+                min_width=self._widest(place, layout) if name in self.folded else None,
+            )
+        for row in self.rows:
+            table.add_row(*(_cell(row[place], layout.lines) for place in kept))
+        return table
+
+
+def _cell(cell: str | Text, lines: int) -> Text:
+    """A cell as text, with an interval on a line or two of its own; what follows it, such as letters, stays beside the
+    value."""
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left", pad_edge=False)
-    for name in header:
-        justify = "left" if name in LEFT else "right"
-        fold = "fold" if name in folded else "ellipsis"
-        table.add_column(Text(name), justify=justify, overflow=fold, no_wrap=name != "rank" and name not in folded)
-    for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    return table
+    if not isinstance(cell, str):
+        return cell
+    value, bracket, rest = cell.partition(" [")
+    if lines == 1 or not bracket:
+        return Text(cell)
+    interval, _, letters = rest.partition("]")
+    if lines == 3:
+        interval = interval.replace(" to ", "\nto ")
+    return Text(f"{value}{letters}\n[{interval}]")

@@ -51,6 +51,16 @@ class LoggerConformance:
                     logger.log(values, 2)
             logger.close()
 
+    def test_takes_tables(self) -> None:
+        """Rows that lack what others have, texts, numbers that are not finite, one step again."""
+        rows = [{"motion": "a walk", "emd": 0.1, "motion_id": 0}, {"motion": "b", "emd": float("nan"), "worlds": "0 1"}]
+        with tempfile.TemporaryDirectory() as folder:
+            logger = self._opened(Path(folder))
+            for _ in range(2):
+                with without_error(f"log_rows('eval/motions', {rows}, 2)"):
+                    logger.log_rows("eval/motions", rows, 2)
+            logger.close()
+
     def test_can_be_closed_twice(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             logger = self._opened(Path(folder))

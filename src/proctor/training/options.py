@@ -53,6 +53,9 @@ class TrackingEvaluationCfg(EvaluationCfg):
     """Metric -> the value that the mean over motions has to reach (`emd: 0.75`): gives `passed`."""
     max_workers: int | None = Field(default=None, ge=1, le=10_000)
     """Threads that compute metrics; null: one per core. It changes no result."""
+    trajectories_dir: str | None = None
+    """Where the frames of every episode are written, agent and reference: `<time step>/<motion>_<world>.npz`; null:
+    nowhere."""
     max_videos: int | None = Field(default=8, ge=1, le=1_000_000)
     """The worst motions by `emd` get a video, at most this many; null: all."""
 

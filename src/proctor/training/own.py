@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from proctor.policies.arrays import to_host
+from proctor.suites.tracking.layout import HumanoidVerseLayout
 from proctor.suites.tracking.metrics import Track
 from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.observations import reference_observations, reference_signals
@@ -96,8 +97,14 @@ class OwnEnvironment:
 class LibrarySource:
     """A MotionSource of Proctor's own library and robot."""
 
-    def __init__(self, library: MotionLibrary, robot: Robot, velocity_multiplier: float = 1.0):
-        self.library, self.robot = library, robot
+    def __init__(
+        self,
+        library: MotionLibrary,
+        robot: Robot,
+        velocity_multiplier: float = 1.0,
+        layout: HumanoidVerseLayout | None = None,
+    ):
+        self.library, self.robot, self._layout = library, robot, layout
         self._velocity_multiplier = velocity_multiplier
         self.names, self.lengths, self.dt_s = library.names, library.lengths, library.dt_s
         self.joint_names = robot.description.joint_names
@@ -115,7 +122,9 @@ class LibrarySource:
         """`state`, `privileged_state`, and `last_action` (zeros: a reference has none)."""
         frames, offsets = self.library.frames, self.library.offsets
         later = frames.rows(np.delete(np.arange(len(frames)), offsets[:-1]))
-        found = reference_observations(self.robot, later, velocity_multiplier=self._velocity_multiplier)
+        found = reference_observations(
+            self.robot, later, velocity_multiplier=self._velocity_multiplier, layout=self._layout
+        )
         return {**found, "last_action": np.zeros((len(later), self.robot.description.n_joints))}
 
     def state(self) -> Any:

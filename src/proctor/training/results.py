@@ -39,6 +39,19 @@ def _of_motion(motion: int, name: str, episodes: Sequence[Measured]) -> dict[str
     return {**means, "motion_id": motion, "motion_file": name, "worlds": [e.world for e in episodes]}
 
 
+def as_rows(metrics: Mapping[str, Mapping[str, Any]], first: str) -> list[dict[str, Any]]:
+    """A row for each motion (or task), its name in the column `first`: numbers as they are, lists as text."""
+    return [
+        {first: name}
+        | {
+            key: " ".join(map(str, value)) if isinstance(value, list) else value
+            for key, value in values.items()
+            if key != "motion_file"
+        }
+        for name, values in metrics.items()
+    ]
+
+
 def verdict(
     metrics: dict[str, dict[str, Any]], log: Mapping[str, float], targets: Mapping[str, float]
 ) -> dict[str, float]:

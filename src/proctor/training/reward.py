@@ -31,6 +31,7 @@ from proctor.training.driving import Putter, extract_model
 from proctor.training.keeping import undisturbed
 from proctor.training.options import EvaluationCfg
 from proctor.training.own import OwnEnvironment
+from proctor.training.results import as_rows
 from proctor.training.reward_inference import Method, Samples, draw_samples, infer_latents, sample_weights
 from proctor.training.reward_rollout import EpisodeCfg, Played, play, standing_library
 from proctor.training.rollout import Episode
@@ -126,6 +127,7 @@ class RewardEvaluation:
         log = _log(metrics)
         if logger is not None:
             logger.log(log_keys(self.cfg.name_in_logs, log), timestep)
+            logger.log_rows(f"eval/{self.cfg.name_in_logs}/tasks", as_rows(metrics, "task"), timestep)
         if self.cfg.generate_videos:
             self._film(played, timestep)
         return metrics, log

@@ -10,6 +10,7 @@ population standard deviation `name#std` over motions. Nothing of training is ch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +27,9 @@ from proctor.training.keeping import undisturbed
 from proctor.training.lent import LentEnvironment, MotionSource, Starts, fit
 from proctor.training.options import TrackingEvaluationCfg
 from proctor.training.own import OwnEnvironment
-from proctor.training.results import Measured, by_motion, verdict
+from proctor.training.results import Measured, as_rows, by_motion, verdict
 from proctor.training.rollout import Episode, run_episodes
+from proctor.training.trajectories import write_trajectories
 from proctor.training.venues import Venue, lent_venue, own_spaces, own_venue
 
 _START_RAD = 0.1
@@ -120,6 +122,8 @@ class TrackingEvaluation:
         venue = self._venue(env)
         with undisturbed(*venue, model=extract_model(agent_or_model)):
             measured = self._measure(venue, agent_or_model, timestep)
+            if self.cfg.trajectories_dir is not None:
+                write_trajectories(Path(self.cfg.trajectories_dir), measured, venue[1], timestep)
             if self.cfg.generate_videos:
                 from proctor.training.videos import film
 
@@ -130,6 +134,7 @@ class TrackingEvaluation:
             log |= verdict(metrics, log, self.cfg.targets)
         if logger is not None:
             logger.log(log_keys(self.cfg.name_in_logs, log), timestep)
+            logger.log_rows(f"eval/{self.cfg.name_in_logs}/motions", as_rows(metrics, "motion"), timestep)
         return metrics, log
 
     def spaces(self) -> SpaceInfo:

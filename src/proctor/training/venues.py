@@ -66,7 +66,8 @@ def worlds_for(robot: Robot, library: MotionLibrary, options: TrackingOptions, c
     """Worlds of one's own for these motions, no more than there are episodes. `options` say what happens in them."""
     episodes = len(library) * cfg.n_episodes_per_motion
     worlds = cfg.num_envs if cfg.include_results_from_all_envs else min(cfg.num_envs, episodes)
-    return OwnEnvironment(robot, library, worlds, options), LibrarySource(library, robot, options.velocity_multiplier)
+    source = LibrarySource(library, robot, options.velocity_multiplier, options.layout)
+    return OwnEnvironment(robot, library, worlds, options), source
 
 
 def lent_venue(env: Any, cfg: TrackingEvaluationCfg) -> Venue:
@@ -84,7 +85,7 @@ def lent_venue(env: Any, cfg: TrackingEvaluationCfg) -> Venue:
         if not cfg.motions:
             raise InputError("an environment that is lent by LentEnvironment's methods has no motions; set `motions`")
         robot, library = load_task(cfg)
-        return cast(LentEnvironment, env), LibrarySource(library, robot, cfg.velocity_multiplier)
+        return cast(LentEnvironment, env), LibrarySource(library, robot, cfg.velocity_multiplier, cfg.layout)
     if isinstance(env, _HoldsSimulator) and isinstance(env._env, _HoldsMotions):
         lent = HumanoidVerseEnvironment(env, legacy=cfg.legacy)
         return lent, HumanoidVerseMotions(env, velocity_multiplier=cfg.velocity_multiplier)

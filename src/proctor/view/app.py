@@ -145,14 +145,13 @@ def _routes(viewer: Viewer) -> list[Route]:
         return StreamingResponse(stream, media_type="text/event-stream")
 
     async def file(request: Request) -> Response:
-        path = await _aside(lambda: viewer.places.file(request.path_params["run"], request.path_params["path"]))
-        return _file(path)
+        name, path = request.path_params["run"], request.path_params["path"]
+        if path == "report.html":  # as of now, and beside the films and pictures that it shows
+            return _inert(await _aside(lambda: viewer.pages.report_html(viewer.snapshot(name))))
+        return _file(await _aside(lambda: viewer.places.file(name, path)))
 
     async def page(request: Request) -> Response:
-        made = await _aside(lambda: _page(viewer, request))
-        if isinstance(made, Path):
-            made = made.read_text(encoding="utf-8", errors="replace")
-        return HTMLResponse(made, headers={"Content-Security-Policy": INERT})
+        return _inert(await _aside(lambda: _page(viewer, request)))
 
     get = ["GET"]
     return [
@@ -176,8 +175,6 @@ def _page(viewer: Viewer, request: Request) -> str | Path:
     """A whole page by its kind."""
     kind, given = request.path_params["kind"], request.query_params
     names = list(dict.fromkeys(given.getlist("run")))
-    if kind == "report":
-        return viewer.pages.report_html(viewer.snapshot(given.get("run", "")))
     if kind == "compare":
         return viewer.pages.comparison([viewer.places.run(name) for name in names], across=given.get("across") == "1")
     if kind == "leaderboard":
@@ -192,12 +189,15 @@ def _json(data: Any) -> Response:
     return Response(json.dumps(data, allow_nan=False, separators=(",", ":")), media_type="application/json")
 
 
+def _inert(page: str | Path) -> Response:
+    """A page in which nothing runs."""
+    text = page.read_text(encoding="utf-8", errors="replace") if isinstance(page, Path) else page
+    return HTMLResponse(text, headers={"Content-Security-Policy": INERT})
+
+
 def _file(path: Path) -> Response:
-    """A file of a run: films play in place, pages are inert, anything else is downloaded."""
-    if path.suffix == ".html":
-        text = path.read_text(encoding="utf-8", errors="replace")
-        return HTMLResponse(text, headers={"Content-Security-Policy": INERT})
-    shown = {".mp4": "video/mp4", ".webm": "video/webm", ".png": "image/png"}.get(path.suffix)
+    """A file of a run: films play in place, anything else is downloaded."""
+    shown = {".mp4": "video/mp4", ".webm": "video/webm", ".png": "image/png", ".jpg": "image/jpeg"}.get(path.suffix)
     if shown is not None:
         return FileResponse(path, media_type=shown, headers={"Content-Security-Policy": INERT})
     return FileResponse(path, media_type="application/octet-stream", filename=path.name)

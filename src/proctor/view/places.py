@@ -24,7 +24,7 @@ DEEPEST, MOST = 5, 5000
 """Levels of folders that are looked through, and runs that are found, at most."""
 FRESH_S = 2.0
 _SERVED = re.compile(
-    r"(trials/[^/]+\.npz|videos/[^/]+\.(mp4|webm)|pictures/[^/]+\.png|report\.(html|json|csv|md)|run\.log)"
+    r"(trials/[^/]+\.npz|videos/[^/]+\.(mp4|webm|jpg)|pictures/[^/]+\.png|report\.(html|json|csv|md)|run\.log)"
 )
 """Files of a run that are given to a browser."""
 

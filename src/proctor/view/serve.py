@@ -51,8 +51,8 @@ def serve(folders: list[Path], how: Serving, say: Callable[[str], None]) -> None
     if how.browser:
         threading.Timer(0.5, webbrowser.open, (address,)).start()
     config = uvicorn.Config(
-        make_app(places, token=token, trust=how.trust), log_level="error", access_log=False, lifespan="off", ws="none",
-        timeout_graceful_shutdown=1, server_header=False,
+        make_app(places, token=token, trust=how.trust), log_level="critical", access_log=False, lifespan="off",
+        ws="none", timeout_graceful_shutdown=1, server_header=False,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[bound])
 
@@ -78,6 +78,7 @@ def _bound(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host.strip("[]"), port))
+        found.listen(128)  # whoever reads the address may ask at once
     except OSError as error:
         found.close()
         raise InputError(

@@ -25,7 +25,7 @@ from proctor.errors import InputError
 from proctor.foreign import read_json
 from proctor.metrics import describe
 from proctor.metrics.registry import describe_of_family
-from proctor.record.columns import Trials, read_trials
+from proctor.record.columns import OUTCOMES, Trials, read_trials
 from proctor.record.ledger import Ledger
 from proctor.record.opening import reading_only
 from proctor.runs.run import Run
@@ -104,6 +104,18 @@ class Snapshot:
         if found.n != self.trials.n:
             raise InputError("the trials of the ledger cannot be read twice alike")
         return {name: found.metrics[name] for name in found.measured()}
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """What is searched of every trial, in lower case: key, outcome, seed, case and the line of its error."""
+        trials = self.trials
+        cells = [f"{agent}/{task}/".lower() for agent, task in trials.pairs]
+        columns = [trials[name].tolist() for name in ("cell", "index", "outcome", "seed", "case", "error")]
+        ends = [f" {outcome.value} seed " for outcome in OUTCOMES]
+        return [
+            f"{cells[cell]}{index:04d}{ends[outcome]}{seed} {(case or '').lower()} {(error or '').lower()}"
+            for cell, index, outcome, seed, case, error in zip(*columns, strict=True)
+        ]
 
     def _columns(self, ledger: Ledger, fields: Any, metrics: Any, scored: bool = True) -> Trials:
         batches = ledger.batches() if fields is None else ledger.batches(fields, metrics)

@@ -120,20 +120,13 @@ def found(snapshot: Snapshot, query: Query) -> np.ndarray:
     if query.case:
         rows = rows[[query.case in (case or "") for case in trials["case"][rows]]]
     if query.text:
-        words = query.text.lower().split()
-        rows = rows[[all(word in _searched(trials, row) for word in words) for row in rows.tolist()]]
+        words, texts = query.text.lower().split(), snapshot.texts
+        rows = rows[[all(word in texts[row] for word in words) for row in rows.tolist()]]
     return _sorted(snapshot, rows, query.sort)
 
 
 def _known(values: np.ndarray) -> np.ndarray:
     return np.array([value is not None for value in values], bool)
-
-
-def _searched(trials: Trials, row: int) -> str:
-    agent, task = trials.pairs[trials["cell"][row]]
-    case, error = trials["case"][row] or "", trials["error"][row] or ""
-    key = Trial(agent, task, int(trials["index"][row]), 0).key
-    return f"{key} {OUTCOMES[trials['outcome'][row]].value} seed {trials['seed'][row]} {case} {error}".lower()
 
 
 def _sorted(snapshot: Snapshot, rows: np.ndarray, sort: str) -> np.ndarray:

@@ -57,11 +57,14 @@ def test_tensorboard_reads_what_was_written(tmp_path):
     logger = TensorboardLogger(tmp_path)
     logger.log({"eval/tracking/emd": 0.5, "eval/tracking/emd#std": 0.25}, 100)
     logger.log({"eval/tracking/emd": 0.25}, 200)
+    logger.log_rows("eval/tracking/motions", [{"motion": "walk", "emd": 0.5}, {"motion": "kick"}], 200)
     logger.close()
     events = EventAccumulator(str(tmp_path))
     events.Reload()
     assert set(events.Tags()["scalars"]) == {"eval/tracking/emd", "eval/tracking/emd#std"}
     assert [(e.step, e.value) for e in events.Scalars("eval/tracking/emd")] == [(100, 0.5), (200, 0.25)]
+    shown = events.Tensors("eval/tracking/motions")[0].tensor_proto.string_val[0].decode()
+    assert shown.splitlines() == ["| motion | emd |", "| --- | --- |", "| walk | 0.5 |", "| kick | - |"]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ SECRET = "do_not_write_me_down" * 2
 NOLOAD = "ignore:The ``noload`` loader strategy is deprecated"
 
 
+MOTIONS = [{"motion": "walk", "emd": 0.1, "motion_id": 0}, {"motion": "kick", "emd": float("nan")}]
+
+
 @pytest.fixture
 def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for what the packages write, and no service for them to reach."""
@@ -99,12 +102,14 @@ def test_wandb_goes_on_with_the_run_of_a_script_and_leaves_it_open(away: Path) -
     with wandb.init(project="p", settings=wandb.Settings(console="off")) as run:
         logger = WandbLogger()
         logger.log({"eval/tracking/emd#std": 0.5}, 5)
+        logger.log_rows("eval/tracking/motions", MOTIONS, 5)
         logger.close()
         end = run_with(away, "wandb")
         assert end.notes == ()
         assert run.config["proctor"]["agents"][0]["name"] == "linear"
         assert wandb.run is run
         assert run.summary["eval/tracking/emd#std"] == 0.5
+        assert (run.summary["eval/tracking/motions"]["nrows"], run.summary["eval/tracking/motions"]["ncols"]) == (2, 3)
 
 
 @pytest.mark.filterwarnings(NOLOAD)
@@ -171,7 +176,10 @@ def test_in_a_training_loop_mlflow_logs_to_the_active_run(away: Path) -> None:
     with mlflow.start_run() as active:
         logger = MlflowLogger()
         logger.log({"eval/tracking/emd": 1, "eval/tracking/emd#std": 0.5}, 3)
+        logger.log_rows("eval/tracking/motions", MOTIONS, 3)
         logger.close()
+    [table] = mlflow.MlflowClient().list_artifacts(active.info.run_id, "eval/tracking/motions")
+    assert table.path == "eval/tracking/motions/3.md"
     found = mlflow.MlflowClient().get_run(active.info.run_id)
     assert found.data.metrics == {"eval/tracking/emd": 1.0, "eval/tracking/emd.std": 0.5}
 

@@ -122,8 +122,8 @@ def test_the_c_arm_keeps_lengths_and_turns_by_hand_computed_angles() -> None:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(5, 3))
     assert np.linalg.norm(CArm((20.0, 5.0)).track(points), axis=1) == pytest.approx(np.linalg.norm(points, axis=1))
-    assert CArm((90.0, 0.0)).track(np.array([1.0, 2.0, 3.0])) == pytest.approx([-2.0, 1.0, 3.0])
-    assert CArm((0.0, 90.0)).project(np.array([1.0, 2.0, 3.0])) == pytest.approx([1.0, 2.0])
+    assert CArm((90.0, 0.0)).track(np.array([1.0, 2.0, 3.0])) == pytest.approx([2.0, -1.0, 3.0])
+    assert CArm((0.0, 90.0)).project(np.array([1.0, 2.0, 3.0])) == pytest.approx([1.0, -2.0])
 
 
 def _length(points: np.ndarray) -> float:

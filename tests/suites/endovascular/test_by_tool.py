@@ -51,9 +51,11 @@ def test_tools_are_ranked_by_the_agents_that_worked_with_them(tmp_path: Path) ->
     assert '<section id="tools"' in page
     assert "Ranking of tools" in page
     own = table(text, "### angled")
-    assert "| 1 | a |" in "\n".join(own)
-    assert "| 2 | c |" in "\n".join(own)
-    assert not any("one agent, so tool and agent" in finding["text"] for finding in told["findings"])
+    assert "| a | 1 |" in "\n".join(own)
+    assert "| c | 2 |" in "\n".join(own)
+    said = [finding["text"] for finding in told["findings"] if finding["text"].startswith("By tool")]
+    assert len(said) == 1
+    assert said[0].startswith("By tool: fewer than 3 agents stand for a tool (angled has 2 and j_tip has 2)")
 
 
 def test_with_one_agent_each_it_says_that_tool_and_agent_cannot_be_told_apart(tmp_path: Path) -> None:
@@ -95,4 +97,4 @@ def test_the_terminal_has_the_ranking(tmp_path: Path) -> None:
     shown = next(own for own in report.sections if own.section.key == "tools")
     (grid,) = shown.section.terminal(report, shown.data)
     assert grid.header == RANKED
-    assert [row[1] for row in grid.rows] == ["angled", "j_tip"]
+    assert [row[0] for row in grid.rows] == ["angled", "j_tip"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -76,6 +77,16 @@ def test_visual_goals_and_a_perfect_prior_give_equal_episodes(examine: Examine, 
     for corner in CORNERS:
         for index in range(2):
             assert found[f"seen/{corner}/{index:04d}"] == found[f"truth/{corner}/{index:04d}"]
+
+
+def test_goal_models_and_whole_agents_in_another_interpreter_give_equal_episodes(examine: Examine) -> None:
+    noisy = {"target": MODEL, "kwargs": {"noise": 0.5}}
+    runtime = {"python": sys.executable}
+    here = walker("agent", noisy)
+    model_there = walker("agent", {**noisy, "runtime": runtime})
+    agent_there = {**here, "runtime": runtime}
+    ran = [digests(examine(agents=[agent], tasks=TASKS[:2], n_trials=2)) for agent in (here, model_there, agent_there)]
+    assert ran[0] == ran[1] == ran[2]
 
 
 @pytest.mark.parametrize("keys", [{"num_parallel": 1}, {"num_parallel": 7}, {"workers": 2}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from proctor import ConfigError, InputError
+from proctor.suites.goals.collect import describe
 from proctor.suites.goals.config import load_goals
 from proctor.suites.goals.elsewhere import HostedGoals
 from proctor.suites.goals.evaluate import evaluate
@@ -147,6 +149,14 @@ def test_a_config_says_where_a_model_lives(file: str, tmp_path: Path) -> None:
     assert goals.model.runtime.python == str(tmp_path / "python-of-mine")
     told = json.loads((evaluate(cfg, goals).folder / "goals.json").read_text())
     assert [prior["space"] for prior in told["priors"]] == ["letters/pictures"] * 2
+
+
+def test_success_visuals_say_in_what_runtime_they_were_encoded(file: str, tmp_path: Path) -> None:
+    _, goals = load_goals(config(tmp_path, file))
+    told = describe(goals, made(file, HERE))["runtime"]
+    assert told["python"] == platform.python_version()
+    assert told["packages"]["numpy"] == np.__version__
+    assert describe(goals.model_copy(update={"model": GoalModelCfg(target=file)}), made(file))["runtime"] is None
 
 
 def test_a_task_that_a_model_fails_on_is_left_out_with_the_reason(file: str, tmp_path: Path) -> None:

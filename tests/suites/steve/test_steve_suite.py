@@ -20,6 +20,7 @@ from proctor.registry import import_object
 from proctor.suites.steve.build import import_eve
 from proctor.suites.steve.env import SteveEnv, evenly
 from proctor.suites.steve.options import SteveOptions
+from proctor.suites.steve.suite import SteveSuite
 from proctor.testing import EnvConformance
 
 FORCES = ("wall_lcp_sum_abs", "wall_lcp_max_abs", "wall_wire_force_norm", "wall_collision_force_norm")
@@ -222,6 +223,58 @@ def test_path_ratio_and_lengths_by_hand(double):
 def test_points_lie_evenly_along_a_line():
     corner = np.array([[0.0, 0, 0], [3, 0, 0], [3, 1, 0]])
     np.testing.assert_allclose(evenly(corner, 5), [[0, 0, 0], [1, 0, 0], [2, 0, 0], [3, 0, 0], [3, 1, 0]])
+
+
+# eve_bench's tasks, and what they are made of
+
+
+@pytest.mark.parametrize(("name", "devices"), [("BasicWireNav", 1), ("ArchVariety", 1), ("DualDeviceNav", 2)])
+def test_eve_benchs_tasks_by_name(double, name, devices):
+    env = make(benchmark=name, observed=["rotation", "tracking", "last_action", "inserted_lengths"])
+    observation = env.reset(1, 0)
+    assert list(observation) == ["rotation", "tracking", "last_action", "inserted_lengths"]
+    assert env.action_space.shape == (2 * devices,)
+    np.testing.assert_allclose(np.linalg.norm(observation["rotation"], axis=-1), 1, rtol=1e-6)
+    angle = env._simulation.rotations[0]
+    np.testing.assert_allclose(observation["rotation"][0], [np.sin(angle), np.cos(angle)], rtol=1e-5)
+    step = env.step(np.tile(PUSH, devices))
+    assert ("inserted_lengths" in step.signals) == (devices > 1)
+    assert str(env.constants()["tool"]) == "+".join(f"wire{i}" for i in range(devices))
+    assert SteveSuite().task_name(env.options) == name
+
+
+def test_a_benchmark_brings_its_anatomy_and_devices(double, tmp_path):
+    task = {"suite": "steve", "options": {"benchmark": "ArchVariety", "anatomy": {"seed": 4}}}
+    with pytest.raises(ConfigError, match="found anatomy beside benchmark, which brings its own; leave it out"):
+        config_from_dict({"agents": [{"policy": "zero"}], "tasks": [task]})
+    again = {"agents": [{"policy": "zero"}], "tasks": [{"suite": "steve", "options": {"benchmark": "ArchVariety"}}]}
+    config = config_from_dict(again)
+    assert config_from_dict(json.loads(config.model_dump_json())) == config
+
+
+def test_a_benchmark_that_is_not_installed_is_named_with_the_way_out(double, monkeypatch):
+    monkeypatch.setitem(sys.modules, "eve_bench", None)
+    with pytest.raises(InputError, match=r"ArchVariety is of stEVE_bench, which cannot be imported.*install it"):
+        make(benchmark="ArchVariety")
+
+
+def test_each_trial_may_have_an_arch_of_its_own(double):
+    shapes = []
+    for seed in (5, 5, 6):
+        env = make(anatomy={"vary": True})
+        env.reset(seed, 0)
+        shapes.append(env.constants()["vessel_pos3d"].tobytes())
+    assert shapes[0] == shapes[1] != shapes[2]
+
+
+def test_targets_on_the_centreline_and_points_on_the_way(double):
+    env = make(anatomy={"target_mode": "centerline", "target_branches": ["lsa"], "interim_target_mm": 15.0})
+    shown = env.reset(3, 0)["target"]
+    target = env.constants()["target_pos3d"]
+    line = next(branch.coordinates for branch in env._intervention.vessel_tree.branches if branch.name == "lsa")
+    assert min(np.linalg.norm(env._track(line) - target, axis=1)) < 1e-3
+    assert np.linalg.norm(300 * shown - target[[0, 2]]) > 5
+    np.testing.assert_allclose(300 * shown, env._env.interim_target.coordinates3d[[0, 2]], rtol=1e-5)
 
 
 # Forces

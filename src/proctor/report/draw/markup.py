@@ -5,26 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from proctor.report import text
-from proctor.report.draw.palette import heat_step
+from proctor.report.draw.palette import BAD, GOOD, NEUTRAL, heat_step, scale_bar
 from proctor.report.draw.svg import esc
 from proctor.report.model import Finding
 from proctor.stats import Interval
 
 NONE = f'<span class="none">{text.NONE}</span>'
 ZERO = '<span class="none">0</span>'
+MEANINGS = {GOOD: ": the stronger, the better", BAD: ": the stronger, the worse", NEUTRAL: ""}
+WIDE = 5
+"""Columns from which a table is taken to be wider than a phone, by browsers that cannot find out."""
 FINDINGS = 10
 """How many findings are shown before the fold."""
 
 
 def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table whose first column names its rows; cells are HTML. It scrolls sideways on a narrow screen."""
+    """A table whose first column names its rows; cells are HTML. It scrolls sideways where it is wider than the page,
+    with the names in sight, and says so."""
     head = "".join(f'<th scope="col">{cell}</th>' for cell in header)
     body = "".join(
         f'<tr><th scope="row">{name}</th>{"".join(_td(cell) for cell in cells)}</tr>\n' for name, *cells in rows
     )
+    kinds = f"{kind} wide".strip() if len(header) >= WIDE else kind
+    hint = '<span class="hint"> · scrolls sideways →</span>'
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{esc(caption)}"><table class="{kind}">'
-        f"<caption>{esc(caption)}</caption><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{esc(caption)}"><table class="{kinds}">'
+        f"<caption>{esc(caption)}{hint}</caption><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
     )
 
 
@@ -71,12 +77,17 @@ def estimate(value: float | None, interval: Interval | None, n: int | None = Non
     return f"{text.fixed(value, interval)} {small(', '.join(beside))}" if beside else text.fixed(value, interval)
 
 
-def heat_cell(share: float | None, words: str, beside: str, title: str = "") -> str:
-    """A cell of a heat map, coloured by a share of the scale; an empty one without a share."""
+def heat_cell(share: float | None, words: str, beside: str, title: str = "", scale: str = GOOD) -> str:
+    """A cell of a heat map, coloured by a share of a scale of the palette; an empty one without a share."""
     if share is None:
         return f'<td class="empty">{NONE}{small(beside)}</td>'
     hover = f' title="{esc(title)}"' if title else ""
-    return f'<td class="h{heat_step(share)}"{hover}>{esc(words)}{small(beside)}</td>'
+    return f'<td class="{scale}{heat_step(share)}"{hover}>{esc(words)}{small(beside)}</td>'
+
+
+def scale_key(scale: str, low: str, high: str) -> str:
+    """The colours of a scale of the palette with the values of its ends, and what they mean."""
+    return f'<p class="scale">{esc(low)} {scale_bar(f"f{scale}")} {esc(high)}{MEANINGS[scale]}</p>\n'
 
 
 def finding_list(found: Sequence[Finding]) -> str:

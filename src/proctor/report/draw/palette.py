@@ -1,4 +1,6 @@
-"""Colours: a sequential scale for heat maps, light and dark, in eleven steps with readable text on each."""
+"""Colours of scales, which mean the same on every page: blue the stronger the better (rates, scores), orange to red the
+stronger the worse (errors, forces), violet neither (time, likeness). Each has a light and a dark form, in eleven steps
+with readable text on each."""
 
 from __future__ import annotations
 
@@ -7,10 +9,26 @@ from collections.abc import Iterable
 import numpy as np
 
 STEPS = 11
-LIGHT = ((0xF2, 0xF5, 0xF8), (0x8C, 0xB8, 0xD9), (0x0B, 0x4A, 0x82))
-DARK = ((0x1D, 0x25, 0x2E), (0x2C, 0x65, 0x94), (0xA5, 0xD3, 0xF7))
 
 Colour = tuple[int, int, int]
+Stops = tuple[Colour, Colour, Colour]
+
+LIGHT: Stops = ((0xF2, 0xF5, 0xF8), (0x8C, 0xB8, 0xD9), (0x0B, 0x4A, 0x82))
+DARK: Stops = ((0x1D, 0x25, 0x2E), (0x2C, 0x65, 0x94), (0xA5, 0xD3, 0xF7))
+GOOD, BAD, NEUTRAL = "h", "b", "n"
+"""Scales, by the letter of their CSS classes."""
+SCALES: dict[str, tuple[Stops, Stops]] = {
+    GOOD: (LIGHT, DARK),
+    BAD: (
+        ((0xF8, 0xF4, 0xF0), (0xF0, 0xAE, 0x5E), (0x9E, 0x12, 0x17)),
+        ((0x2A, 0x23, 0x1F), (0x96, 0x4E, 0x1A), (0xFF, 0xA3, 0x8F)),
+    ),
+    NEUTRAL: (
+        ((0xF5, 0xF3, 0xF9), (0xC0, 0xB8, 0xE6), (0x47, 0x2F, 0x8A)),
+        ((0x22, 0x20, 0x2C), (0x5F, 0x51, 0x9C), (0xD6, 0xC9, 0xFF)),
+    ),
+}
+"""For light and for dark screens."""
 
 
 def heat_step(share: float) -> int:
@@ -19,18 +37,18 @@ def heat_step(share: float) -> int:
 
 
 def heat_rules() -> str:
-    """CSS classes `h0` to `h10`, with a second set for dark screens."""
-    light, dark = _rules(LIGHT, "#16202a", "#ffffff"), _rules(DARK, "#ffffff", "#0d1319")
+    """CSS of every scale, for light and for dark screens: classes such as `h0` to `h10` for cells, with a readable
+    colour of text, and `fh0` to `fh10` for shapes."""
+    inks = (("#16202a", "#ffffff"), ("#ffffff", "#0d1319"))
+    light, dark = (
+        "\n".join(_rules(kind, stops[i], *inks[i]) + "\n" + _fills(kind, stops[i]) for kind, stops in SCALES.items())
+        for i in (0, 1)
+    )
     return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"
 
 
-def fill_rules() -> str:
-    """CSS classes `f0` to `f10`: the same colours for shapes."""
-
-    def rules(stops: tuple[Colour, Colour, Colour]) -> str:
-        return "\n".join(f".f{step} {{ fill: {colour}; }}" for step, colour in enumerate(hex_steps(stops)))
-
-    return f"{rules(LIGHT)}\n@media screen and (prefers-color-scheme: dark) {{\n{rules(DARK)}\n}}"
+def _fills(kind: str, stops: Stops) -> str:
+    return "\n".join(f".f{kind}{step} {{ fill: {colour}; }}" for step, colour in enumerate(hex_steps(stops)))
 
 
 def scale_bar(kind: str) -> str:
@@ -47,21 +65,21 @@ def top_of(values: Iterable[np.ndarray]) -> float:
     return top if top > 0 else 1.0
 
 
-def hex_steps(stops: tuple[Colour, Colour, Colour]) -> list[str]:
+def hex_steps(stops: Stops) -> list[str]:
     """The colours of a scale through three stops, as `#rrggbb`, one for every step."""
     return [f"#{bytes(_between(stops, step / (STEPS - 1))).hex()}" for step in range(STEPS)]
 
 
-def _rules(stops: tuple[Colour, Colour, Colour], text_low: str, text_high: str) -> str:
+def _rules(kind: str, stops: Stops, text_low: str, text_high: str) -> str:
     rules = []
     for step in range(STEPS):
         colour = _between(stops, step / (STEPS - 1))
         words = max((text_low, text_high), key=lambda c: contrast(colour, _parse(c)))
-        rules.append(f".h{step} {{ background: #{bytes(colour).hex()}; color: {words}; }}")
+        rules.append(f".{kind}{step} {{ background: #{bytes(colour).hex()}; color: {words}; }}")
     return "\n".join(rules)
 
 
-def _between(stops: tuple[Colour, Colour, Colour], share: float) -> Colour:
+def _between(stops: Stops, share: float) -> Colour:
     low, high, t = (stops[0], stops[1], 2 * share) if share < 0.5 else (stops[1], stops[2], 2 * share - 1)
     r, g, b = (round(a + (z - a) * t) for a, z in zip(low, high, strict=True))
     return r, g, b

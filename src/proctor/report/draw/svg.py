@@ -115,14 +115,15 @@ def tick_words(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
-def axis_row(axis: Axis, words: Callable[[float], str] = tick_words) -> str:
-    """The ticks of an axis with their labels, as a row of their own."""
+def axis_row(axis: Axis, name: str, words: Callable[[float], str] = tick_words) -> str:
+    """The ticks of an axis with their labels, and below them its name, which says the unit; as a row of its own."""
     ticks = "".join(
         upright("grid", axis.x(t), 0, 5)
         + f'<text class="tick" x="{axis.x(t)}" y="18" text-anchor="middle">{esc(words(t))}</text>'
         for t in axis.ticks
     )
-    return f'<svg class="track" width="100%" height="22">{ticks}</svg>'
+    label = f'<text class="tick axis-name" x="50%" y="33" text-anchor="middle">{esc(name)}</text>'
+    return f'<svg class="track" width="100%" height="38">{ticks}{label}</svg>'
 
 
 def bar(value: float, interval: Interval | None) -> str:

@@ -25,7 +25,7 @@ def term_bars(rows: Mapping[str, Mapping[str, float]], title: str) -> str:
         f"{name} {', '.join(f'{term} {signed(value)}' for term, value in parts.items())}"
         for name, parts in rows.items()
     )
-    return rows_figure(title, drawn, axis_row(axis), f"{title}: {spoken}.", "terms")
+    return rows_figure(title, drawn, axis_row(axis, "score"), f"{title}: {spoken}.", "terms")
 
 
 def term_legend(terms: Sequence[str]) -> str:

@@ -88,7 +88,9 @@ def _intervals(board: Leaderboard) -> str:
     rows = [(e.agent, interval_row(axis, e.score, e.interval), words[e.agent]) for e in known]
     reasons = dict.fromkeys(e.reason for e in known if e.interval is None and e.reason)
     note = lead(f"An open dot has no interval: {'; '.join(reasons)}.") if reasons else ""
-    return note + forest(f"Score, with its {text.percent(board.level)} interval", rows, svg.axis_row(axis))
+    return note + forest(
+        f"Score, with its {text.percent(board.level)} interval", rows, svg.axis_row(axis, "mean score")
+    )
 
 
 def _terms(board: Leaderboard) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from proctor.metrics import MetricInfo
 from proctor.report import text
 from proctor.report.draw import pipes, svg
-from proctor.report.draw.markup import estimate, heat_cell, lead, small, table
+from proctor.report.draw.markup import estimate, heat_cell, lead, scale_key, small, table
+from proctor.report.draw.palette import BAD, GOOD
 from proctor.report.draw.svg import esc
 from proctor.report.model import Case, CaseTable, MetricEstimate, Report, TargetResult
 from proctor.report.section import Section
@@ -132,14 +133,13 @@ def _compared(tables: Sequence[CaseTable], infos: Mapping[str, MetricInfo]) -> s
     ranks = {name: _badness([column.get(name) for column in values], order) for name in names}
     names.sort(key=lambda name: (ranks[name], name))
     axis = svg.axis_for([e.value for column in values for e in column.values() if e.value is not None])
-    rows = [
-        [esc(name), *(_heat_cell(column.get(name), axis, lower_is_better=order != "score") for column in values)]
-        for name in names[:COMPARED]
-    ]
+    scale = GOOD if order == "score" else BAD
+    rows = [[esc(name), *(_heat_cell(column.get(name), axis, scale) for column in values)] for name in names[:COMPARED]]
+    key = scale_key(scale, *(svg.tick_words(end) for end in (axis.low, axis.high)))
     caption = f"Mean {_with_unit(order, infos)} of every case, worst first"
     hidden = len(names) - COMPARED
     more = lead(f"And {hidden:,} more, further down and in summary.csv.") if hidden > 0 else ""
-    return table(caption, ["Case", *(esc(table.agent) for table in tables)], rows, "heat cases") + more
+    return table(caption, ["Case", *(esc(table.agent) for table in tables)], rows, "heat cases") + key + more
 
 
 def _badness(estimates: Sequence[MetricEstimate | None], order: str) -> float:
@@ -151,11 +151,10 @@ def _badness(estimates: Sequence[MetricEstimate | None], order: str) -> float:
     return mean if order == "score" else -mean
 
 
-def _heat_cell(found: MetricEstimate | None, axis: svg.Axis, *, lower_is_better: bool) -> str:
+def _heat_cell(found: MetricEstimate | None, axis: svg.Axis, scale: str) -> str:
     if found is None or found.value is None:
         return heat_cell(None, "", f"n {0 if found is None else found.n}")
-    share = axis.share(found.value)
-    return heat_cell(share if lower_is_better else 1 - share, text.number(found.value), f"n {found.n:,}")
+    return heat_cell(axis.share(found.value), text.number(found.value), f"n {found.n:,}", scale=scale)
 
 
 def _details(cases: CaseTable, infos: Mapping[str, MetricInfo], *, opened: bool) -> str:

@@ -70,7 +70,8 @@ def _plot(found: Comparison, measure: Measure) -> str:
     low, high = min(points), max(points)
     axis = svg.round_axis(low, high) if low < high else svg.round_axis(-0.1, 0.1)
     title, scale = ("Success, in points", 100) if measure == "success" else ("Score", 1)
-    ticks = svg.axis_row(axis, lambda tick: f"{scale * tick:.3g}".replace("-", "−"))
+    name = f"difference in {'success rate (points)' if measure == 'success' else 'mean score'}"
+    ticks = svg.axis_row(axis, name, lambda tick: f"{scale * tick:.3g}".replace("-", "−"))
     spoken = "; ".join(f"{p.a} minus {p.b} {difference_words(p.of(measure))[0]}" for p in pairs)
     label = esc(f"{title}: {spoken}. The numbers are in the table below.")
     rows = "".join(_row(found, pair, measure, axis) for pair in pairs) + figure_row("", ticks, "", "row axis").rstrip()

@@ -37,7 +37,7 @@ class PosteriorSection(Section):
             f"{agent}: mean {text.percent(own.mean)}, best with {chance_words(best[agent])}"
             for agent, own in found.items()
         )
-        axis = svg.axis_row(svg.unit_axis(), text.percent)
+        axis = svg.axis_row(svg.unit_axis(), "success rate", text.percent)
         figure = rows_figure("Success rate: mean, and probability to be the best", rows, axis, spoken, "posterior")
         return lead(_words(report)) + figure + _versus(found)
 

@@ -8,7 +8,8 @@ from typing import Any
 from proctor.metrics import MetricInfo
 from proctor.report import text
 from proctor.report.draw import pipes, svg
-from proctor.report.draw.markup import NONE, estimate, forest, heat_cell, lead, small, table
+from proctor.report.draw.markup import NONE, estimate, forest, heat_cell, lead, scale_key, small, table
+from proctor.report.draw.palette import GOOD
 from proctor.report.draw.svg import esc
 from proctor.report.model import MeanEstimate, Report, Summary
 from proctor.report.section import Grid, Section
@@ -99,7 +100,8 @@ def _terminal_cell(report: Report, summary: Summary, agents: int) -> str:
 
 def _rates(report: Report, header: list[str]) -> str:
     rates = [[esc(a.agent), *(_rate_cell(c.summary) for c in a.cells)] for a in report.agents]
-    return table("Success rate, with successes of scored trials", header, rates, "heat")
+    shown = table("Success rate, with successes of scored trials", header, rates, "heat")
+    return f"<div>{shown}{scale_key(GOOD, '0 %', '100 %')}</div>"
 
 
 def _scores(report: Report, header: list[str]) -> str:
@@ -110,7 +112,8 @@ def _scores(report: Report, header: list[str]) -> str:
         [esc(a.agent), *(_score_cell(c.summary, axis, own) for c, own in zip(a.cells, words[a.agent], strict=True))]
         for a in report.agents
     ]
-    return table("Mean score, with its interval", header, scores, "heat")
+    shown = table("Mean score, with its interval", header, scores, "heat")
+    return f"<div>{shown}{scale_key(GOOD, svg.tick_words(axis.low), svg.tick_words(axis.high))}</div>"
 
 
 def _steps_to_success(report: Report, header: list[str]) -> str:
@@ -182,7 +185,7 @@ def _success_plot(report: Report) -> str:
     axis, rates = svg.unit_axis(), [(agent.agent, agent.overall.success) for agent in report.agents]
     words = {name: own["success"][0] for name, own in ranking_words(report).items()}
     rows = [(name, svg.interval_row(axis, r.rate, r.interval, r.bounds), words[name]) for name, r in rates]
-    return forest("Success rate", rows, svg.axis_row(axis, text.percent))
+    return forest("Success rate", rows, svg.axis_row(axis, "success rate", text.percent))
 
 
 def _score_plot(report: Report) -> str:
@@ -191,7 +194,7 @@ def _score_plot(report: Report) -> str:
     words = {name: own["score"][0] for name, own in ranking_words(report).items()}
     rows = [(name, svg.interval_row(axis, s.mean, s.interval), words[name]) for name, s in scores]
     unit = "" if report.scoring.unit == "1" else f" ({report.scoring.unit})"
-    return forest(f"Score{unit}", rows, svg.axis_row(axis))
+    return forest(f"Score{unit}", rows, svg.axis_row(axis, f"mean score{unit}"))
 
 
 class Components(Section):

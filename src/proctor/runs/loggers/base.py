@@ -7,7 +7,7 @@ through the entry point group `proctor.loggers`. A training loop makes one itsel
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -41,6 +41,10 @@ class Logger(abc.ABC):
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Take these numbers."""
 
+    def log_rows(self, name: str, rows: Sequence[Mapping[str, Any]], step: int) -> None:  # noqa: B027 - optional
+        """Take a table: one row for each motion (or task) of an evaluation, numbers and texts by column; a row may lack
+        columns that others have. A logger without a place for tables leaves it out."""
+
     def end(self, report: Mapping[str, Any]) -> None:  # noqa: B027 - optional to override
         """Called after the last `log` of a session of a run, with the report as `report.json` has it."""
 
@@ -49,13 +53,18 @@ class Logger(abc.ABC):
 
 
 class DictLogger(Logger):
-    """Keeps everything in `history`: step -> values. Logging a step again adds to it; the later value wins."""
+    """Keeps everything in `history`: step -> values. Logging a step again adds to it; the later value wins. Tables are
+    kept in `tables`: step -> name -> rows."""
 
     def __init__(self) -> None:
         self.history: dict[int, dict[str, float]] = {}
+        self.tables: dict[int, dict[str, list[dict[str, Any]]]] = {}
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         self.history.setdefault(step, {}).update(values)
+
+    def log_rows(self, name: str, rows: Sequence[Mapping[str, Any]], step: int) -> None:
+        self.tables.setdefault(step, {})[name] = [dict(row) for row in rows]
 
     def series(self, key: str) -> dict[int, float]:
         """One key over the steps that have it."""
@@ -71,6 +80,10 @@ class Loggers(Logger):
     def log(self, values: Mapping[str, float], step: int) -> None:
         for logger in self.loggers:
             logger.log(values, step)
+
+    def log_rows(self, name: str, rows: Sequence[Mapping[str, Any]], step: int) -> None:
+        for logger in self.loggers:
+            logger.log_rows(name, rows, step)
 
     def close(self) -> None:
         for logger in self.loggers:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from proctor import cells
 from proctor.errors import InputError
 from proctor.runs.loggers.base import Logger, LoggerOptions
 
 HEADER = ["step", "key", "value"]
+ROWS_HEADER = ["step", "table", "row", "key", "value"]
 
 
 class CsvOptions(LoggerOptions):
@@ -32,26 +33,54 @@ class CsvLogger(Logger):
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._check()
+        _check(self.path, HEADER)
 
     @classmethod
     def for_run(cls, options: CsvOptions, folder: Path) -> Self:
         return cls(folder / options.path)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        fresh = not self.path.exists() or self.path.stat().st_size == 0
-        with self.path.open("a", newline="") as file:
-            rows = csv.writer(file)
-            if fresh:
-                rows.writerow(HEADER)
-            rows.writerows([step, cells.written(key), repr(float(value))] for key, value in values.items())
+        _append(self.path, HEADER, ([step, cells.written(key), repr(float(value))] for key, value in values.items()))
 
-    def _check(self) -> None:
-        if not self.path.exists() or self.path.stat().st_size == 0:
-            return
-        with self.path.open(newline="") as file:
-            found = next(csv.reader(file))
-        if found != HEADER:
-            raise InputError(
-                f"{self.path} begins with {','.join(found)}; expected {','.join(HEADER)}; use another file"
-            )
+    def log_rows(self, name: str, rows: Sequence[Mapping[str, Any]], step: int) -> None:
+        """To the file `<name of path>_rows.csv` beside it, a line for each value: `step,table,row,key,value`; `row` is
+        the row's first value."""
+        _check(self.rows_path, ROWS_HEADER)
+        lines = [
+            [
+                step,
+                cells.written(name),
+                cells.written(str(next(iter(row.values())))),
+                cells.written(key),
+                _written(value),
+            ]
+            for row in rows
+            for key, value in list(row.items())[1:]
+        ]
+        _append(self.rows_path, ROWS_HEADER, lines)
+
+    @property
+    def rows_path(self) -> Path:
+        return self.path.with_name(f"{self.path.stem}_rows.csv")
+
+
+def _written(value: Any) -> str:
+    return repr(float(value)) if isinstance(value, int | float) else cells.written(str(value))
+
+
+def _append(path: Path, header: list[str], lines: Iterable[list[Any]]) -> None:
+    fresh = not path.exists() or path.stat().st_size == 0
+    with path.open("a", newline="") as file:
+        rows = csv.writer(file)
+        if fresh:
+            rows.writerow(header)
+        rows.writerows(lines)
+
+
+def _check(path: Path, header: list[str]) -> None:
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with path.open(newline="") as file:
+        found = next(csv.reader(file))
+    if found != header:
+        raise InputError(f"{path} begins with {','.join(found)}; expected {','.join(header)}; use another file")

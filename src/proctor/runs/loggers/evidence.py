@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,10 @@ class ServiceLogger(Logger):
     def log(self, values: Mapping[str, float], step: int) -> None:
         self._step = step
         self._send(dict(values))
+
+    def log_rows(self, name: str, rows: Sequence[Mapping[str, Any]], step: int) -> None:
+        self._step = step
+        self._send({name: self._service.Table(columns=columns_of(rows), data=cells_of(rows))})
 
     def end(self, report: Mapping[str, Any]) -> None:
         self._send({"report/table": self._service.Table(columns=list(COLUMNS), data=table(report))})
@@ -91,6 +95,24 @@ def _row(agent: str, task: str, found: Mapping[str, Any]) -> list[Any]:
     intervals = [given.get("interval") or (None, None) for given in (success, score)]
     counts = [found.get("n"), found.get("n_unscored")]
     return [agent, task, *counts, success.get("rate"), *intervals[0], score.get("mean"), *intervals[1]]
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of a table whose rows may lack some, in the order in which they are met."""
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def cells_of(rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    """The table, row by row; None where a row has no value."""
+    columns = columns_of(rows)
+    return [[row.get(column) for column in columns] for row in rows]
+
+
+def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The table as Markdown."""
+    columns = columns_of(rows)
+    lines = [columns, ["---"] * len(columns), *cells_of(rows)]
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
 
 
 def markdown(report: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from pydantic import field_validator
 
 from proctor.errors import optional
 from proctor.runs.loggers.base import Logger, LoggerOptions
-from proctor.runs.loggers.evidence import EvidenceOptions, chosen_videos, markdown, report_files
+from proctor.runs.loggers.evidence import EvidenceOptions, chosen_videos, markdown, markdown_rows, report_files
 
 TAG = "proctor.run"
 """Of an MLflow run: the run folder that it tells of."""
@@ -97,6 +97,14 @@ class MlflowLogger(Logger):
         metrics = [self._mlflow.entities.Metric(key, value, now, step) for key, value in named.items()]
         for start in range(0, len(metrics), MOST):
             self._client.log_batch(self.run_id, metrics=metrics[start : start + MOST])
+
+    def log_rows(self, name: str, rows: Sequence[Mapping[str, Any]], step: int) -> None:
+        """As a file of Markdown among the run's artifacts, one for each step."""
+        text, file = markdown_rows(rows), f"{_allowed(name)}/{step}.md"
+        if self._client is None:
+            self._mlflow.log_text(text, file, run_id=self.run_id)
+        else:
+            self._client.log_text(self.run_id, text, file)
 
     def end(self, report: Mapping[str, Any]) -> None:
         if self._client is None or self._evidence is None:

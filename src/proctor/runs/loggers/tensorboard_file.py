@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from proctor.errors import optional
 from proctor.runs.loggers.base import Logger, LoggerOptions
-from proctor.runs.loggers.evidence import EvidenceOptions, chosen_videos, markdown
+from proctor.runs.loggers.evidence import EvidenceOptions, chosen_videos, markdown, markdown_rows
 
 FRAMES, FRAMES_PER_S = 60, 10
 """Of a moving picture."""
@@ -53,6 +53,11 @@ class TensorboardLogger(Logger):
     def log(self, values: Mapping[str, float], step: int) -> None:
         self._step = step
         self._write([self._summary.Summary.Value(tag=key, simple_value=float(v)) for key, v in values.items()])
+
+    def log_rows(self, name: str, rows: Sequence[Mapping[str, Any]], step: int) -> None:
+        """As a text, which TensorBoard shows as a table."""
+        self._step = step
+        self._write([self._text(name, markdown_rows(rows))])
 
     def end(self, report: Mapping[str, Any]) -> None:
         self._write([self._text("report/table", markdown(report))])

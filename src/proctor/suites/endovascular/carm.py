@@ -1,6 +1,7 @@
 """The C-arm: how the body is turned in front of the detector, and what of it is seen.
 
-Tracking coordinates are vessel coordinates turned about z, then about x; the picture shows their first and third.
+Tracking coordinates are vessel coordinates turned about x by minus the second angle, then about z by minus the first,
+as stEVE has it; the picture shows their first and third.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ class CArm:
     """A parallel projection, `rot_zx_deg` as stEVE gives it."""
 
     def __init__(self, rot_zx_deg: tuple[float, float]):
-        a, b = np.deg2rad(rot_zx_deg[0]), np.deg2rad(rot_zx_deg[1])
+        a, b = -np.deg2rad(rot_zx_deg[0]), -np.deg2rad(rot_zx_deg[1])
         about_z = np.array([[np.cos(a), -np.sin(a), 0], [np.sin(a), np.cos(a), 0], [0, 0, 1]])
         about_x = np.array([[1, 0, 0], [0, np.cos(b), -np.sin(b)], [0, np.sin(b), np.cos(b)]])
-        self.rotation = about_x @ about_z
+        self.rotation = about_z @ about_x
 
     def track(self, points: np.ndarray) -> np.ndarray:
         """Vessel coordinates (..., 3) as tracking coordinates (..., 3); directions likewise."""

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from proctor.suites.endovascular.anatomy import aortic_arch
 from proctor.suites.endovascular.carm import CArm
 from proctor.suites.endovascular.fluoroscopy import Fluoroscope
-from proctor.suites.endovascular.grid import arch_field
 from proctor.suites.endovascular.options import EndovascularOptions
-from proctor.suites.endovascular.paths import way_to
+from proctor.suites.endovascular.paths import nearest, way_to
 from proctor.suites.endovascular.tools import find_tool
+from proctor.suites.endovascular.vessels import Vessels, between, places, vessels_of
 from proctor.suites.endovascular.view import AT, TRIP, Scene, sheet
 from proctor.suites.endovascular.wire import Physics, Wire
 from proctor.suites.protocol import SheetEnv
@@ -40,34 +39,43 @@ class EndovascularEnv(SheetEnv):
     def __init__(self, options: EndovascularOptions):
         anatomy = options.anatomy
         self.options = options
-        self.tree = aortic_arch(anatomy.arch_type, anatomy.seed)
         self.carm = CArm(anatomy.image_rot_zx_deg)
         self.action_dt_s = 1.0 / anatomy.image_frequency_hz
-        self._field = arch_field(anatomy.arch_type, anatomy.seed)
-        self._scenes = {name: self._scene_of(name) for name in anatomy.target_branches}
         self._trip = np.zeros(len(TRIP))
         self.sheet = sheet(options.tracking_points, RECORDED_POINTS, options.privileged)
         self._fluoroscope: Fluoroscope | None = None
-        self.wire = self._make_wire()
+        self._enter(vessels_of(anatomy, anatomy.seed))
         self.observation_space = _observation_space(self.sheet)
         limits = np.array([options.max_translation_mm_s, options.max_rotation_rad_s], np.float32)
         self.action_space = spaces.Box(-limits, limits, dtype=np.float32)
 
-    def _scene_of(self, branch: str) -> Scene:
+    def _enter(self, vessels: Vessels) -> None:
+        """A wire at the entry of these vessels."""
+        self.tree, self._field = vessels.tree, vessels.field
+        self._places: list[tuple[str, int]] | None = None
+        self._scenes: dict[tuple[str, int], Scene] = {}
+        self._fluoroscope = None
+        self.wire = self._make_wire()
+
+    def _scene_of(self, branch: str, index: int) -> Scene:
+        """What does not change while this point of a branch is the target."""
         options, anatomy = self.options, self.options.anatomy
+        target = self.tree.branch(branch).points[index]
         return Scene(
-            way_to(self.tree, branch),
+            way_to(self.tree, branch, index),
             self.carm.rotation,
-            self.tree.branch(branch).end,
+            target,
             anatomy.target_threshold_mm,
             np.arange(options.tracking_points) * options.tracking_resolution_mm,
             RECORDED_SHARES,
             1.0 / anatomy.image_frequency_hz,
             options.privileged,
+            target.copy(),
         )
 
     def _make_wire(self) -> Wire:
         options, tool = self.options, find_tool(self.options.tool)
+        self.tool = tool
         self._start_mm = min(tool.curved_mm + options.start_mm, tool.length_mm)
         physics = Physics(
             self.action_dt_s or 0.0,
@@ -82,16 +90,41 @@ class EndovascularEnv(SheetEnv):
         return Wire(tool, self._field, self.tree.entry, self.tree.direction, physics)
 
     def reset(self, seed: int, index: int) -> Any:
-        """The seed draws the wire's angle in the sheath and, among several, the target."""
-        rng = np.random.default_rng(seed)
-        branches = self.options.anatomy.target_branches
+        """The seed draws the wire's angle in the sheath, among several the target, and where they vary the vessels."""
+        rng, anatomy = np.random.default_rng(seed), self.options.anatomy
         angle = rng.uniform(-np.pi, np.pi)
-        self.target_branch = branches[int(rng.integers(len(branches)))]
-        self._scene = self._scenes[self.target_branch]
+        branch = int(rng.integers(len(anatomy.target_branches)))
+        if anatomy.vary:
+            self._enter(vessels_of(anatomy, int(rng.integers(2**31))))
+        self._aim(anatomy.target_branches[branch], rng)
         self.wire.reset(self._start_mm, angle)
         row = self.sheet.rows(1)
+        self._show_next(first=True)
         self.wire.look(self._scene, self._trip, 0.0, 0.0, -1.0, row[0])
         return self.observed(row)
+
+    def _aim(self, branch: str, rng: np.random.Generator) -> None:
+        """Choose the target: the end of the branch, or a point of any branch."""
+        target = branch, len(self.tree.branch(branch).points) - 1
+        if self.options.anatomy.target_mode == "centerline":
+            if self._places is None:
+                self._places = places(self.tree, self.options.anatomy.target_branches)
+            target = self._places[int(rng.integers(len(self._places)))]
+        if target not in self._scenes:
+            self._scenes[target] = self._scene_of(*target)
+        self.target_branch, self._scene = target[0], self._scenes[target]
+
+    def _show_next(self, *, first: bool = False) -> None:
+        """Show the next point on the way where the tip has come to the last one, and at last the target."""
+        anatomy, scene, tip = self.options.anatomy, self._scene, self.wire.points[0]
+        if anatomy.interim_target_mm is None:
+            return
+        if first:
+            at = nearest(scene.way, *tip)
+            self._interim = between(self.tree, scene.way.following, at, anatomy.interim_target_mm)
+        elif self._interim and np.linalg.norm(self._interim[0] - tip) < anatomy.interim_threshold_mm:
+            self._interim.pop(0)
+        scene.shown[:] = self._interim[0] if self._interim else scene.target
 
     def write(self, action: Any, row: np.ndarray) -> None:
         speed, spin = float(action[0]), float(action[1])
@@ -99,6 +132,7 @@ class EndovascularEnv(SheetEnv):
         before = wire.inserted_mm
         blocked = speed > 0 and self.options.stop_at_tree_end and scene.way.dead_end[int(self._trip[AT])]
         wire.step(0.0 if blocked else speed, spin)
+        self._show_next()
         wire.look(scene, self._trip, speed, spin, abs(wire.inserted_mm - before), row)
 
     def constants(self) -> dict[str, Any]:

@@ -8,7 +8,6 @@ built one to the byte; without a writable folder each process builds its own.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import tempfile
@@ -18,7 +17,7 @@ import numpy as np
 
 from proctor import caches
 from proctor.kernels import kept
-from proctor.suites.endovascular.anatomy import ArchType, VesselTree, aortic_arch
+from proctor.suites.endovascular.anatomy import VesselTree
 from proctor.suites.endovascular.rod import Field
 
 SPACING_MM = 1.0
@@ -95,12 +94,6 @@ def _union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The rounded union of two distances."""
     overlap = np.maximum(np.float32(BLEND_MM) - np.abs(a - b), np.float32(0))
     return np.minimum(a, b) - overlap * overlap / np.float32(4 * BLEND_MM)
-
-
-@functools.lru_cache(maxsize=8)
-def arch_field(arch_type: ArchType, seed: int) -> Field:
-    """The grid of an aortic arch; this process and others share it."""
-    return shared(aortic_arch(arch_type, seed))
 
 
 def shared(tree: VesselTree, folder: Path | None = None) -> Field:

@@ -56,11 +56,11 @@ def onward(way, at, distance_mm):
     return at
 
 
-def way_to(tree: VesselTree, target: str) -> Map:
-    """From anywhere in a tree to the end of one of its branches."""
+def way_to(tree: VesselTree, target: str, index: int = -1) -> Map:
+    """From anywhere in a tree to a point of one of its branches, to its end unless said otherwise."""
     points = tree.points()
     starts = dict(zip(tree.names, np.cumsum([0, *(len(b.points) for b in tree.branches)]).tolist(), strict=False))
-    distance = _distances(tree, target, {b.name: arc(b.points) for b in tree.branches})
+    distance = _distances(tree, (target, index), {b.name: arc(b.points) for b in tree.branches})
     following = _successors(tree, starts, distance)
     forward = points[following] - points
     tangent = forward / np.maximum(np.linalg.norm(forward, axis=1), 1e-9)[:, None]
@@ -70,11 +70,12 @@ def way_to(tree: VesselTree, target: str) -> Map:
     return Map(points, np.concatenate([b.radii for b in tree.branches]), distance, following, tangent, dead_end)
 
 
-def _distances(tree: VesselTree, target: str, arcs: dict[str, np.ndarray]) -> np.ndarray:
-    """For every centreline point the path length to the end of the target branch: first down to the root, then out
+def _distances(tree: VesselTree, target: tuple[str, int], arcs: dict[str, np.ndarray]) -> np.ndarray:
+    """For every centreline point the path length to the target, a point of a branch: first down to the root, then out
     into the other branches."""
     found: dict[str, np.ndarray] = {}
-    branch, here, at = tree.branch(target), 0.0, len(tree.branch(target).points) - 1
+    branch, here = tree.branch(target[0]), 0.0
+    at = target[1] % len(branch.points)
     while True:
         arc = arcs[branch.name]
         found[branch.name] = here + np.abs(arc - arc[at])

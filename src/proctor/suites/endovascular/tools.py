@@ -35,16 +35,22 @@ class Tool(BaseModel):
     """None: a straight tip."""
     curve_length_mm: float = Field(default=DEFAULTS["curve_length_mm"], ge=0)
     end_mm: float = Field(default=DEFAULTS["end_mm"], ge=0, le=20)
+    bends: tuple[tuple[float, float], ...] | None = Field(default=None, strict=False)
+    """Instead of one curve: pieces from the tip on, (length mm, angle degrees) each, all in one plane."""
 
     @property
     def curved_mm(self) -> float:
         """How far behind the tip the shaft is straight at rest."""
+        if self.bends is not None:
+            return float(sum(length for length, _ in self.bends))
         return 0.0 if self.curve_radius_mm is None else self.end_mm + self.curve_length_mm
 
     @model_validator(mode="after")
     def _fits(self) -> Tool:
         if self.tip_length_mm + self.taper_mm >= self.length_mm:
             raise ValueError("tip_length_mm and taper_mm together must be shorter than length_mm")
+        if self.curved_mm >= self.length_mm or any(length <= 0 for length, _ in self.bends or ()):
+            raise ValueError("bends must have lengths above 0, together shorter than length_mm")
         return self
 
 
@@ -76,15 +82,25 @@ def rod_of(tool: Tool, spacing_mm: float, tip_spacing_mm: float) -> Rod:
     share = np.clip((at - tool.tip_length_mm) / max(tool.taper_mm, 1e-9), 0, 1)
     bend = tool.tip_bending * (tool.shaft_bending / tool.tip_bending) ** share
     twist = tool.tip_torsion * (tool.shaft_torsion / tool.tip_torsion) ** share
-    rest = np.zeros(len(at))
-    if tool.curve_radius_mm is not None:
-        first, last = at - 0.5 * before, at + 0.5 * length
-        curved = np.clip(np.minimum(last, tool.curved_mm) - np.maximum(first, tool.end_mm), 0.0, span)
-        rest = 2 * np.sin(0.5 * curved / tool.curve_radius_mm)
-        rest[0] = 0.0
+    rest = 2 * np.sin(0.5 * _angles(tool, at - 0.5 * before, at + 0.5 * length))
+    rest[0] = 0.0
     mass = DENSITY * np.pi * tool.radius_mm**2 * span
     axial = np.clip(AXIAL * bend, 60.0, 600.0)
     return Rod(np.stack([at, length, span, mass, axial, bend, twist, rest], axis=1), float(tool.radius_mm))
+
+
+def _angles(tool: Tool, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """By how much the resting wire turns between two places behind the tip, rad."""
+    pieces = tool.bends
+    if pieces is None:
+        bend = 0.0 if tool.curve_radius_mm is None else np.rad2deg(tool.curve_length_mm / tool.curve_radius_mm)
+        pieces = ((tool.end_mm, 0.0), (tool.curve_length_mm, float(bend)))
+    total, begin = np.zeros(len(first)), 0.0
+    for piece, degrees in pieces:
+        inside = np.clip(np.minimum(last, begin + piece) - np.maximum(first, begin), 0.0, None)
+        total += np.deg2rad(degrees) * inside / max(piece, 1e-9)
+        begin += piece
+    return total
 
 
 def _edges(tool: Tool, spacing_mm: float, tip_spacing_mm: float) -> np.ndarray:

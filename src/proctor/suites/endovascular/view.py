@@ -46,6 +46,8 @@ class Scene(NamedTuple):
     """and recorded: shares of the inserted length."""
     dt: float
     privileged: bool
+    shown: np.ndarray
+    """The point that is observed as the target: itself, or one on the way."""
 
 
 def sheet(spots: int, shares: int, privileged: bool) -> Sheet:
@@ -148,9 +150,9 @@ def observe(rod, state, status, free, scene, trip, speed, spin, row):
     for i in range(len(scene.spots)):
         seen = turned(turn, along(rod, x, free, inserted, scene.spots[i]))
         row[k], row[k + 1], k = seen[0], seen[2], k + 2
-    seen = turned(turn, (scene.target[0], scene.target[1], scene.target[2]))
+    seen = turned(turn, (scene.shown[0], scene.shown[1], scene.shown[2]))
     row[k], row[k + 1], row[k + 2] = seen[0], seen[2], inserted
-    row[k + 3], row[k + 4] = np.cos(status[ANGLE]), np.sin(status[ANGLE])
+    row[k + 3], row[k + 4] = np.sin(status[ANGLE]), np.cos(status[ANGLE])
     row[k + 5], row[k + 6], k = speed, spin, k + 7
     if scene.privileged:
         hx, hy, hz = director(state.q, 0)

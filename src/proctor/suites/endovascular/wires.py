@@ -1,7 +1,9 @@
 """The shipped wires, and what a wire is where its description says nothing: plain data, which any interpreter reads.
 
 The numbers are of the size that bending tests of guidewires report for their class; they stand for a class, not for a
-product, and are not calibrated against one. `tools.Tool` says what each means and which values it may have.
+product, and are not calibrated against one. `standard_j` and `simmons` are stEVE's guidewire and its Simmons catheter
+of three bends: their dimensions, and Young's modulus (taken as MPa) times the section's moment. `tools.Tool` says what
+each means and which values it may have.
 """
 
 from __future__ import annotations
@@ -33,5 +35,14 @@ WIRES = {
     },
     "straight": {
         "shaft_bending": 300, "shaft_torsion": 240, "tip_bending": 12, "tip_torsion": 10, "curve_radius_mm": None,
+    },
+    "standard_j": {
+        "shaft_bending": 2464, "shaft_torsion": 1654, "tip_bending": 200, "tip_torsion": 135, "tip_length_mm": 15.2,
+        "taper_mm": 0.0, "curve_radius_mm": 12.1, "curve_length_mm": 15.2,
+    },
+    "simmons": {
+        "length_mm": 600.0, "radius_mm": 1.0, "shaft_bending": 736, "shaft_torsion": 494, "tip_bending": 736,
+        "tip_torsion": 494,
+        "bends": ((5.0, 0.0), (26.18, -60.0), (10.0, 0.0), (6.98, 20.0), (5.0, 0.0), (19.37, 185.0)),
     },
 }  # fmt: skip

@@ -26,7 +26,7 @@ from proctor.suites.goals.config import AloneCfg, GoalsCfg
 from proctor.suites.goals.frames import Player, chosen_frames, window_frames
 from proctor.suites.goals.instructions import Instruction, instructions_for
 from proctor.suites.goals.metrics.embeddings import Embeddings
-from proctor.suites.goals.models import Surroundings, encoder_hash, make_goal_model
+from proctor.suites.goals.models import Surroundings, encoder_hash, make_goal_model, runtime_of
 from proctor.suites.goals.protocol import GoalModel, goals_of, pictures_of
 from proctor.suites.goals.visuals import (
     INDEX,
@@ -100,6 +100,7 @@ def describe(goals: GoalsCfg, model: GoalModel) -> dict[str, Any]:
         "hash": encoder_hash(goals.model, model, None),
         "window": model.window,
         "frame_size": list(model.frame_size),
+        "runtime": runtime_of(goals.model),
     }
 
 

@@ -135,6 +135,7 @@ class GoalLoader(PythonLoader):
     """A policy of yours that is told what to do by a goal embedding."""
 
     name: ClassVar[str] = "goal"
+    hosted: ClassVar[str] = "proctor.suites.goals.hosted:load"
     Options: ClassVar[type[PolicyOptions]] = GoalOptions
 
     def load(self, agent: AgentCfg, options: GoalOptions, spaces: SpaceInfo, base: Path | None) -> AnyPolicy:

@@ -28,6 +28,14 @@ def make(agent: Any, options: Any, spaces: Any) -> ServedGoals:
     return ServedGoals(make_model(target, options.target, {"device": options.device}, dict(options.kwargs)))
 
 
+def load(agent: Any, options: Any, spaces: Any) -> Any:
+    """A whole agent of the `goal` loader, with its goal model, in a runtime that has pydantic and gymnasium."""
+    from proctor.policies import hosted
+
+    offer("proctor.suites.goals", OFFERED)
+    return hosted.load(agent, options, spaces)
+
+
 class ServedGoals(Answering):
     """Answers for a goal model. What it raises, and what is wrong with its answers, is said in a sentence."""
 

@@ -20,7 +20,7 @@ from proctor.config.models import Frozen, RuntimeCfg
 from proctor.errors import InputError
 from proctor.policies.from_python import source_file
 from proctor.registry import Registry
-from proctor.runtimes import chosen
+from proctor.runtimes import chosen, locate
 from proctor.suites.goals.instructions import Instruction
 from proctor.suites.goals.metrics.embeddings import SpaceMismatch
 from proctor.suites.goals.protocol import GoalModel, make_model
@@ -99,6 +99,12 @@ def home_of(cfg: GoalModelCfg) -> RuntimeCfg | None:
     """The runtime that a goal model lives in; None: this interpreter."""
     recipe, needs = RECIPES.get(cfg.target, (None, ()))
     return chosen(cfg.runtime, None if "load" in cfg.kwargs else recipe, needs)
+
+
+def runtime_of(cfg: GoalModelCfg) -> dict[str, Any] | None:
+    """What tells the interpreter of a goal model from others (version, packages, hash); None: it lives here."""
+    home = home_of(cfg)
+    return None if home is None else dict(locate(home).identity)
 
 
 def _made_here(cfg: GoalModelCfg, around: Surroundings) -> GoalModel:

@@ -103,7 +103,8 @@ class Visuals:
     space: str
     tasks: Mapping[str, TaskVisuals]
     encoder: Mapping[str, Any] = field(default_factory=dict)
-    """What made the embeddings: `target`, `kwargs`, `hash`, `window`, `frame_size`."""
+    """What made the embeddings: `target`, `kwargs`, `hash`, `window`, `frame_size`, and `runtime`, where it lived in
+    one (versions of Python and packages, and their hash)."""
     selection: Mapping[str, Any] = field(default_factory=dict)
 
     def goal(self, task: str) -> np.ndarray:

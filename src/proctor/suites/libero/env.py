@@ -10,7 +10,7 @@ Observations are a dict:
 - `image/CAMERA`: uint8 (side, side, 3), as the protocol turns and resizes it;
 - `state`: float64 (8,), the hand's position (3), orientation as axis times angle (3), both fingers (2);
 - `joints`: float32 (7,), the arm's angles in rad;
-- `instruction`: uint8 (128,), UTF-8 bytes, zeros behind (`proctor.texts`).
+- `instruction`: uint8 (128,), or a multiple of it for long ones, UTF-8 bytes, zeros behind (`proctor.texts`).
 
 The simulator takes its pictures at a moment of its own within a control step, so a frame is drawn then or never: a
 shutter over its cameras is open for steps whose observation is looked at, and closed for all others.
@@ -28,7 +28,9 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.generators import kept_generators
 from proctor.images import resize_with_padding, rotate_180
+from proctor.suites.libero.disturbing import Disturbance
 from proctor.suites.libero.installation import Libero, import_libero, read_states
+from proctor.suites.libero.presets import PRESETS
 from proctor.texts import text_to_bytes
 from proctor_host import spaces
 from proctor_host.environments import Env, Step
@@ -102,23 +104,27 @@ class LiberoEnv(Env):
     skips_observations = True
 
     def __init__(self, libero: Libero, options: LiberoOptions):
-        self.options, preset = options, options.preset
-        self.task = libero.task(options.benchmark, options.task)
-        self._states = read_states(self.task.states_file)
+        self.options, preset = options, PRESETS[options.protocol]
+        self._preset = preset
+        self.task = libero.task_of(options)
+        self._states = read_states(self.task.states_file, alone=options.states_file is not None)
         self.max_steps = preset.max_steps[options.benchmark]
         self._side = options.image_px or preset.image_px
         self._rotated = preset.rotated if options.rotated is None else options.rotated
         self._scenes = Scenes(options.scenes, preset.scene_seed if options.scene_seed is None else options.scene_seed)
         side = options.render_px or preset.render_px
         self._world = self._make_world(libero, side)
+        self._disturbance = Disturbance(options.perturbation)
+        self._disturbance.furnish(self._world)
         self._shutter = Shutter(options.cameras, side, options.shadows, options.reflections)
-        self._text = text_to_bytes(self.task.instruction, TEXT_BYTES)
+        length = len(self.task.instruction.encode())
+        self._text = text_to_bytes(self.task.instruction, TEXT_BYTES * max(1, -(-length // TEXT_BYTES)))
         self._seen: Mapping[str, Any] = {}
         self._succeeded = self._closed = False
         self.initial_state = 0
         self.initial_states = len(self._states)
         self.action_space = spaces.Box(-1.0, 1.0, (7,), np.float64)
-        self.observation_space = _observation_space(options.cameras, self._side)
+        self.observation_space = _observation_space(options.cameras, self._side, len(self._text))
 
     def _make_world(self, libero: Libero, side: int) -> Any:
         with kept_generators():
@@ -144,7 +150,9 @@ class LiberoEnv(Env):
             self._scenes.arrange(self._world, index)
         self._shutter.mount(self._world.env)
         self._shutter.is_open = True
-        self._seen = self._world.set_init_state(self._states[self.initial_state])
+        self._disturbance.illuminate(self._world.env.sim)
+        state = self._disturbance.arrange(self._world, self._states[self.initial_state], index)
+        self._seen = self._world.set_init_state(state)
         self._succeeded = False
         return self._observation()
 
@@ -161,13 +169,13 @@ class LiberoEnv(Env):
         hand = np.asarray(self._seen["robot0_eef_pos"], np.float64)
         if not np.isfinite(hand).all():
             raise FloatingPointError("the simulation diverged: the hand's position is not finite")
-        success = flag("done", done) or (self._succeeded and self.options.preset.latched)
+        success = flag("done", done) or (self._succeeded and self._preset.latched)
         self._succeeded = success
         fingers = np.asarray(self._seen["robot0_gripper_qpos"], np.float64)
         return Step(None, float(reward), False, False, success, {"hand_pos": hand.copy(), "fingers": fingers.copy()})
 
     def dummy_action(self) -> np.ndarray:
-        return np.array(self.options.preset.dummy_action, np.float64)
+        return np.array(self._preset.dummy_action, np.float64)
 
     def constants(self) -> Mapping[str, Any]:
         """`initial_state`: which one; `instruction`: the text."""
@@ -209,12 +217,12 @@ def axis_angle(quaternion: np.ndarray) -> np.ndarray:
     return quaternion[:3] * (2.0 * math.acos(w) / sine)
 
 
-def _observation_space(cameras: tuple[str, ...], side: int) -> spaces.Dict:
+def _observation_space(cameras: Sequence[str], side: int, text_bytes: int) -> spaces.Dict:
     frame = spaces.Box(0, 255, (side, side, 3), np.uint8)
     entries: list[tuple[str, spaces.Space]] = [(f"image/{camera}", frame) for camera in cameras]
     entries.append(("state", spaces.Box(-np.inf, np.inf, (8,), np.float64)))
     entries.append(("joints", spaces.Box(-np.inf, np.inf, (7,), np.float32)))
-    entries.append(("instruction", spaces.Box(0, 255, (TEXT_BYTES,), np.uint8)))
+    entries.append(("instruction", spaces.Box(0, 255, (text_bytes,), np.uint8)))
     return spaces.Dict(entries)
 
 

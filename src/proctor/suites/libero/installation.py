@@ -11,9 +11,10 @@ import functools
 import importlib
 import importlib.util
 import os
+import re
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,23 @@ class Libero:
         self._package = package
         self._tasks = importlib.import_module("libero.libero.benchmark").task_maps
         self.envs: Any = importlib.import_module("libero.libero.envs")
+
+    def task_of(self, options: Any) -> LiberoTask:
+        """The task of a suite's options, with files and words that take the place of its own. Raises InputError where a
+        file is missing."""
+        task = self.task(options.benchmark, options.task)
+        if options.bddl_file is not None:
+            path = Path(options.bddl_file)
+            task = replace(task, name=path.stem, bddl_file=path, instruction=told_in(path))
+        if options.states_file is not None:
+            path = Path(options.states_file)
+            if not path.is_file():
+                raise InputError(f"states_file: there is no file {path}")
+            task = replace(task, states_file=path)
+        change = options.perturbation
+        if change is not None and change.instruction is not None:
+            task = replace(task, instruction=change.instruction)
+        return task
 
     def task(self, benchmark: str, number: int) -> LiberoTask:
         """A task by its number. Raises InputError where a file of it is missing."""
@@ -107,9 +125,23 @@ def find_assets(root: Path, assets_folder: str | None) -> Path:
     )
 
 
-def read_states(path: Path) -> np.ndarray:
-    """Initial states (count, width) float64 of a task, read without running anything. Raises InputError."""
+def told_in(bddl: Path) -> str:
+    """What a description says the robot is told. Raises InputError where it says nothing."""
+    try:
+        found = re.search(r"\(:language\s+([^()]*?)\s*\)", bddl.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"bddl_file: {bddl} cannot be read: {error}") from None
+    if found is None or not found[1]:
+        raise InputError(f"bddl_file: {bddl} has no (:language ...), which says what the robot is told")
+    return " ".join(found[1].split())
+
+
+def read_states(path: Path, alone: bool = False) -> np.ndarray:
+    """Initial states (count, width) float64 of a task, read without running anything; `alone`: one may stand without
+    its axis, as in LIBERO-Plus. Raises InputError."""
     found = read_torch_archive(path)
+    if alone and isinstance(found, np.ndarray) and found.ndim == 1:
+        found = found[None]
     if not isinstance(found, np.ndarray) or found.ndim != 2 or not len(found) or found.dtype.kind != "f":
         kind = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
         raise InputError(f"{path} holds {kind}; expected initial states as numbers (count, width)")

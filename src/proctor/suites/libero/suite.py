@@ -1,70 +1,22 @@
-"""The `libero` suite, its options, and the protocols that LIBERO is evaluated with, as data: numbers from different
-ones are not comparable."""
+"""The `libero` suite and its options."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
 from proctor.suites.libero.installation import import_libero
+from proctor.suites.libero.perturbations import Perturbation
+from proctor.suites.libero.presets import PRESETS, TASKS, Benchmark, Preset, Protocol, Scenes
 from proctor.suites.protocol import Suite, SuiteOptions
-
-Benchmark = Literal["spatial", "object", "goal", "10", "90"]
-Protocol = Literal["openpi", "libero_original", "waypoint"]
-Scenes = Literal["own", "sequence", "same"]
-
-TASKS: dict[str, int] = {"spatial": 10, "object": 10, "goal": 10, "10": 10, "90": 90}
-"""How many tasks each benchmark has."""
-
-
-@dataclass(frozen=True)
-class Preset:
-    """`max_steps`: by benchmark, the wait not counted. `rotated`: frames are turned by 180 degrees. `image_px`: side of
-    a frame after resizing. `latched`: success that comes during the wait counts."""
-
-    trials: int
-    wait_steps: int
-    dummy_action: tuple[float, ...]
-    max_steps: dict[str, int]
-    render_px: int
-    image_px: int
-    rotated: bool
-    scene_seed: int
-    latched: bool = False
-
-
-_OPENPI = Preset(
-    trials=50,
-    wait_steps=10,
-    dummy_action=(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0),
-    max_steps={"spatial": 220, "object": 280, "goal": 300, "10": 520, "90": 400},
-    render_px=256,
-    image_px=224,
-    rotated=True,
-    scene_seed=7,
-)
-
-PRESETS: dict[str, Preset] = {
-    "openpi": _OPENPI,
-    "libero_original": Preset(
-        trials=20,
-        wait_steps=5,
-        dummy_action=(0.0,) * 7,
-        max_steps=dict.fromkeys(TASKS, 600),
-        render_px=128,
-        image_px=128,
-        rotated=False,
-        scene_seed=10000,
-    ),
-    "waypoint": replace(_OPENPI, dummy_action=(0.0,) * 7, latched=True),
-}
 
 
 class LiberoOptions(SuiteOptions):
     """One task of the suite. In a config, an entry without `task` stands for all tasks of its benchmark."""
 
+    places: ClassVar[frozenset[str]] = frozenset({"bddl_file", "states_file"})
     benchmark: Benchmark
     task: int = Field(ge=0, le=10_000)
     """Its number within the benchmark, from 0."""
@@ -85,6 +37,12 @@ class LiberoOptions(SuiteOptions):
     assets_folder: str | None = None
     """Where LIBERO's meshes and textures are; None: `assets` in LIBERO's config file, in its package, or where it
     downloads them to."""
+    perturbation: Perturbation | None = None
+    """What is made otherwise than LIBERO has it."""
+    bddl_file: str | None = None
+    states_file: str | None = None
+    """A description and initial states in the place of the task's own, such as those of LIBERO-PRO; the description
+    says the instruction, too."""
     video_cameras: tuple[str, ...] = Field(default=("agentview", "robot0_eye_in_hand"), min_length=1)
     """What a video shows, side by side."""
     video_px: int = Field(default=256, ge=16, le=2048)
@@ -125,8 +83,10 @@ class LiberoSuite(Suite):
     runtime: ClassVar[str | None] = "libero"
 
     def task_name(self, options: LiberoOptions) -> str:
-        """Such as `libero_spatial-3`."""
-        return f"libero_{options.benchmark}-{options.task}"
+        """Such as `libero_spatial-3`, or `libero_spatial-3-camera-light` where these are perturbed."""
+        kinds = [] if options.perturbation is None else options.perturbation.kinds
+        own = ["files"] if options.bddl_file is not None or options.states_file is not None else []
+        return "-".join([f"libero_{options.benchmark}", str(options.task), *own, *kinds])
 
     def task_defaults(self, options: LiberoOptions) -> dict[str, Any]:
         """As the protocol says: trials, wait, and success ends the trial."""
@@ -149,7 +109,7 @@ class LiberoSuite(Suite):
         return [{**options, "task": chosen}]
 
     def briefing(self, options: LiberoOptions) -> LiberoBriefing:
-        task = import_libero(options.assets_folder).task(options.benchmark, options.task)
+        task = import_libero(options.assets_folder).task_of(options)
         return LiberoBriefing(task.name, task.instruction, options)
 
     def needs(self) -> list[tuple[str, str]]:

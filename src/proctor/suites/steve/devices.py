@@ -18,6 +18,8 @@ from proctor.suites.endovascular.wires import DEFAULTS, WIRES
 
 STANDARD_J = "standard_j"
 """stEVE's own guidewire, with the values of its class."""
+SIMMONS = "simmons"
+"""stEVE's catheter of three bends."""
 STRAIGHT_TIP_MM = 15.0
 NAME = "guidewire"
 
@@ -43,6 +45,8 @@ def make_device(eve: Any, tool: str | dict[str, Any], velocity_limit: tuple[floa
         device = _imported(eve, tool)
     elif tool == STANDARD_J:
         device = devices.JShaped(name=NAME)
+    elif tool == SIMMONS:
+        device = devices.Simmons3Bends()
     else:
         wire = WIRES[tool] if isinstance(tool, str) else tool
         device = _from_tool(devices, SimpleNamespace(**{**DEFAULTS, **wire}))

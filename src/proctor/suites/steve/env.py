@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from proctor.suites.endovascular.anatomy import evenly
-from proctor.suites.steve.build import OBSERVED, build, import_eve
+from proctor.suites.steve.build import build, import_eve
 from proctor.suites.steve.forces import SceneForces
 from proctor_host import spaces
 from proctor_host.environments import Env, Step
@@ -36,15 +36,15 @@ class SteveEnv(Env):
 
     def __init__(self, eve: Any, options: SteveOptions):
         self._eve, self.options = eve, options
-        self.action_dt_s = 1.0 / options.anatomy.image_frequency_hz
         self._env, self._intervention, self._pathfinder = build(eve, options)
+        self.action_dt_s = 1.0 / float(self._intervention.fluoroscopy.image_frequency)
         self._simulation = self._intervention.simulation
         self._reset_simulation = self._simulation.reset
         self._running = False
         box = self._intervention.action_space
         low, high = (bound.ravel().astype(np.float32) for bound in (box.low, box.high))
         self.action_space = spaces.Box(low, high, dtype=np.float32)
-        self.observation_space = _observation_space(options)
+        self.observation_space = _observation_space(options, len(self._intervention.devices))
 
     def reset(self, seed: int, index: int) -> Any:
         """The seed draws the wire's angle in the sheath and, among several, the target."""
@@ -57,7 +57,7 @@ class SteveEnv(Env):
         self._tip: np.ndarray | None = None
         self._before, self._inserted_mm = self._tracking()[0], self._inserted()
         self._travelled_mm = self._pushed_mm = self._time_s = 0.0
-        return _plain(observation)
+        return self._plain(observation)
 
     def step(self, action: Any) -> Step:
         observation, reward, terminated, truncated, _ = self._env.step(np.asarray(action, np.float32))
@@ -65,7 +65,12 @@ class SteveEnv(Env):
         success = bool(self._intervention.target.reached)
         signals = self._signals()
         ends = flag("terminated", terminated), flag("truncated", truncated)
-        return Step(_plain(observation), float(reward), *ends, success, signals)
+        return Step(self._plain(observation), float(reward), *ends, success, signals)
+
+    def _plain(self, observation: Any) -> dict[str, np.ndarray]:
+        values = observation.values() if self.options.environment is not None else None
+        values = values or [observation[key] for key in self.options.observed]
+        return {key: np.asarray(value, np.float32) for key, value in zip(self.options.observed, values)}
 
     def _check(self) -> None:
         if self._simulation.simulation_error:
@@ -89,7 +94,13 @@ class SteveEnv(Env):
         self._time_s += self.action_dt_s or 0.0
         self._tip = self._before = tip
         self._inserted_mm = inserted
+        lengths, turns = (
+            np.array(each, np.float64)
+            for each in (self._intervention.device_lengths_inserted, self._intervention.device_rotations)
+        )
+        several: dict[str, Any] = {"inserted_lengths": lengths, "rotations": turns} if len(turns) > 1 else {}
         return {
+            **several,
             "tip_pos3d": tip,
             "tip_vel3d": velocity,
             "inserted_length": inserted,
@@ -103,22 +114,37 @@ class SteveEnv(Env):
 
     def constants(self) -> dict[str, Any]:
         """What pictures of a trial need: the vessel (points, radii, branch of each point), target and names."""
-        branches, tool = self._intervention.vessel_tree.branches, self.options.tool
+        intervention = self._intervention
+        branches, aim = intervention.vessel_tree.branches, intervention.target
         points = [self._track(branch.coordinates) for branch in branches]
-        target = np.asarray(self._intervention.target.coordinates3d, np.float64)
-        ends = {b.name: p[-1] for b, p in zip(branches, points)}
-        wanted = self.options.anatomy.target_branches
+        target = np.asarray(aim.coordinates3d, np.float64)
+        gaps = {b.name: float(np.linalg.norm(p - target, axis=1).min()) for b, p in zip(branches, points)}
+        wanted = [name for name in aim.branches or gaps if name in gaps]
         return {
-            "case": np.array(min(wanted, key=lambda name: float(np.linalg.norm(ends[name] - target)))),
+            "case": np.array(min(wanted, key=lambda name: gaps[name])),
             "simulator": np.array("sofa"),
-            "tool": np.array(tool if isinstance(tool, str) else "custom"),
+            "tool": np.array(self._tool()),
             "force_unit": np.array("scene force"),
             "target_pos3d": target,
-            "target_threshold_mm": np.array(self.options.anatomy.target_threshold_mm),
+            "target_threshold_mm": np.array(float(aim.threshold)),
             "vessel_pos3d": np.concatenate(points).astype(np.float32),
-            "vessel_radius": np.concatenate([np.asarray(b.radii) for b in branches]).astype(np.float32),
+            "vessel_radius": np.concatenate([self._radii(b) for b in branches]).astype(np.float32),
             "vessel_branch": np.repeat([b.name for b in branches], [len(p) for p in points]),
         }
+
+    def _tool(self) -> str:
+        tool = self.options.tool
+        if self.options.benchmark is not None:
+            return "+".join(str(device.name) for device in self._intervention.devices)
+        return tool if isinstance(tool, str) else "custom"
+
+    def _radii(self, branch: Any) -> np.ndarray:
+        """Radii of a branch's points; a tree whose centrelines have none says how wide its vessels are about."""
+        known = getattr(branch, "radii", None)
+        if known is not None:
+            return np.asarray(known)
+        about = self._intervention.vessel_tree.approx_branch_radii
+        return np.full(len(branch.coordinates), float(np.mean(about)))
 
     def _track(self, points: np.ndarray) -> np.ndarray:
         """Vessel coordinates to tracking coordinates."""
@@ -132,16 +158,17 @@ class SteveEnv(Env):
             self._env.close()
 
 
-def _observation_space(options: SteveOptions) -> spaces.Dict:
-    """The entries in stEVE's order. Values are about [-1, 1], but the wire may leave the vessel's box. stEVE's own
+def _observation_space(options: SteveOptions, devices: int) -> spaces.Dict:
+    """The entries in their order. Values are about [-1, 1], but the wire may leave the vessel's box. stEVE's own
     spaces are not asked: turned by the C-arm, the corners of a box can change places, which Gymnasium refuses."""
-    shapes = ((options.tracking_memory, options.tracking_points, 2), (2,), (1, 2))
-    boxes = (spaces.Box(-np.inf, np.inf, shape, np.float32) for shape in shapes)
-    return spaces.Dict(list(zip(OBSERVED, boxes)))
-
-
-def _plain(observation: Any) -> dict[str, np.ndarray]:
-    return {key: np.asarray(observation[key], np.float32) for key in OBSERVED}
+    shapes = {
+        "tracking": (options.tracking_memory, options.tracking_points, 2),
+        "target": (2,),
+        "last_action": (devices, 2),
+        "rotation": (devices, 2),
+        "inserted_lengths": (devices,),
+    }
+    return spaces.Dict([(name, spaces.Box(-np.inf, np.inf, shapes[name], np.float32)) for name in options.observed])
 
 
 def make(options: SteveOptions, *, render: bool, worlds: int) -> Env:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from proctor.errors import InputError
-from proctor.suites.endovascular.options import ArchCfg
+from proctor.suites.endovascular.options import ENTRIES, ArchCfg, Benchmark, Entry
 from proctor.suites.protocol import SuiteOptions
 from proctor.suites.steve.devices import check_tool
 
@@ -15,6 +15,7 @@ from proctor.suites.steve.devices import check_tool
 class SteveArchCfg(ArchCfg):
     """An arch of stEVE's generator."""
 
+    type: Literal["aortic_arch"] = "aortic_arch"
     arch_type: str = "I"
     """One of the arch types that the installed stEVE generates (I, II, IV, V, VI, VII)."""
 
@@ -23,6 +24,8 @@ class SteveOptions(SuiteOptions):
     """One task of the suite."""
 
     brought: ClassVar[frozenset[str]] = frozenset({"tool"})
+    benchmark: Benchmark | None = None
+    """One of eve_bench's tasks, made by its own class, with its anatomy and its devices."""
     anatomy: SteveArchCfg = SteveArchCfg()
     tool: str | dict[str, Any] = "angled_standard"
     """A tool of the endovascular suite (a name, or a mapping that describes one), `standard_j` (stEVE's own wire), or
@@ -39,11 +42,36 @@ class SteveOptions(SuiteOptions):
     """SOFA's time step."""
     stop_at_tree_end: bool = True
     """Do not push on where the tip has come to the end of a vessel."""
+    observation: Literal["steve"] = "steve"
+    """As the `endovascular` suite has it, so that one config serves both."""
+    environment_file: str | None = None
+    """A checkpoint of eve_rl (`.everl`): the task is the one it was evaluated in, rebuilt by stEVE from the
+    configuration in it."""
+    environment: dict[str, Any] | None = None
+    """That configuration, read from the file: stEVE's interpreter needs neither the file nor torch."""
     tracking_points: int = Field(default=3, ge=1, le=50)
     """Observed points of the wire, from the tip on."""
     tracking_resolution_mm: float = Field(default=2.0, gt=0, le=1000)
     tracking_memory: int = Field(default=2, ge=1, le=1000)
     """Pictures that the observation remembers, the newest first."""
+    observed: tuple[Entry, ...] = Field(default=ENTRIES, min_length=1, strict=False)
+    """The entries of the observation, in this order."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("benchmark") is not None:
+            beside = [key for key in ("anatomy", "tool") if data.get(key) not in (None, {}, _DEFAULTS.get(key))]
+            if beside:
+                raise ValueError(f"found {' and '.join(beside)} beside benchmark, which brings its own; leave it out")
+        return data
+
+    @field_validator("observed")
+    @classmethod
+    def _observed(cls, observed: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        if len(set(observed)) < len(observed):
+            raise ValueError("names an entry twice")
+        return observed
 
     @field_validator("tool")
     @classmethod
@@ -53,3 +81,7 @@ class SteveOptions(SuiteOptions):
         except InputError as error:
             raise ValueError(str(error)) from None
         return tool
+
+
+_DEFAULTS: dict[str, Any] = {}
+_DEFAULTS.update(SteveOptions().model_dump(mode="json", include={"anatomy", "tool"}))

@@ -6,5 +6,6 @@ PARTS = {
     "proctor.suites": {
         "steve": "proctor.suites.steve.suite:SteveSuite",
     },
+    "proctor.loaders": {"everl": "proctor.suites.steve.loaders:EveRLLoader"},
     "proctor.runtimes": {"steve": "proctor.suites.steve.runtime:SteveRuntime"},
 }

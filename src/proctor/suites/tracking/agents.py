@@ -33,6 +33,8 @@ class _Task:
         """The action (k, J) float32 that asks for joint targets (k, J) in rad."""
         if self.options.action == "offset":
             targets = (targets - self.description.default_pose) / self.description.action_scale
+        if self.options.layout is not None:
+            targets = targets / self.options.layout.action_gain
         return targets.astype(np.float32)
 
     def joints(self, motions: np.ndarray, frames: np.ndarray) -> np.ndarray:

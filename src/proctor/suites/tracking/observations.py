@@ -19,6 +19,7 @@ import numpy as np
 
 from proctor.suites.tracking import rotations
 from proctor.suites.tracking.bodies import Bodies
+from proctor.suites.tracking.layout import HumanoidVerseLayout
 from proctor.suites.tracking.motions import Frames
 from proctor.suites.tracking.robot import Robot
 
@@ -93,13 +94,18 @@ def window_observation(
 
 
 def reference_observations(
-    robot: Robot, reference: Frames, *, velocity_multiplier: float = 1.0
+    robot: Robot, reference: Frames, *, velocity_multiplier: float = 1.0, layout: HumanoidVerseLayout | None = None
 ) -> dict[str, np.ndarray]:
     """What a robot that follows the reference perfectly observes in each of its T frames: `state` (T, 2J + 6) and
-    `privileged_state` (T, ...). All velocities are scaled by `velocity_multiplier`."""
+    `privileged_state` (T, ...). All velocities are scaled by `velocity_multiplier`. With HumanoidVerse's layout, the
+    root's angular velocity in `state` is that of the world frame, without the layout's scales: so its models are
+    trained."""
     scale = velocity_multiplier
+    state = state_observation(robot, reference.qpos, reference.qvel * scale)
+    if layout is not None:
+        state[..., -3:] = reference.body_ang_vel[..., robot.root, :] * scale
     return {
-        "state": state_observation(robot, reference.qpos, reference.qvel * scale),
+        "state": state,
         "privileged_state": privileged_observation(
             robot,
             reference.body_pos,

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from proctor.suites.tracking import observations as obs
+from proctor.suites.tracking.layout import ActorHistory, history_size
 from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.physics import Look
@@ -28,6 +29,7 @@ def observation_space(robot: Robot, library: MotionLibrary, options: TrackingOpt
         "state": ((state,), np.float32),
         "privileged_state": ((obs.privileged_size(robot),), np.float32),
         "history": ((options.history_length, state + joints), np.float32),
+        "history_actor": ((0 if options.layout is None else history_size(options.layout, joints),), np.float32),
         "last_action": ((joints,), np.float32),
         "root_height": ((1,), np.float32),
         "reference": ((len(options.reference_offsets), obs.window_row_size(robot)), np.float32),
@@ -90,17 +92,24 @@ class Observer:
         wanted = set(self._groups)
         self._noise = None if amplitudes is None else SensorNoise(amplitudes, worlds.n)
         self._history = History(worlds.n, options.history_length, width + joints) if "history" in wanted else None
-        self.state = np.zeros((worlds.n, width)) if wanted & {"state", "history"} else None
+        self._layout = options.layout
+        self._actor_history = (
+            ActorHistory(options.layout, worlds.n, joints)
+            if options.layout is not None and "history_actor" in wanted
+            else None
+        )
+        self.state = np.zeros((worlds.n, width)) if wanted & {"state", "history", "history_actor"} else None
         self._offsets = np.asarray(options.reference_offsets, np.int64)
         if "privileged_state" in wanted:
             write = partial(obs.write_privileged, robot)
             worlds.look_at_bodies(Look(obs.privileged_size(robot), write))
         self._stepped = False
         self._look: dict[str, Callable[[Rows], np.ndarray]] = {
-            "state": lambda rows: self.seen(rows).astype(np.float32),
+            "state": lambda rows: self._shown(rows).astype(np.float32),
             "privileged_state": self._privileged,
             "history": self._past,
-            "last_action": lambda rows: worlds.last_action[rows],
+            "history_actor": self._past_of_actor,
+            "last_action": self._acted,
             "root_height": lambda rows: worlds.qpos[rows, 2:3].astype(np.float32),
             "reference": self._window,
             "motion": lambda rows: worlds.motion[rows],
@@ -116,8 +125,9 @@ class Observer:
         if self._noise is not None:
             for world, trial in zip(rows, trials, strict=True):
                 self._noise.start(int(world), trial.noise)
-        if self._history is not None:
-            self._history.clear(rows)
+        for history in (self._history, self._actor_history):
+            if history is not None:
+                history.clear(rows)
         self._stepped = False
         return self._observe(rows)
 
@@ -126,7 +136,10 @@ class Observer:
         if self._history is not None:
             self._history.push(rows, self.seen(rows), self._worlds.last_action[rows])
         self._stepped = True
-        return self._observe(rows)
+        found = self._observe(rows)
+        if self._actor_history is not None:
+            self._actor_history.push(rows, self._shown(rows), self._acted(rows))
+        return found
 
     def seen(self, rows: Rows) -> np.ndarray:
         """The state as last observed, (k, 2J + 6) float64."""
@@ -145,6 +158,20 @@ class Observer:
                 state = everywhere
             self.state = state
         return {group: self._look[group](rows) for group in self._groups}
+
+    def _shown(self, rows: Rows) -> np.ndarray:
+        """The state as it is shown, scaled where the layout scales."""
+        seen = self.seen(rows)
+        return seen if self._layout is None else self._layout.shown(seen)
+
+    def _acted(self, rows: Rows) -> np.ndarray:
+        """The last action as it is shown."""
+        last = self._worlds.last_action[rows]
+        return last if self._layout is None else self._layout.shown_action(last).astype(np.float32)
+
+    def _past_of_actor(self, rows: Rows) -> np.ndarray:
+        assert self._actor_history is not None
+        return self._actor_history.seen(rows)
 
     def _past(self, rows: Rows) -> np.ndarray:
         assert self._history is not None

@@ -7,12 +7,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from proctor.suites.protocol import SuiteOptions
+from proctor.suites.tracking.layout import HumanoidVerseLayout, layout_named
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.randomise import NoiseCfg, RandomiseCfg
 
 Group = Literal[
-    "state", "privileged_state", "history", "last_action", "root_height", "reference", "motion", "frame",
-    "qpos", "qvel", "xpos", "xquat",
+    "state", "privileged_state", "history", "history_actor", "last_action", "root_height", "reference", "motion",
+    "frame", "qpos", "qvel", "xpos", "xquat",
 ]  # fmt: skip
 
 DEFAULT_GROUPS: tuple[Group, ...] = ("state", "privileged_state", "last_action", "motion", "frame")
@@ -44,7 +45,7 @@ class TrackingOptions(SuiteOptions, MotionOptions):
     places: ClassVar[frozenset[str]] = frozenset({"robot", "motions"})
 
     robot: str = Field(default="builtin:g1", min_length=1)
-    """`builtin:g1`, `menagerie:NAME`, or the path of an MJCF file."""
+    """`builtin:g1`, `builtin:g1_bfm_zero`, `menagerie:NAME`, or the path of an MJCF file."""
     description_file: str | None = None
     """A robot description (YAML)."""
     robot_options: dict[str, Any] = Field(default_factory=dict)
@@ -61,6 +62,8 @@ class TrackingOptions(SuiteOptions, MotionOptions):
     """offset: joint targets are default pose + action scale * action. absolute: the action is the targets, rad."""
 
     observations: tuple[Group, ...] = Field(default=DEFAULT_GROUPS, min_length=1)
+    layout: Annotated[HumanoidVerseLayout | None, BeforeValidator(layout_named)] = None
+    """`humanoidverse`, or a mapping with its scales: observations and actions as BFM-Zero's models are trained with."""
     reference_offsets: tuple[Annotated[int, Field(ge=-1_000_000, le=1_000_000)], ...] = Field(
         default=(1,), min_length=1
     )
@@ -70,7 +73,7 @@ class TrackingOptions(SuiteOptions, MotionOptions):
     include_last_action: bool | None = None
     """True adds `last_action` to the observations, false takes it away; null: as `observations` says."""
     include_history_actor: bool = False
-    """True adds `history`."""
+    """True adds `history`; with the layout `humanoidverse`, `history_actor`."""
     root_height_obs: bool = False
     """True adds `root_height`."""
     velocity_multiplier: float = Field(default=1.0, allow_inf_nan=False)
@@ -105,6 +108,10 @@ class TrackingOptions(SuiteOptions, MotionOptions):
             )
         if "history" not in self.groups and self.context_length is not None:
             raise ValueError("context_length is the length of `history`; add it: include_history_actor: true")
+        if "history_actor" in self.groups and self.layout is None:
+            raise ValueError("history_actor is an observation of HumanoidVerse; set layout: humanoidverse")
+        if self.layout is not None and self.action == "absolute":
+            raise ValueError("HumanoidVerse's actions are offsets; leave out action: absolute, or the layout")
         if not self.groups:
             raise ValueError("include_last_action: false leaves no observations; name some in `observations`")
         return self
@@ -115,7 +122,7 @@ class TrackingOptions(SuiteOptions, MotionOptions):
         chosen = dict.fromkeys(self.observations)
         extra: dict[Group, bool | None] = {
             "last_action": self.include_last_action,
-            "history": self.include_history_actor or None,
+            "history" if self.layout is None else "history_actor": self.include_history_actor or None,
             "root_height": self.root_height_obs or None,
         }
         for group, wanted in extra.items():

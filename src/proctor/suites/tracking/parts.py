@@ -18,6 +18,7 @@ PARTS = {
     "proctor.loaders": {
         "tracking/mirror": "proctor.suites.tracking.loaders:MirrorLoader",
         "tracking/hold": "proctor.suites.tracking.loaders:HoldLoader",
+        "tracking/bfm_zero": "proctor.suites.tracking.loaders.bfm_zero:BfmZeroLoader",
         "tracking/mjlab": "proctor.suites.tracking.loaders.exported:ExportedLoader",
     },
     "proctor.metrics": {name: f"proctor.suites.tracking.metrics.recorded:METRICS.{name}" for name in METRICS},

@@ -27,7 +27,12 @@ class TrackingBriefing:
         """What a robot that follows the motion perfectly observes in each of its T frames: `state` (T, ...) and
         `privileged_state` (T, ...), velocities scaled by `velocity_multiplier`."""
         reference = self.library.reference(motion)
-        return reference_observations(self.robot, reference, velocity_multiplier=self.options.velocity_multiplier)
+        return reference_observations(
+            self.robot,
+            reference,
+            velocity_multiplier=self.options.velocity_multiplier,
+            layout=self.options.layout,
+        )
 
 
 class TrackingSuite(Suite):

@@ -40,7 +40,7 @@ class Worlds:
         self.dt_s = 1.0 / options.control_hz
         self.lengths = episode_lengths(library, options)
         self.threads = min(n, options.threads or cores())
-        self._absolute = options.action == "absolute"
+        self._absolute, self._layout = options.action == "absolute", options.layout
         self._tree = BodyTree(robot)
         self._setup_physics(options)
         pushes = options.randomisation.pushes
@@ -149,6 +149,8 @@ class Worlds:
         if actions.shape != expected:
             raise ValueError(f"actions have shape {actions.shape}; expected {expected}: worlds and joints")
         targets = actions.astype(np.float64)
+        if self._layout is not None:
+            targets = self._layout.acted(targets)
         if not self._absolute:
             targets *= description.action_scale
             targets += description.default_pose

@@ -1,6 +1,6 @@
 // Pages that other verbs make: a comparison, a leaderboard, a report, goals. Nothing runs in them.
 
-import { h, problem, replace, runUrl, titled } from "./dom.js";
+import { fileUrl, h, problem, replace, runUrl, titled } from "./dom.js";
 
 const TITLES = { compare: "Comparison", leaderboard: "Leaderboard", report: "Report", file: "Page" };
 
@@ -10,7 +10,7 @@ export async function show(page) {
   const runs = page.query.getAll("run");
   page.links(...runs.slice(0, 4).map((run) => [run, runUrl(run)]));
   const across = page.query.get("across") === "1";
-  const source = `/pages/${kind}${location.search}`;
+  const source = kind === "report" ? fileUrl(runs[0] || "", "report.html") : `/pages/${kind}${location.search}`;
   const note = h("p", { class: "soft", "aria-live": "polite" }, "Computing: the same tests as on the command line …");
   replace(page.main, h("div", { class: "head" }, h("h1", {}, TITLES[kind])), note);
   const answer = await fetch(source, { signal: page.signal });

@@ -66,7 +66,7 @@ export class Plots {
   draw(plot, room) {
     const tone = (line, place) => colour(PALETTE[(line.tone ?? place) % PALETTE.length]);
     const data = [this.time.times, ...plot.lines.map((line) => line.values)];
-    const marks = { label: "", stroke: colour("--faint"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
+    const marks = { stroke: colour("--faint"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     plot.chart = new uPlot({
       width: Math.max(160, room.clientWidth || 400), height: HEIGHT, legend: { show: false },
       cursor: { drag: { x: true, y: false }, points: { size: 5 }, y: false },

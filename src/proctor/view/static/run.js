@@ -165,9 +165,9 @@ function going(run, chart) {
     time ? h("figure", {}, h("figcaption", {}, "Where the time of the slots goes"),
       h("div", { class: "stack", role: "img", "aria-label": PLACES.map((place) => `${place} ${percent(time[place] || 0)}`).join(", ") }, PLACES.filter((place) => time[place] > 0).map((place) => h("span", { class: `p-${place}`, css: { "flex-grow": String(time[place]) } }))),
       h("ul", { class: "legend" }, PLACES.filter((place) => time[place] > 0).map((place) => h("li", {}, h("i", { class: `p-${place}` }), `${place} ${percent(time[place])}`)))) : null,
-    batch.length ? h("figure", {}, h("figcaption", {}, "Forwards"), h("table", { class: "small" },
+    batch.length ? h("figure", {}, h("figcaption", {}, "Forwards"), h("div", { class: "scroll" }, h("table", { class: "small" },
       h("thead", {}, h("tr", {}, ["Agent", "Stage", "Forwards", "Rows each", "Seconds"].map((name, place) => h("th", { scope: "col", class: place > 1 ? "num" : null }, name)))),
-      h("tbody", {}, batch.slice(0, 12).map((own) => h("tr", {}, h("td", {}, own.agent), h("td", {}, own.stage), h("td", { class: "num" }, number(own.forwards)), h("td", { class: "num" }, number(own.rows_per_forward)), h("td", { class: "num" }, number(own.seconds))))))) : null)];
+      h("tbody", {}, batch.slice(0, 12).map((own) => h("tr", {}, h("td", {}, own.agent), h("td", {}, own.stage), h("td", { class: "num" }, number(own.forwards)), h("td", { class: "num" }, number(own.rows_per_forward)), h("td", { class: "num" }, number(own.seconds)))))))) : null)];
 }
 
 function faults(id, run) {

@@ -190,7 +190,7 @@ function middle(pos, count, step) {
 
 /** The camera goes along with what moves. */
 function follow(scene, grid, now, before) {
-  const by = new THREE.Vector3(now[0] - before[0], now[1] - before[1], 0);
+  const by = new THREE.Vector3(now[0] - before[0], now[1] - before[1], 0.6 * (now[2] - before[2]));
   if (!Number.isFinite(by.length())) return before;
   scene.camera.position.add(by);
   scene.controls.target.add(by);

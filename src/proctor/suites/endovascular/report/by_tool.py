@@ -20,11 +20,11 @@ from proctor.report.draw.markup import lead, plain_table
 from proctor.report.model import AgentReport, Finding, Report, Summary
 from proctor.report.section import Grid, Section
 from proctor.stats import Interval
-from proctor.verdict.methods import Member, Method, Methods, judge_methods
+from proctor.verdict.methods import FEW, Member, Method, Methods, judge_methods
 
 CUSTOM = "custom"
-RANKED = ("rank", "tool", "agents", "mean", "interval", "success", "best agent", "its mean", "letters")
-OWN = ("place", "agent", "trials", "success", "score", "steps to success", "tip speed max mm/s", "wall force max")
+RANKED = ("tool", "rank", "agents", "mean", "interval", "success", "best agent", "its mean", "letters")
+OWN = ("agent", "place", "trials", "success", "score", "steps to success", "tip speed max mm/s", "wall force max")
 PAIRS = ("first minus second", "agents", "difference", "interval", "p (Holm)")
 
 
@@ -85,13 +85,21 @@ class ToolTables(Section):
 
     def findings(self, report: Report) -> Iterable[Finding]:
         _, found = _judged(report)
-        alone = [] if found is None else [method.name for method in found.methods if method.n == 1]
+        tools = [] if found is None else found.methods
+        alone = [tool.name for tool in tools if tool.n == 1]
         if alone:
-            whose = "each tool has" if found is not None and len(alone) == len(found.methods) else _have(alone)
+            whose = "each tool has" if len(alone) == len(tools) else _have(alone)
             yield Finding(
                 "note",
                 f"By tool: {whose} one agent, so tool and agent cannot be told apart. Train several agents with a "
                 "tool, or give one agent several.",
+            )
+        few = [f"{tool.name} has {tool.n}" for tool in tools if 1 < tool.n < FEW]
+        if few:
+            yield Finding(
+                "note",
+                f"By tool: fewer than {FEW} agents stand for a tool ({text.listed(few)}): how much agents with it "
+                "differ is hardly known, whatever the number of trials.",
             )
 
 
@@ -148,7 +156,8 @@ def _words(found: Methods, uses: Mapping[str, Sequence[Use]]) -> str:
     level = text.percent(found.level)
     return (
         f"A tool's mean is that of the agents that worked with it, each by its {measure}. {level} intervals are "
-        "Student's over agents; of a tool with one agent, over its trials. Letters are those of the best agent in the "
+        "Student's over agents, of further agents examined on these trials; of a tool with one agent, over its trials. "
+        "Letters are those of the best agent in the "
         "ranking of agents: agents that share one do not differ significantly."
     )
 
@@ -163,7 +172,7 @@ def _ranked(report: Report, found: Methods, uses: Mapping[str, Sequence[Use]]) -
         won, n = _successes(uses[method.name])
         interval = _interval(found, method, uses)
         rows.append((
-            str(number) if method.value is not None else text.NONE, method.name, str(method.n),
+            method.name, str(number) if method.value is not None else text.NONE, str(method.n),
             _value(found, method.value, interval), _span(found, interval), f"{won} of {n}",
             text.NONE if best is None else best.agent, text.NONE if best is None else _value(found, best.value),
             text.NONE if best is None else letters.get(best.agent, text.NONE),
@@ -204,7 +213,7 @@ def _own(report: Report, uses: Mapping[str, Sequence[Use]], tool: str) -> list[t
         span = "" if own.score.interval is None else f" ({text.span(own.score.interval)})"
         shown = (own.metrics.get(name) for name in ("tip_speed_max_mm_s", "wall_force_max"))
         rows.append((
-            str(number), use.title, f"{own.n}", rate + ends, score + span, text.number(own.steps_to_success.mean),
+            use.title, str(number), f"{own.n}", rate + ends, score + span, text.number(own.steps_to_success.mean),
             *(text.NONE if metric is None else text.number(metric.value) for metric in shown),
         ))  # fmt: skip
     return rows

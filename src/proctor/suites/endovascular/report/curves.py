@@ -82,7 +82,8 @@ def _over_time(agent: str, passages: Sequence[Passage], axes: Axes) -> str:
     )
     peaks = [f"{text.number(p.peak.force)} with seed {p.seed}" for p in passages if p.peak is not None]
     label = f"{agent}: wall force over time; peaks in {axes.force_unit}: {text.listed(peaks)}" if peaks else agent
-    return _panel(lines, axes.time, axes.force, f"over time ({axes.time_unit}), a line per trial", label)
+    names = (f"time ({axes.time_unit})", axes.force_unit)
+    return _panel(lines, axes.time, axes.force, "over time, a line per trial", names, label)
 
 
 def _along(agent: str, passages: Sequence[Passage], axes: Axes) -> str:
@@ -95,12 +96,14 @@ def _along(agent: str, passages: Sequence[Passage], axes: Axes) -> str:
     at = text.number((place + 0.5) / len(along) * axes.length.high)
     peak = f"{text.number(float(along[place]))} {axes.force_unit} at about {at} mm"
     body = f'<path class="profile" d="{area(along / axes.force.high)}"/>'
-    title = "by inserted length (mm), the largest of all trials"
-    return _panel(body, axes.length, axes.force, title, f"{agent}: wall force by inserted length; largest {peak}")
+    title, names = "by inserted length, the largest of all trials", ("inserted length (mm)", axes.force_unit)
+    return _panel(
+        body, axes.length, axes.force, title, names, f"{agent}: wall force by inserted length; largest {peak}"
+    )
 
 
-def _panel(body: str, across: Axis, up: Axis, title: str, label: str) -> str:
-    """Curves on a grid, the title above, ticks at the left and below."""
+def _panel(body: str, across: Axis, up: Axis, title: str, names: tuple[str, str], label: str) -> str:
+    """Curves on a grid, the title above, ticks at the left and below, with the names of both axes."""
     places = [(t, 100 * t / across.high) for t in across.ticks]
     levels = [(t, 100 * (1 - t / up.high)) for t in (up.ticks if len(up.ticks) < 5 else up.ticks[::2])]
     grid = "".join(f'<path class="grid" d="M{x:.2f} 0V100"/>' for _, x in places)
@@ -109,6 +112,8 @@ def _panel(body: str, across: Axis, up: Axis, title: str, label: str) -> str:
     below = "".join(
         f'<text class="tick" x="{x:.2f}%" y="100%" dy="15" text-anchor="middle">{t:g}</text>' for t, x in places
     )
+    below += f'<text class="tick" x="50%" y="100%" dy="29" text-anchor="middle">{esc(names[0])}</text>'
+    left += f'<text class="tick" x="-6" y="0" dy="-8" text-anchor="end">{esc(names[1])}</text>'
     inner = f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" width="100%" height="100%">{grid}{body}</svg>'
     drawn = f'<svg class="panel" role="img" aria-label="{esc(label)}">{inner}{left}{below}</svg>'
     return f"<figure><figcaption>{esc(title)}</figcaption>{drawn}</figure>"

@@ -10,7 +10,7 @@ import numpy as np
 from proctor.report import text
 from proctor.report.draw.charts import COLOURS, Frame, Line, chart
 from proctor.report.draw.markup import table
-from proctor.report.draw.palette import heat_step
+from proctor.report.draw.palette import NEUTRAL, heat_step
 from proctor.report.draw.png import png
 from proctor.report.draw.svg import Axis, esc
 from proctor.suites.goals.report.model import GoalsReport, PriorReport
@@ -50,7 +50,9 @@ def similarity_map(prior: PriorReport) -> str:
     if len(shown) < 2:
         return ""
     cosines = (means @ means.T).tolist()
-    cells = [[f'<td class="h{heat_step(v)}">{f"{v:.2f}".replace("-", "−")}</td>' for v in row] for row in cosines]
+    cells = [
+        [f'<td class="{NEUTRAL}{heat_step(v)}">{f"{v:.2f}".replace("-", "−")}</td>' for v in row] for row in cosines
+    ]
     rows = [[esc(task), *row] for task, row in zip(shown, cells, strict=True)]
     more = "" if len(shown) == len(tasks) else f" (the first {len(shown)} of {len(tasks)})"
     header = ["Task", *(esc(task).replace("_", "_<wbr>") for task in shown)]

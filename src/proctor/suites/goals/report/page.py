@@ -152,7 +152,7 @@ def _ablation(report: GoalsReport) -> str:
     ]
     return (
         lead(words)
-        + forest(title, rows, svg.axis_row(axis, text.percent))
+        + forest(title, rows, svg.axis_row(axis, "success rate", text.percent))
         + table("Gap, and success by task", header, [gaps, *cells], "goal-table")
     )
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from proctor.report import text
 from proctor.report.draw import svg
-from proctor.report.draw.markup import figure_row, lead, rows_figure
-from proctor.report.draw.palette import fill_rules, heat_step, scale_bar, top_of
+from proctor.report.draw.markup import figure_row, lead, rows_figure, scale_key
+from proctor.report.draw.palette import BAD, heat_step, top_of
 from proctor.report.draw.svg import esc, runs
 from proctor.report.model import CaseTable, Finding, Report
 from proctor.report.section import CaseLayout, Section
@@ -67,9 +67,6 @@ class Tracking(Section):
                     "of the frames: joint-space errors do not see a fall.",
                 )
 
-    def styles(self) -> str:
-        return f"{super().styles()}\n{fill_rules()}"
-
 
 def _strips(report: Report, task: str, tables: Sequence[CaseTable]) -> str:
     columns = [(t.agent, [v for c in t.cases if (v := c.metrics["emd"].value) is not None]) for t in tables]
@@ -84,7 +81,7 @@ def _strips(report: Report, task: str, tables: Sequence[CaseTable]) -> str:
     summary = "; ".join(f"{agent} {text.number(means.get(agent))} over {len(values)}" for agent, values in columns)
     dashed = "" if target is None else f" Dashed: the target, {target:g} rad."
     caption = f"EMD of every motion of {task} (rad). A line per motion, a dot at the mean.{dashed}"
-    return rows_figure(caption, rows, svg.axis_row(axis), f"Mean EMD in rad: {summary}")
+    return rows_figure(caption, rows, svg.axis_row(axis, "EMD (rad)"), f"Mean EMD in rad: {summary}")
 
 
 def thinned(values: Sequence[float], most: int) -> list[float]:
@@ -113,7 +110,7 @@ def _maps(maps: Sequence[JointErrors]) -> str:
     )
     return (
         f"<h3>Joint error over time</h3>\n{lead(words)}"
-        f'<p class="joint-scale">0 {scale_bar("f")} {text.number(top)} rad or more</p>\n'
+        f"{scale_key(BAD, '0', f'{text.number(top)} rad or more')}"
         f'<div class="pair">{"".join(_map(m, top) for m in maps)}</div>'
     )
 
@@ -137,7 +134,7 @@ def _map(m: JointErrors, top: float) -> str:
 def heat_map(m: JointErrors, top: float) -> str:
     """Joints as rows, time to the right; one path per colour."""
     joints, bins = m.errors.shape
-    paths = "".join(f'<path class="f{step}" d="{d}"/>' for step, d in sorted(_paths(m.errors, top).items()))
+    paths = "".join(f'<path class="f{BAD}{step}" d="{d}"/>' for step, d in sorted(_paths(m.errors, top).items()))
     cells = f'<svg viewBox="0 0 {bins} {joints}" preserveAspectRatio="none" width="100%" height="100%">{paths}</svg>'
     fall = "" if m.first_fall is None else svg.upright("fall", f"{100 * m.first_fall / m.duration:.2f}%")
     return f'<svg class="cells" width="100%" height="{JOINT_PX * joints}">{cells}{fall}</svg>'
@@ -158,7 +155,8 @@ def _time_axis(m: JointErrors) -> str:
     words = ""
     for tick in ticks:
         anchor = "start" if tick == 0 else "end" if tick > 0.93 * m.duration else "middle"
-        unit = f" {m.unit}" if tick == ticks[-1] else ""
         place = f'x="{100 * tick / m.duration:.2f}%" y="12" text-anchor="{anchor}"'
-        words += f'<text class="tick" {place}>{tick:g}{unit}</text>'
-    return f'<svg class="track" width="100%" height="16">{words}</svg>'
+        words += f'<text class="tick" {place}>{tick:g}</text>'
+    name = f"time ({m.unit})" if m.unit == "s" else "frame"
+    words += f'<text class="tick axis-name" x="50%" y="26" text-anchor="middle">{name}</text>'
+    return f'<svg class="track" width="100%" height="32">{words}</svg>'

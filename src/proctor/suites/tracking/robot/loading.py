@@ -14,8 +14,11 @@ from proctor.suites.tracking.robot.assembly import assemble
 from proctor.suites.tracking.robot.config import DescriptionCfg, read_description
 from proctor.suites.tracking.robot.description import Robot
 from proctor.suites.tracking.robot.g1 import G1
+from proctor.suites.tracking.robot.g1_bfm_zero import G1_BFM_ZERO
 
 BUILTIN = Path(__file__).with_name("g1.xml")
+DESCRIPTIONS = {"g1": G1, "g1_bfm_zero": G1_BFM_ZERO}
+"""What is known of the built-in robot, by name."""
 ROOT_VARIABLE = "MENAGERIE_ROOT"
 
 
@@ -24,13 +27,17 @@ def load_robot(spec: str, base: Path | None = None, **overrides: Any) -> Robot:
 
     The description is, later ones first: `overrides` (keys of `DescriptionCfg`), the YAML file `description`
     (another override; for a path, the file of the model's name with `.yml` or `.yaml` where there is one), what is
-    known of the named robot, and the model itself. `description: builtin:g1` takes the built-in one.
+    known of the named robot, and the model itself. `description: builtin:g1` (or builtin:g1_bfm_zero)
+    takes the built-in one.
     Nothing is downloaded. Raises InputError for what the user can mend."""
     kind, _, name = spec.partition(":")
     if kind == "builtin":
-        if name != "g1":
-            raise InputError(f'unknown robot "{spec}"; expected builtin:g1, menagerie:NAME or the path of an MJCF file')
-        cfg, model = G1, _read_model(BUILTIN, spec)
+        if name not in DESCRIPTIONS:
+            raise InputError(
+                f'unknown robot "{spec}"; expected builtin:g1, builtin:g1_bfm_zero, menagerie:NAME or the path of an '
+                "MJCF file"
+            )
+        cfg, model = DESCRIPTIONS[name], _read_model(BUILTIN, spec)
     elif kind == "menagerie":
         cfg, model = G1 if name == "unitree_g1" else DescriptionCfg(), _read_model(_menagerie_file(name), spec)
     else:
@@ -44,8 +51,9 @@ def load_robot(spec: str, base: Path | None = None, **overrides: Any) -> Robot:
 
 
 def _described(cfg: DescriptionCfg, source: str | Path, base: Path | None) -> DescriptionCfg:
-    if source == "builtin:g1":
-        return G1
+    kind, _, name = str(source).partition(":")
+    if kind == "builtin" and name in DESCRIPTIONS:
+        return DESCRIPTIONS[name]
     path = _find(str(source), base)
     return cfg.updated(read_description(path), str(path))
 

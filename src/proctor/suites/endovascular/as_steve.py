@@ -1,0 +1,96 @@
+"""What stEVE's agents observe, on the embedded simulator: `observation: steve`.
+
+Entries, their shapes, order and scaling are those of stEVE's observation classes, so that one agent runs on either
+simulator: `tracking` (memory, points, 2), `target` (2,), `last_action` (1, 2), `rotation` (1, 2), sine and cosine,
+`inserted_lengths` (1,). Picture coordinates are scaled to [-1, 1] by the box around the centrelines, a tenth wider.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium import spaces
+
+from proctor.suites.endovascular.rod import ANGLE
+from proctor.suites.protocol import Env
+from proctor_host.environments import Step
+
+if TYPE_CHECKING:
+    from proctor.suites.endovascular.env import EndovascularEnv
+
+WIDER = 0.1
+"""By what share of its bounds the box around the centrelines is wider on either side."""
+
+
+class AsSteve(Env):
+    """The embedded environment, seen and steered as stEVE's."""
+
+    def __init__(self, env: EndovascularEnv):
+        options = env.options
+        self._env, self.options, self.action_dt_s = env, options, env.action_dt_s
+        shapes = {
+            "tracking": (options.tracking_memory, options.tracking_points, 2),
+            "target": (2,),
+            "last_action": (1, 2),
+            "rotation": (1, 2),
+            "inserted_lengths": (1,),
+        }
+        boxes = {name: spaces.Box(-np.inf, np.inf, shapes[name], np.float32) for name in options.observed}
+        self.observation_space = spaces.Dict(list(boxes.items()))
+        self._limits = np.array([options.max_translation_mm_s, options.max_rotation_rad_s], np.float32)
+        high = np.ones(2, np.float32) if options.normalize_action else self._limits
+        self.action_space = spaces.Box(-high, high, dtype=np.float32)
+
+    def reset(self, seed: int, index: int) -> Any:
+        first = self._env.reset(seed, index)
+        centrelines = self._env.carm.project(self._env.tree.points()).astype(np.float32)
+        self._low, self._high = centrelines.min(axis=0), centrelines.max(axis=0)
+        self._low, self._high = self._low - WIDER * np.abs(self._low), self._high + WIDER * np.abs(self._high)
+        self._memory = np.repeat(self._tracking()[None], self.options.tracking_memory, axis=0)
+        return self._observed(np.zeros(2, np.float32), first["target"])
+
+    def step(self, action: Any) -> Step:
+        action = np.asarray(action, np.float32).reshape(2)
+        step = self._env.step(action * self._limits if self.options.normalize_action else action)
+        self._memory = np.concatenate([self._tracking()[None], self._memory[:-1]])
+        told = action if self.options.normalize_action else action / self._limits
+        return step._replace(observation=self._observed(told, step.observation["target"]))
+
+    def _observed(self, told: np.ndarray, target: np.ndarray) -> dict[str, np.ndarray]:
+        wire = self._env.wire
+        angle, share = wire.status[ANGLE], wire.inserted_mm / self._env.tool.length_mm
+        found = {
+            "tracking": self._memory,
+            "target": self._scaled(target),
+            "last_action": told[None],
+            "rotation": np.array([[np.sin(angle), np.cos(angle)]]),
+            "inserted_lengths": np.array([2 * share - 1]),
+        }
+        return {name: np.asarray(found[name], np.float32) for name in self.options.observed}
+
+    def _tracking(self) -> np.ndarray:
+        wire, options = self._env.wire, self.options
+        seen = self._env.carm.project(np.vstack([wire.points, self._env.tree.entry]))
+        return self._scaled(spread(seen, options.tracking_points, options.tracking_resolution_mm))
+
+    def _scaled(self, places: np.ndarray) -> np.ndarray:
+        return np.asarray(2 * (places - self._low) / (self._high - self._low) - 1, np.float32)
+
+    def constants(self) -> dict[str, Any]:
+        return self._env.constants()
+
+    def render(self) -> np.ndarray:
+        return self._env.render()
+
+    def close(self) -> None:
+        self._env.close()
+
+
+def spread(line: np.ndarray, count: int, apart: float) -> np.ndarray:
+    """`count` points along a line in the picture (n, 2), from its first on, `apart` mm of the picture; where the line
+    ends, its last such point again."""
+    along = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))]
+    wanted = apart * np.arange(count)
+    wanted = np.minimum(wanted, apart * np.floor(along[-1] / apart))
+    return np.stack([np.interp(wanted, along, line[:, axis]) for axis in range(2)], axis=1)

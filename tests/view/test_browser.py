@@ -1,0 +1,254 @@
+"""The viewer in a real browser: Debian's chromium, wide and narrow, light and dark, with the keyboard alone."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import CHROMIUM, NARROW, WIDE, Window
+from examining import examination
+from viewing import Served, large_run, starting, until, viewer
+
+from proctor import Run, config_from_dict, run_evaluation
+
+for package in ("starlette", "uvicorn"):
+    pytest.importorskip(package, reason="the extra `view` is not installed")
+pytest.importorskip("playwright.sync_api", reason="the extra `dev` is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
+MARKUP = '<img src=x onerror="alert(1)">'
+TRIALS = 100_000
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Films of a pole on a cart, and an agent whose name is markup."""
+    pytest.importorskip("av", reason="the extra `video` is not installed")
+    options = {"id": "CartPole-v1", "success": {"terminated": False}}
+    tasks = [{"suite": "gymnasium", "name": name, "options": options} for name in ("cartpole", "again")]
+    agents = [{"policy": "random"}, {"policy": "zero"}, {"name": MARKUP, "policy": "random"}]
+    record = {"level": "video", "video": {"trials": "all", "every": 4}}
+    keys = {"tasks": tasks, "agents": agents, "n_trials": 2, "record": record, "name": f"shown {MARKUP}"}
+    found = config_from_dict(examination(tmp_path_factory.mktemp("runs"), **keys, max_episode_steps=60))
+    return run_evaluation(found)
+
+
+@pytest.fixture(scope="module")
+def poses(run: Run) -> Run:
+    """Poses of a pole in MuJoCo."""
+    tasks = [{"suite": "gymnasium", "name": "pole", "options": {"id": "InvertedPendulum-v5"}}]
+    keys = {
+        "tasks": tasks,
+        "agents": [{"policy": "random"}],
+        "n_trials": 1,
+        "record": {"states": True},
+        "name": "poses",
+    }
+    return run_evaluation(config_from_dict(examination(run.path.parent, **keys, scoring="return")))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return large_run(tmp_path_factory.mktemp("large"), TRIALS)
+
+
+@pytest.fixture(scope="module")
+def served(run: Run, poses: Run, large: Path) -> Iterator[Served]:
+    with viewer(run.path.parent, large.parent) as found:
+        yield found
+
+
+@pytest.fixture
+def window(browser: Any, served: Served) -> Iterator[Window]:
+    found = Window(browser, served.url, WIDE)
+    yield found
+    found.context.close()
+    assert found.wrong == []
+
+
+def pages_of(run: Run, poses: Run, large: Path) -> dict[str, str]:
+    """Every kind of page, and what must be seen there."""
+    own = f"/run/{run.path.name}"
+    trial = "trial=zero/cartpole/0000"
+    return {
+        "/": "Runs",
+        own: "Agents",
+        f"{own}/trials": "12 trials of 12",
+        f"{own}/trials?grid=1&filmed=1": "Play all together",
+        f"{own}/trial?{trial}": "Signals",
+        f"/run/{poses.path.name}/trial?trial=random/pole/0000": "Signals",
+        f"{own}/side?{trial}&trial=random/cartpole/0000": "Side by side",
+        f"/run/{large.name}": "Agents and tasks",
+        f"/run/{large.name}/trials": f"{TRIALS:,} trials of {TRIALS:,}",
+    }
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")])
+def test_every_page_fits_and_nothing_goes_wrong(
+    browser: Any, served: Served, run: Run, poses: Run, large: Path, size: dict[str, int], scheme: str
+) -> None:
+    window = Window(browser, served.url, size, scheme)
+    for path, seen in pages_of(run, poses, large).items():
+        page = window.open(path)
+        page.get_by_text(seen, exact=False).first.wait_for()
+        assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0, path
+        assert page.locator("h1").count() == 1, path
+        light = page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert light is (scheme == "light")
+    window.context.close()
+    assert window.wrong == []
+
+
+def test_failures_one_by_one_with_the_keyboard_alone(window: Window, run: Run) -> None:
+    page = window.open("/")
+    page.keyboard.press("/")
+    page.keyboard.type("shown")
+    page.keyboard.press("Escape")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => document.activeElement.textContent").startswith("shown"):
+            break
+    page.keyboard.press("Enter")
+    page.locator("#agents table").wait_for()
+    page.keyboard.press("f")
+    page.locator("p[data-found]").wait_for()
+    found = int(page.locator("p[data-found]").get_attribute("data-found"))
+    failed = [r for r in run.results() if r.outcome.value in ("failure", "truncated")]
+    assert found == len(failed) > 2
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.locator("h1", has_text=failed[1].trial.key).wait_for()
+    page.keyboard.press("n")
+    page.locator("h1", has_text=failed[2].trial.key).wait_for()
+    page.keyboard.press("p")
+    page.locator("h1", has_text=failed[1].trial.key).wait_for()
+    page.keyboard.press("Escape")
+    page.locator("p[data-found]").wait_for()
+    assert "outcome=failure" in window.here()
+    page.keyboard.press("?")
+    page.locator("dialog[open]", has_text="failures only").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    page.locator("table.runs").wait_for()
+
+
+def test_one_time_for_film_plots_and_slider(window: Window, run: Run) -> None:
+    steps = run.trial("zero/cartpole/0000").steps_total
+    page = window.open(f"/run/{run.path.name}/trial?trial=zero/cartpole/0000")
+    page.locator(".plot .u-over").first.wait_for()
+    assert f"step {steps} of {steps}" in page.locator(".scrub output").inner_text()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.locator(".scrub output", has_text=f"step 3 of {steps}").wait_for()
+    at = page.evaluate("() => { const v = document.querySelector('video'); return v.currentTime / v.duration; }")
+    assert at == pytest.approx(2.5 / steps, abs=0.12)
+    page.locator(".plot[data-signal=rewards] .u-over").scroll_into_view_if_needed()
+    box = page.locator(".plot[data-signal=rewards] .u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 25)
+    pointed = "|".join(str(step) for step in range(steps // 2 - 1, steps // 2 + 3))
+    page.locator(".scrub output", has_text=re.compile(f"step ({pointed}) of")).wait_for()
+    page.get_by_role("button", name="the end").click()
+    page.locator(".scrub output", has_text=f"step {steps} of {steps}").wait_for()
+    reward = page.locator(".plot[data-signal=rewards] .values b").inner_text()
+    assert float(reward) == run.signals("zero/cartpole/0000")["rewards"][-1]
+
+
+def test_a_trial_in_space_is_drawn_and_moves(window: Window, run: Run, poses: Run) -> None:
+    from PIL import Image
+
+    page = window.open(f"/run/{poses.path.name}/trial?trial=random/pole/0000")
+    page.get_by_role("tab", name="In space").click()
+    page.locator(".stage[data-kind=model] canvas[data-drawn]").wait_for()
+    page.keyboard.press("Home")
+    page.locator("canvas[data-drawn='1']").wait_for()
+    first = page.locator(".stage canvas").screenshot()
+    page.keyboard.press("End")
+    page.locator(f"canvas[data-drawn='{poses.trial('random/pole/0000').steps_total}']").wait_for()
+    assert len(Image.open(io.BytesIO(first)).convert("RGB").getcolors(10**6)) > 50
+    assert page.locator(".stage canvas").screenshot() != first
+    window.open(f"/run/{run.path.name}/trial?trial=zero/cartpole/0000")
+    page.get_by_role("tab", name="In space").click()
+    page.get_by_text("no states were recorded").wait_for()
+    window.wrong[:] = [said for said in window.wrong if "404" not in said]  # the scene that there is none of
+
+
+def test_a_hundred_thousand_trials_are_filtered_and_sorted(window: Window, large: Path) -> None:
+    page = window.open(f"/run/{large.name}/trials")
+    page.locator("form select[name=agent]").wait_for()
+    page.locator("form select[name=agent]").select_option("agent1")
+    page.locator(f"p[data-found='{TRIALS // 4}']").wait_for()
+    page.locator("form select[name=outcome]").select_option("policy_error")
+    page.locator("tr[data-key]", has_text="3 frames expected").first.wait_for()
+    broken = int(page.locator("p[data-found]").get_attribute("data-found"))
+    assert 0 < broken < 500
+    page.get_by_role("button", name="Reset").click()
+    page.locator(f"p[data-found='{TRIALS}']").wait_for()
+    page.get_by_role("button", name="Steps").click()
+    page.locator("th[aria-sort=ascending]").wait_for()
+    page.get_by_role("button", name="More").click()
+    page.locator("tr[data-place='150']").wait_for()
+
+
+def test_names_with_markup_are_text(window: Window, run: Run) -> None:
+    page = window.open(f"/run/{run.path.name}")
+    page.locator("#agents").get_by_text(MARKUP).wait_for()
+    assert page.locator("h1 img").count() == 0
+    page = window.open(f"/compare?run={run.path.name}")
+    page.frame_locator("iframe.page").get_by_text(MARKUP).first.wait_for()
+    window.open(f"/run/{run.path.name}/trials?text={MARKUP}")
+    page.locator(f"p[data-found='{4}']").wait_for()
+
+
+def test_comparison_leaderboard_and_report_are_within_reach(window: Window, run: Run) -> None:
+    page = window.open("/")
+    page.get_by_label(f"choose {run.path.name}").check()
+    page.get_by_role("link", name="Compare").click()
+    page.frame_locator("iframe.page").get_by_text("What was compared").first.wait_for()
+    window.open(f"/leaderboard?run={run.path.name}")
+    page.frame_locator("iframe.page").get_by_text("What was ranked").first.wait_for()
+    window.open(f"/report?run={run.path.name}")
+    page.frame_locator("iframe.page").get_by_text("Examination report").first.wait_for()
+
+
+def test_a_page_stays_current_while_the_run_goes_on_breaks_and_disappears(browser: Any, tmp_path: Path) -> None:
+    """A worker dies on the way, then the run itself is killed, and in the end its folder is gone."""
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    with starting(tmp_path / "runs", trouble="die", seeds=[127], marks=str(marks)) as going, viewer(tmp_path) as served:
+        window = Window(browser, served.url, WIDE)
+        page = window.open(f"/run/{going.run.name}")
+        page.locator("h1 .s-running").wait_for()
+        page.locator("#faults", has_text="tried again").wait_for(timeout=60_000)
+        before = int(page.locator("#main").get_attribute("data-done") or 0)
+        until(lambda: int(page.locator("#main").get_attribute("data-done") or 0) > before)
+        page.locator(".growth svg").wait_for()
+        page.locator("#facts", has_text="Memory").wait_for()
+        going.kill()
+        page.locator("h1 .s-ended").wait_for(timeout=60_000)
+        page.get_by_text("did not end by itself").wait_for()
+        shutil.rmtree(going.run)
+        page.locator("h1 .s-gone").wait_for(timeout=60_000)
+        page.get_by_text("What is below was read before").wait_for()
+        window.context.close()
+        window.wrong[:] = [said for said in window.wrong if "404" not in said]  # a verdict of what is gone
+        assert window.wrong == []
+
+
+def test_a_token_is_exchanged_once(browser: Any, run: Run) -> None:
+    with viewer(run.path.parent, token="secret") as served:
+        window = Window(browser, served.url, WIDE)
+        assert window.page.goto(served.url).status == 401
+        page = window.open("/?token=secret")
+        page.locator("table.runs").wait_for()
+        assert "secret" not in window.here()
+        window.open(f"/run/{run.path.name}")
+        window.context.close()
+        assert [said for said in window.wrong if "401" not in said] == []
