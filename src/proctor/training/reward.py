@@ -36,7 +36,7 @@ from proctor.training.reward_inference import Method, Samples, draw_samples, inf
 from proctor.training.reward_rollout import EpisodeCfg, Played, play, standing_library
 from proctor.training.rollout import Episode
 
-TRACKING_ONLY = ("n_episodes_per_motion", "success", "terminate", "velocity_multiplier", "legacy")
+TRACKING_ONLY = ("n_episodes_per_motion", "success", "terminate", "velocity_multiplier")
 
 
 class RewardEvaluationCfg(EvaluationCfg):
@@ -180,8 +180,8 @@ class RewardEvaluation:
                 library = standing_library(robot, 1.0 / self.cfg.control_hz)
             count = min(self.cfg.num_envs, self.cfg.num_episodes * len(self.cfg.tasks))
             options = self.cfg.model_copy(update={"threads": self.cfg.max_workers or self.cfg.threads})
-            rewards = task_rewards(list(self.cfg.tasks), robot, self.cfg.limbs)
-            self._made = OwnEnvironment(robot, library, count, options), rewards, PostureReader(robot, self.cfg.limbs)
+            rewards = task_rewards(list(self.cfg.tasks), robot, self.cfg.limbs, legacy=self.cfg.legacy)
+            self._made = OwnEnvironment(robot, library, count, options), rewards, rewards[0].reader
         return self._made
 
     def _film(self, played: dict[str, list[Played]], timestep: int) -> None:

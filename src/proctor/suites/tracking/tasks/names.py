@@ -36,6 +36,12 @@ FAMILIES = {
 }
 """The forms of the names, with their fields in braces, and an example of each."""
 
+LEGACY_FAMILIES = {
+    "move-ego-low-{angle}-{speed}-{left}-{right}": "move-ego-low-0-0.5-m-l",
+    "totheknee": "totheknee",
+}
+"""Forms that only `legacy: bfm_zero` has a reward for: to walk low with the hands at levels; to reach for the knees."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -72,7 +78,7 @@ _CHOICES = {"left": "lmhx", "right": "lmhx", "axis": "xyz"}
 
 def parse_task(name: str) -> Task:
     """What a name asks for. InputError with the nearest form where it is none."""
-    for form in FAMILIES:
+    for form in (*FAMILIES, *LEGACY_FAMILIES):
         found = _pattern(form, _NUMBER).fullmatch(name)
         if found is not None:
             return Task(form, tuple(_value(name, form, *given) for given in found.groupdict().items()))
@@ -103,7 +109,11 @@ def _value(name: str, form: str, field: str, text: str) -> Any:
 
 
 def _refused(name: str, form: str, why: str) -> InputError:
-    return InputError(f'"{name}" is no reward task: {why}; the form is {form}, for example {FAMILIES[form]}')
+    return InputError(f'"{name}" is no reward task: {why}; the form is {form}, for example {_example(form)}')
+
+
+def _example(form: str) -> str:
+    return FAMILIES.get(form) or LEGACY_FAMILIES[form]
 
 
 def _advice(name: str) -> str:

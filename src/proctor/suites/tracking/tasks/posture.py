@@ -93,8 +93,8 @@ class PostureReader:
 
 
 def _concatenate(parts: Sequence[Posture]) -> Posture:
-    names = [field.name for field in fields(Posture)]
-    return Posture(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+    names, kind = [field.name for field in fields(parts[0])], type(parts[0])
+    return kind(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
 def _chain_length(robot: Robot, start: int, end: int) -> float:

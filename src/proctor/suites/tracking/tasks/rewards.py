@@ -18,6 +18,7 @@ from proctor.suites.tracking.tasks.names import Task, parse_task
 from proctor.suites.tracking.tasks.posture import Limbs, Posture, PostureReader
 
 INF = float("inf")
+Legacy = Literal["bfm_zero"]
 
 CONTROL_SHARE = 0.2
 """How much of a reward large actions can cost."""
@@ -81,6 +82,11 @@ class TaskReward:
     def name(self) -> str:
         return str(self.task)
 
+    @property
+    def reader(self) -> PostureReader:
+        """What measures the states that `of_posture` takes."""
+        return self._reader
+
     def terms(self, posture: Posture, action: np.ndarray) -> dict[str, np.ndarray]:
         """Each factor by name, (N,) in [0, 1]; `control` is the last."""
         found = {term.name: term(posture) for term in self._terms}
@@ -104,15 +110,25 @@ class TaskReward:
         return rewards[0] if single else rewards
 
 
-def task_reward(task: str | Task, robot: Robot, limbs: Limbs | None = None) -> TaskReward:
-    """The reward function of a task, by name, for a robot."""
-    return task_rewards([task], robot, limbs)[0]
+def task_reward(
+    task: str | Task, robot: Robot, limbs: Limbs | None = None, *, legacy: Legacy | None = None
+) -> TaskReward:
+    """The reward function of a task, by name, for a robot. `legacy`: by the formulas of this older benchmark."""
+    return task_rewards([task], robot, limbs, legacy=legacy)[0]
 
 
-def task_rewards(tasks: list[str | Task] | list[str], robot: Robot, limbs: Limbs | None = None) -> list[TaskReward]:
+def task_rewards(
+    tasks: list[str | Task] | list[str], robot: Robot, limbs: Limbs | None = None, *, legacy: Legacy | None = None
+) -> list[TaskReward]:
     """The same for several tasks, which share the measuring of states."""
+    wanted = [parse_task(task) if isinstance(task, str) else task for task in tasks]
+    if legacy is not None:
+        from proctor.suites.tracking.tasks.legacy import LegacyReader, LegacyReward
+
+        measuring = LegacyReader(robot)
+        return [LegacyReward(task, robot, measuring) for task in wanted]
     reader = PostureReader(robot, limbs)
-    return [TaskReward(parse_task(task) if isinstance(task, str) else task, robot, reader) for task in tasks]
+    return [TaskReward(task, robot, reader) for task in wanted]
 
 
 def control(action: np.ndarray) -> np.ndarray:
@@ -203,4 +219,4 @@ def terms_of(task: Task, h: float) -> list[Term]:
             return [upright(), standing(h), moving(angle, speed), facing(), *hands(left, right)]
         case "spin-arms", (rate, left, right):
             return [upright(), standing(h), still, spinning(rate, 2), *hands(left, right)]
-    raise TypeError(f"no reward is written for {task.family}")
+    raise InputError(f'"{task}" has a reward by the original formulas only; set legacy: bfm_zero, or leave it out')
