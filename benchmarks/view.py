@@ -127,7 +127,7 @@ def _peak_mib(number: int) -> float:
     return float(found[1]) / 1024 if found else float("nan")
 
 
-def live(repeats: int, trials: int = 4000) -> float:
+def live(repeats: int, trials: int = 1500) -> float:
     """What share of its processor time a run pays for being watched: the median over pairs of runs."""
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as (address, _):
         pairs = [(_spent(folder, trials, address), _spent(folder, trials, None)) for _ in range(repeats)]

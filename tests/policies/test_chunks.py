@@ -3,6 +3,9 @@ for itself."""
 
 from __future__ import annotations
 
+import ast
+import os
+import types
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from proctor.suites import make_env
 from proctor.testing import PolicyConformance
 from proctor_host.trials import Trial
 
+LEROBOT = os.environ.get("PROCTOR_LEROBOT")
 BOX = spaces.Box(-5, 5, (2,))
 
 
@@ -134,6 +138,38 @@ class TestEnsembled(PolicyConformance):
                 return np.sin(batch.observation[:, None] * np.arange(1, 4)[:, None]) + 0.1 * batch.normal((3, 2))
 
         return around(Waving(), temporal_ensemble=0.05)
+
+
+# Other people's -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(LEROBOT is None, reason="PROCTOR_LEROBOT names no checkout of LeRobot")
+@pytest.mark.parametrize("k", [0.01, 0.0, -0.2])
+def test_the_ensemble_is_lerobots(k: float) -> None:
+    """Its own class, cut out of its file; it computes in float32, as it is given it."""
+    torch = pytest.importorskip("torch")
+    file = Path(str(LEROBOT)) / "src" / "lerobot" / "policies" / "act" / "modeling_act.py"
+    kinds = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ClassDef)]
+    names: dict[str, Any] = {"torch": torch, "Tensor": torch.Tensor}
+    ensembler = [node for node in kinds if node.name == "ACTTemporalEnsembler"]
+    exec(compile(ast.Module(ensembler, []), "LeRobot", "exec"), names)
+    theirs = names["ACTTemporalEnsembler"](k, 20)
+    script = np.random.default_rng(3).normal(size=(1, 50, 20, 2)).astype(np.float32)
+    expected = [theirs.update(torch.from_numpy(chunk[None].copy()))[0].numpy() for chunk in script[0]]
+    found = asked(around(Given(script), temporal_ensemble=k), [0], 50)[:, 0, 0]
+    np.testing.assert_allclose(found, np.stack(expected), atol=2e-6)
+
+
+def test_replanning_is_that_of_openpis_broker() -> None:
+    pytest.importorskip("tree", reason="openpi-client's broker needs dm-tree")
+    broker = pytest.importorskip("openpi_client.action_chunk_broker", reason="openpi-client is not installed")
+    script = np.random.default_rng(3).normal(size=(1, 4, 6, 2))
+    chunks = iter(script[0])
+    inner = types.SimpleNamespace(infer=lambda _: {"actions": next(chunks)})
+    theirs = broker.ActionChunkBroker(inner, action_horizon=4)
+    expected = [theirs.infer({})["actions"] for _ in range(16)]
+    found = asked(around(Given(script), replan_steps=4), [0], 4)
+    np.testing.assert_array_equal(found.reshape(16, 2), expected)
 
 
 # In a run -------------------------------------------------------------------------------------------------------------

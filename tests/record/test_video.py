@@ -81,3 +81,17 @@ def test_what_is_discarded_leaves_no_poster_of_an_earlier_attempt(tmp_path: Path
         writer.add(np.zeros((16, 16, 3), np.uint8))
         end(writer)
     assert not (tmp_path / "a.jpg").exists()
+
+
+def test_equal_frames_give_equal_bytes(tmp_path: Path) -> None:
+    """The encoder used to differ in one of a few times, so several are made."""
+    found = set()
+    for i in range(12):
+        writer = VideoWriter(tmp_path / f"{i}.mp4", fps=30)
+        for at in range(40):
+            frame = np.full((200, 300, 3), 255, np.uint8)
+            frame[:, 3 * at : 3 * at + 6] = 40
+            writer.add(frame)
+        writer.close()
+        found.add(writer.path.read_bytes())
+    assert len(found) == 1

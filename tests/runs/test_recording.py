@@ -111,3 +111,21 @@ def test_a_summary_keeps_no_arrays_but_their_digest(examine: Examine) -> None:
     assert list((run.path / "trials").iterdir()) == []
     assert all(r.npz is None and r.digest is not None for r in run.results())
     assert digests(run) == digests(examine(**CARTPOLE))
+
+
+def test_the_evidence_of_an_extended_run_is_that_of_one_that_was_that_long_from_the_start(examine: Examine) -> None:
+    """Films, still pictures, and the sections of the page that show them and the signals."""
+    pytest.importorskip("av", reason="the extra `video` is not installed")
+    pytest.importorskip("pygame", reason="CartPole draws with pygame")
+    record = {"level": "video", "video": {"trials": "all"}}
+    short, whole = (examine(**{**CARTPOLE, "n_trials": n}, record=record) for n in (3, 5))
+    resume(short.path, ["n_trials=5"])
+    for folder in ("videos", "trials"):
+        files = [{p.name: p.read_bytes() for p in (run.path / folder).iterdir()} for run in (short, whole)]
+        assert files[0] == files[1]
+    assert any(name.endswith(".jpg") for name in (p.name for p in (whole.path / "videos").iterdir()))
+    for key in ("videos", "signals"):
+        pages = [(run.path / "report.html").read_text() for run in (short, whole)]
+        shown = [page.partition(f'<section id="{key}"')[2].partition("</section>")[0] for page in pages]
+        assert shown[0] == shown[1]
+        assert len(shown[0]) > 500

@@ -16,10 +16,12 @@ import pytest
 from examining import examination
 from viewing import Started, starting, until, viewer
 
-from proctor import config_from_dict, run_evaluation
+from proctor import Run, config_from_dict, run_evaluation
 from proctor.record.ledger import Ledger
 from proctor.record.opening import reading_only
-from proctor.view.snapshot import Snapshots
+from proctor.runs.report import read_report
+from proctor.view.pages import Pages
+from proctor.view.snapshot import Snapshot, Snapshots, signature_of
 from proctor.view.states import state_of
 
 pytest.importorskip("starlette", reason="the extra `view` is not installed")
@@ -121,3 +123,29 @@ def test_what_a_run_says_of_itself_is_not_taken_on_trust(tmp_path: Path) -> None
         (run.path / "live.json").write_text(text)
         with viewer(tmp_path) as served:
             assert served.get(f"/api/runs/{run.path.name}")["done"] == 5
+
+
+def test_the_verdict_of_a_run_that_goes_on_is_made_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes processor time that the run could have; where the run has ended, it is made of all trials."""
+    run = run_evaluation(config_from_dict(examination(tmp_path)))
+    (run.path / "report.json").unlink()
+    made: list[int] = []
+
+    def counted(run: Run) -> Any:
+        made.append(1)
+        return read_report(run)
+
+    monkeypatch.setattr("proctor.view.pages.read_report", counted)
+    monkeypatch.setattr("proctor.view.pages.SHARE", 1e-9)
+    pages = Pages(trust=False)
+    (run.path / "lock").write_text(f"process {os.getpid()} on {socket.gethostname()}")
+    for seconds in (1.0, 2.0, 3.0):
+        with run.ledger() as ledger:
+            ledger.set_meta("seconds", seconds)
+        pages.report(Snapshot(run.path, signature_of(run.path), trust=False))
+    assert len(made) == 1
+    (run.path / "lock").write_text("")
+    pages.report(Snapshot(run.path, signature_of(run.path), trust=False))
+    assert len(made) == 2

@@ -23,7 +23,7 @@ def view_command(
         str | None,
         typer.Option(envvar="PROCTOR_VIEW_TOKEN", help="Token to ask for. Default: PROCTOR_VIEW_TOKEN, or made up."),
     ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser, as on a server.")] = False,
     trust: Trust = False,
 ) -> None:
     """Look at runs, trials and episodes in a browser.
@@ -36,4 +36,4 @@ def view_command(
     from proctor.view.serve import Serving, serve
 
     given = folders or [EvalConfig.model_fields["output_root"].default]
-    serve([Path(run_path(text)) for text in given], Serving(host, port, token, browser, trust), typer.echo)
+    serve([Path(run_path(text)) for text in given], Serving(host, port, token, not no_browser, trust), typer.echo)

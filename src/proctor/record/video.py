@@ -13,6 +13,8 @@ import numpy as np
 from proctor.errors import optional
 from proctor.record.files import begin, write_synced
 
+SAME_BYTES = {"x264-params": "mbtree=0"}
+"""Without this, x264 gives other bytes for the same frames now and then, even with one thread."""
 POSTER_QUALITY = "5"
 """Of a JPEG, as its encoder counts: 2 is the best, 31 the smallest."""
 
@@ -48,7 +50,8 @@ class VideoWriter:
             self._stream = self._container.add_stream("libx264", rate=self._fps)
             self._stream.height, self._stream.width = frame.shape[0] // 2 * 2, frame.shape[1] // 2 * 2
             self._stream.pix_fmt = "yuv420p"
-            self._stream.options = {"crf": "23", "preset": "veryfast"}
+            self._stream.options = {"crf": "23", "preset": "veryfast", **SAME_BYTES}
+            self._stream.codec_context.thread_count = 1
         even = np.ascontiguousarray(frame[: self._stream.height, : self._stream.width])
         for packet in self._stream.encode(av.VideoFrame.from_ndarray(even, format="rgb24")):
             self._container.mux(packet)

@@ -2,12 +2,13 @@
 `leaderboard`, and kept until the runs change.
 
 A run that is done has its report in its folder; that one is shown. Any other is computed of the trials there are, and
-nothing is written.
+nothing is written; of a run that goes on not again for fifty times as long as that took.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -24,7 +25,8 @@ from proctor.report.leaderboard.page import to_html as leaderboard_html
 from proctor.runs.report import read_report
 from proctor.verdict.comparison.compare import compare
 from proctor.verdict.leaderboard import leaderboard
-from proctor.view.snapshot import Snapshot, fresh_report, signature_of
+from proctor.view.snapshot import SHARE, Snapshot, fresh_report, signature_of
+from proctor.view.states import state_of
 
 KEPT = 16
 NOT_TRUSTED = (
@@ -40,6 +42,8 @@ class Pages:
         self._trust = trust
         self._kept: OrderedDict[Any, Any] = OrderedDict()
         self._lock = threading.Lock()
+        self._last: dict[Path, tuple[float, tuple[dict[str, Any], str]]] = {}
+        """Of runs that go on: until when the last report is good enough, and the report."""
 
     def report(self, snapshot: Snapshot) -> dict[str, Any]:
         """What the report of a run says, as in `report.json`. Raises InputError where it cannot be had."""
@@ -61,7 +65,14 @@ class Pages:
             report, _ = read_report(snapshot.run)
             return to_json(report), report_html(report)
 
-        return self._once(("report", snapshot.path, snapshot.signature), make)
+        last = self._last.get(snapshot.path)
+        if last is not None and time.monotonic() < last[0] and state_of(snapshot.path, 1, 0)["state"] == "running":
+            return last[1]
+        began = time.monotonic()
+        made = self._once(("report", snapshot.path, snapshot.signature), make)
+        now = time.monotonic()
+        self._last[snapshot.path] = now + (now - began) / SHARE, made
+        return made
 
     def comparison(self, paths: Sequence[Path], *, across: bool) -> str:
         """The page of `proctor compare` for these runs."""

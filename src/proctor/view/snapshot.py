@@ -39,8 +39,8 @@ KEPT = 4
 """Runs that are kept in memory."""
 BASE = ("outcome", "success", "after_stop", "attempts", "steps_total", "episode_reward", "wall_time_s", "case", "video")
 """Columns that the first look at a run takes, beside what its scoring reads."""
-SHARE = 0.1
-"""Of a processor's time that looking again at a run that goes on may take."""
+SHARE = 0.02
+"""Of a processor's time that looking again at a run that goes on may take: half a percent of four."""
 Signature = tuple[tuple[int, int], ...]
 
 

@@ -1,7 +1,7 @@
 """A run's page stays current by server-sent events: a whole summary whenever something has changed.
 
 The run's files are looked at once a second, which costs the run nothing; they are read when they have changed, and
-then not again for ten times as long as that took (`snapshot.SHARE`).
+then not again for fifty times as long as that took (`snapshot.SHARE`). In between there is what the run says of itself.
 """
 
 from __future__ import annotations
@@ -9,27 +9,38 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 from proctor.errors import InputError
-from proctor.view.states import state_of
+from proctor.view.snapshot import SHARE
+from proctor.view.states import pulse_of, state_of
 
 EVERY_S, ALIVE_S = 1.0, 15.0
 
 
 async def watched(viewer: Any, name: str, aside: Callable[..., Any]) -> AsyncIterator[bytes]:
-    """Events `run` with the summary, `gone` with a sentence, and a comment now and then, so that a connection that has
-    ended is noticed."""
+    """Events `run` with the summary, `pulse` with what the run says of itself, `gone` with a sentence, and a comment
+    now and then, so that a connection that has ended is noticed."""
     seen: Any = None
-    quiet_s = 0.0
+    beat: Any = None
+    due = quiet_s = 0.0
     while True:
         try:
-            now = await aside(lambda: _signs(viewer.places.run(name), viewer.snapshot(name).signature))
-            if now != seen:
-                seen, quiet_s = now, 0.0
-                yield _event("run", await aside(lambda: viewer.run(name)))
+            path = await aside(lambda: viewer.places.run(name))
+            found = pulse_of(path)
+            if time.monotonic() >= due:
+                began = time.monotonic()
+                now = await aside(lambda: _signs(viewer.places.run(name), viewer.snapshot(name).signature))
+                if now != seen:
+                    seen, beat, quiet_s = now, found, 0.0
+                    yield _event("run", await aside(lambda: viewer.run(name)))
+                due = began + (time.monotonic() - began) / SHARE
+            elif found is not None and found != beat:
+                beat = found
+                yield _event("pulse", found)
         except InputError as error:
             yield _event("gone", {"error": str(error)})
             return

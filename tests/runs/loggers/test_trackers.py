@@ -173,7 +173,8 @@ def test_the_files_of_mlflow_lie_beside_its_database(away: Path, empty_store: Pa
 def test_in_a_training_loop_mlflow_logs_to_the_active_run(away: Path) -> None:
     import mlflow
 
-    with mlflow.start_run() as active:
+    experiment = mlflow.create_experiment("loop", artifact_location=str(away / "files"))
+    with mlflow.start_run(experiment_id=experiment) as active:
         logger = MlflowLogger()
         logger.log({"eval/tracking/emd": 1, "eval/tracking/emd#std": 0.5}, 3)
         logger.log_rows("eval/tracking/motions", MOTIONS, 3)

@@ -36,23 +36,31 @@ export async function show(page) {
     try {
       report = await api(apiUrl(id, "/report"), page.signal);
       if (!page.live()) return;
-      replace(parts.verdict, h("p", { class: "verdict" }, report.verdict));
+      const behind = report.trials && run.state === "running" && report.trials.finished < run.done;
+      replace(parts.verdict, h("p", { class: "verdict" }, report.verdict), behind ? h("p", { class: "lead" }, `Of the first ${report.trials.finished.toLocaleString("en")} trials; it is made anew now and then.`) : null);
       replace(parts.findings, findings(report));
       replace(parts.agents, agents(id, run, report));
     } catch (error) {
       if (error.name !== "AbortError" && page.live()) replace(parts.verdict, problem(error));
     }
-    if (page.live() && now !== run.done) setTimeout(judge, 1500);
+    if (page.live() && now !== run.done) setTimeout(judge, 5000);
   }
 
   const events = new EventSource(apiUrl(id, "/events"));
   page.signal.addEventListener("abort", () => events.close());
   events.addEventListener("run", (event) => {
-    const before = run.done;
     run = JSON.parse(event.data);
     page.main.dataset.done = run.done;
     draw();
-    if (run.done !== before) judge();
+    judge();
+  });
+  events.addEventListener("pulse", (event) => {
+    const pulse = JSON.parse(event.data);
+    run = { ...run, pulse, done: Math.max(run.done, pulse.done || 0) };
+    page.main.dataset.done = run.done;
+    replace(parts.facts, facts(run));
+    chart.add(run);
+    replace(parts.going, going(run, chart));
   });
   events.addEventListener("gone", (event) => {
     events.close();

@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.report import text
 from proctor.report.draw.charts import COLOURS, Frame, Line, chart
-from proctor.report.draw.markup import table
+from proctor.report.draw.markup import scale_key, table
 from proctor.report.draw.palette import NEUTRAL, heat_step
 from proctor.report.draw.png import png
 from proctor.report.draw.svg import Axis, esc
@@ -56,7 +56,8 @@ def similarity_map(prior: PriorReport) -> str:
     rows = [[esc(task), *row] for task, row in zip(shown, cells, strict=True)]
     more = "" if len(shown) == len(tasks) else f" (the first {len(shown)} of {len(tasks)})"
     header = ["Task", *(esc(task).replace("_", "_<wbr>") for task in shown)]
-    return table(f"{prior.name}: cosine between goals of tasks{more}", header, rows, "heat goals")
+    drawn = table(f"{prior.name}: cosine between goals of tasks{more}", header, rows, "heat goals")
+    return drawn + scale_key(NEUTRAL, "0 or less", "1")
 
 
 def goal_map(report: GoalsReport, prior: PriorReport) -> str:
