@@ -174,9 +174,10 @@ def rate_interval(units: Units, level: float) -> Interval | None:
 
 
 def mean_estimate(units: Units, level: float, resampling: Resampling, limits: Interval | None = None) -> Estimate:
-    """The weighted mean of scores: values that are all 0 or 1 as a rate, others by the bootstrap of units, opened for
-    rare events where scores lie within `limits`. No value may be missing."""
-    if is_rate(units) and (limits is None or limits == RATE):
+    """The weighted mean of scores: values that are all 0 or 1 as a rate where 0 and 1 are what scores lie within (a
+    return that happens to be 1 every time is no rate), others by the bootstrap of units, opened for rare events where
+    scores lie within `limits`. No value may be missing."""
+    if limits == RATE and is_rate(units):
         return Estimate(units.mean, units.n, rate_interval(units, level), method=WILSON)
     found = bootstrap_mean(units.strata, level, resampling)
     if limits is None or found.reason not in (None, NoInterval.EQUAL):
