@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 MANY = 1000
-ROUNDING = 1e-12
-"""By which part of the largest of them equal values may differ for having been added up."""
+ROUNDING = 1e-9
+"""By which part of the largest of them equal values may differ for having been added up step by step."""
 
 
 class Interval(NamedTuple):

@@ -98,6 +98,8 @@ def _paired_interval(
         parts = [((c.only_a - c.only_b) / c.n, own) for c in counts if (own := stats.tango(c, rule.level)) is not None]
         found = stats.combined(parts, shares, units.design_effect)
         return found, "Tango's score interval" + _combined(len(parts), units), None
+    if (reason := units.obstacle(rule.limits is not None)) is not None:
+        return None, "none", reason.value
     found = stats.skewed_interval(units.sample, rule.level)
     method = f"Student's interval of {'seeds' if units.clustered else 'pairs'}, corrected for skewness"
     if found is None or found.width == 0:
@@ -152,6 +154,9 @@ def _unpaired_interval(
         wider = max(left.design_effect, right.design_effect)
         found = stats.combined(parts, shares, wider)
         return found, "Newcombe's interval" + _combined(len(parts), left), None
+    for own in (left, right):
+        if (reason := own.obstacle(bounded=True)) is not None:
+            return None, "none", reason.value
     if left.n + right.n > stats.LARGE:
         found = stats.welch_interval(left, right, rule.level)
         return (found, "Welch's interval", None) if found else (None, "none", stats.NoInterval.EQUAL.value)
