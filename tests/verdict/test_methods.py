@@ -65,3 +65,15 @@ def test_p_values_are_holms() -> None:
               (("a", 0.8), ("b", 0.5), ("c", 0.2))}  # fmt: skip
     found = judge_methods(groups, "score")
     assert [pair.p_adjusted for pair in found.pairs] == pytest.approx([6 / 70] * 3)
+
+
+def test_no_interval_reaches_beyond_what_scores_lie_within() -> None:
+    groups = {"j": members("j", 0.05, 0.1, 0.9), "angled": members("a", 0.0, 0.1, 0.95)}
+    free, bounded = judge_methods(groups, "score"), judge_methods(groups, "score", limits=Interval(0.0, 1.0))
+    for wide, own in zip(free.methods, bounded.methods, strict=True):
+        assert wide.interval is not None
+        assert wide.interval.low < 0
+        assert own.interval == (0.0, min(1.0, wide.interval.high))
+    (wide_pair,), (pair,) = free.pairs, bounded.pairs
+    assert wide_pair.interval is not None
+    assert pair.interval == (max(-1.0, wide_pair.interval.low), min(1.0, wide_pair.interval.high))

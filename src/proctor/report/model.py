@@ -265,6 +265,8 @@ class ScoringInfo:
     floor: float | None
     unit: str
     settings: Mapping[str, Any]
+    limits: Interval | None = None
+    """What scores lie within, the floor included; None where nothing says so."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from proctor.stats import Interval, Resampling, TestResult, holm, student_t
+from proctor.stats import Interval, Resampling, TestResult, flat, holm, student_t, within
 from proctor.stats.members import compare_members
+from proctor.verdict.estimand import RATE, differences_within
 
 FEW = 3
 """Members below which a caution says that there are few."""
@@ -78,35 +79,40 @@ class Methods:
 
 
 def judge_methods(
-    groups: Mapping[str, Sequence[Member]], by: Literal["score", "success"], level: float = 0.95, seed: int = 0
+    groups: Mapping[str, Sequence[Member]],
+    by: Literal["score", "success"],
+    level: float = 0.95,
+    seed: int = 0,
+    limits: Interval | None = None,
 ) -> Methods:
-    """Every method by itself, and every two against each other."""
-    found = [_method(name, members, by, level) for name, members in groups.items()]
+    """Every method by itself, and every two against each other. `limits`: what scores lie within, where the scoring
+    says so; no interval reaches beyond."""
+    ends = RATE if by == "success" else limits
+    found = [_method(name, members, ends, level) for name, members in groups.items()]
     ranked = sorted(found, key=lambda method: -math.inf if method.value is None else method.value, reverse=True)
     known = [method for method in ranked if method.value is not None]
-    pairs = [_pair(a, b, level, Resampling(9_999, seed)) for i, a in enumerate(known) for b in known[i + 1 :]]
+    pairs = [_pair(a, b, level, Resampling(9_999, seed), ends) for i, a in enumerate(known) for b in known[i + 1 :]]
     tested = [(i, pair.test.p_value) for i, pair in enumerate(pairs) if pair.test is not None]
     for (i, _), p in zip(tested, holm([p for _, p in tested]), strict=True):
         pairs[i] = replace(pairs[i], p_adjusted=p)
     return Methods(tuple(ranked), tuple(pairs), by, level)
 
 
-def _method(name: str, members: Sequence[Member], by: str, level: float) -> Method:
+def _method(name: str, members: Sequence[Member], limits: Interval | None, level: float) -> Method:
     known = [member.value for member in members if member.value is not None]
     if not known or len(known) < len(members):
         return Method(name, tuple(members), None, None, None)
     values = np.array(known)
-    interval = student_t(values, level) if np.ptp(values) > 0 else None
-    if interval is not None and by == "success":
-        interval = Interval(max(0.0, interval.low), min(1.0, interval.high))
+    interval = within(None if flat(values) else student_t(values, level), limits)
     std = float(values.std(ddof=1)) if len(values) > 1 else None
     return Method(name, tuple(members), float(values.mean()), interval, std)
 
 
-def _pair(a: Method, b: Method, level: float, resampling: Resampling) -> MethodPair:
+def _pair(a: Method, b: Method, level: float, resampling: Resampling, limits: Interval | None) -> MethodPair:
     left, right = (np.array([member.value for member in method.members], dtype=np.float64) for method in (a, b))
     test, interval = compare_members(left, right, level, resampling)
     lowest = [value if m.bounds is None else m.bounds.low for m, value in zip(a.members, left, strict=True)]
     highest = [value if m.bounds is None else m.bounds.high for m, value in zip(b.members, right, strict=True)]
     worst = float(np.mean(lowest) - np.mean(highest))
+    interval = within(interval, differences_within(limits))
     return MethodPair(a.name, b.name, float(left.mean() - right.mean()), interval, test, worst)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from vessel_runs import VesselRun, make_vessel_run
 
-from proctor.suites.endovascular.report.by_tool import RANKED, tool_of
+from proctor.report.section import Grid
+from proctor.suites.endovascular.report.by_tool import RANKED, ToolTables, tool_of
 
 
 def run_with(folder: Path, tools: Mapping[str, Any], by_task: Mapping[str, str] | None = None) -> VesselRun:
@@ -95,6 +96,22 @@ def test_the_terminal_has_the_ranking(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"a": "angled", "b": "j_tip", "c": "angled"})
     report = run.report()
     shown = next(own for own in report.sections if own.section.key == "tools")
-    (grid,) = shown.section.terminal(report, shown.data)
+    grid, _ = shown.section.terminal(report, shown.data)
     assert grid.header == RANKED
     assert [row[0] for row in grid.rows] == ["angled", "j_tip"]
+
+
+def test_every_two_tools_are_shown_against_each_other(tmp_path: Path) -> None:
+    tools = {"a": "angled", "b": "j_tip", "c": "angled", "d": "j_tip", "e": "micro"}
+    run = run_with(tmp_path / "run", tools)
+    told = written(run)
+    pairs = [f"{pair['a']} − {pair['b']}" for pair in told["tools"]["pairs"]]
+    assert len(pairs) == 3
+    assert all(0 <= end <= 1 for own in told["tools"]["tools"] if own["interval"] for end in own["interval"])
+    page, words = run.page(), (run.folder / "report.md").read_text()
+    grids = [grid for grid in ToolTables().terminal(run.report(), None) if isinstance(grid, Grid)]
+    shown = {row[0]: row for row in grids[1].rows}
+    for pair in pairs:
+        assert pair in page
+        assert pair.replace("_", "\\_") in words
+        assert shown[pair][-1] == "too few agents for a test"

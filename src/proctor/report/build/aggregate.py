@@ -32,6 +32,7 @@ from proctor.scoring import Scoring, make_scoring
 from proctor.scoring.columns import scored_trials
 from proctor.verdict.comparison import Comparison
 from proctor.verdict.declared import Declared, Facts, held_against
+from proctor.verdict.estimand import limits_of_scores
 from proctor.verdict.raters import summarised
 from proctor_host.result import TrialResult
 
@@ -67,7 +68,13 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         verdict="",
         findings=(),
         scoring=model.ScoringInfo(
-            scoring.name, scoring.version, scoring.components, scoring.floor, scoring.unit, scoring.settings()
+            scoring.name,
+            scoring.version,
+            scoring.components,
+            scoring.floor,
+            scoring.unit,
+            scoring.settings(),
+            limits_of_scores(scoring),
         ),
         agents=agents,
         tasks=tuple(_task(estimator, trials, task) for task in cfg.tasks),
@@ -82,7 +89,7 @@ def report_of(cfg: EvalConfig, trials: Trials, context: model.ReportContext) -> 
         primary=primary_comparison(trials, cfg, infos, context),
         declared=declared_protocol(cfg, agents, context),
         raters=summarised(context.ratings, context.level),
-        methods=grouped_agents(cfg, agents, context),
+        methods=grouped_agents(cfg, agents, context, limits_of_scores(scoring)),
         aggregates=agent_aggregates(trials, cfg, agents, context),
         comparison=comparison,
         profiles=score_profiles(trials, cfg, ranked, context),

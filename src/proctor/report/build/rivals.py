@@ -16,7 +16,7 @@ from proctor.report.build.sample import sample_of
 from proctor.report.draw.svg import axis_for
 from proctor.report.model import AgentAggregate, AgentProfile, AgentReport, ReportContext, Training
 from proctor.scoring import make_scoring
-from proctor.stats import LARGE, Aggregate, Estimate, Profile, Resampling, performance_profile
+from proctor.stats import LARGE, Aggregate, Estimate, Interval, Profile, Resampling, performance_profile
 from proctor.verdict.comparison import MOST_AGENTS, Comparison, judge
 from proctor.verdict.estimand import judging_of
 from proctor.verdict.methods import Member, Methods, judge_methods
@@ -89,7 +89,9 @@ def trainings(names: Sequence[str]) -> tuple[Training, ...]:
     return tuple(chosen)
 
 
-def grouped_agents(cfg: EvalConfig, agents: Sequence[AgentReport], context: ReportContext) -> Methods | None:
+def grouped_agents(
+    cfg: EvalConfig, agents: Sequence[AgentReport], context: ReportContext, limits: Interval | None = None
+) -> Methods | None:
     """The groups of the config as methods, by score, by success where no agent of a group has a score; None without a
     group. Members are in the order of the config."""
     known = {agent.agent: agent for agent in agents}
@@ -101,7 +103,7 @@ def grouped_agents(cfg: EvalConfig, agents: Sequence[AgentReport], context: Repo
         return None
     scored = any(agent.overall.score.mean is not None for members in groups.values() for agent in members)
     made = {name: [_member(agent, scored) for agent in members] for name, members in groups.items()}
-    found = judge_methods(made, "score" if scored else "success", context.level, cfg.base_seed)
+    found = judge_methods(made, "score" if scored else "success", context.level, cfg.base_seed, limits)
     return replace(found, ungrouped=tuple(agent.name for agent in cfg.agents if agent.group is None))
 
 

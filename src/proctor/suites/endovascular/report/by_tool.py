@@ -25,6 +25,7 @@ from proctor.verdict.methods import FEW, Member, Method, Methods, judge_methods
 CUSTOM = "custom"
 RANKED = ("tool", "rank", "agents", "mean", "interval", "success", "best agent", "its mean", "letters")
 OWN = ("agent", "place", "trials", "success", "score", "steps to success", "tip speed max mm/s", "wall force max")
+AGAINST = "Two tools against each other"
 PAIRS = ("first minus second", "agents", "difference", "interval", "p (Holm)")
 
 
@@ -53,7 +54,7 @@ class ToolTables(Section):
             return ""
         drawn = lead(_words(found, uses)) + plain_table("Ranking of tools", RANKED, _ranked(report, found, uses))
         pairs = _pairs(found)
-        drawn += plain_table("Two tools against each other", PAIRS, pairs) if pairs else ""
+        drawn += plain_table(AGAINST, PAIRS, pairs) if pairs else ""
         return drawn + "".join(plain_table(f"Tool {m.name}", OWN, _own(report, uses, m.name)) for m in found.methods)
 
     def markdown(self, report: Report, data: Any) -> str:
@@ -70,6 +71,8 @@ class ToolTables(Section):
         uses, found = _judged(report)
         if found is not None:
             yield Grid("Tools, by the agents that worked with them", RANKED, tuple(_ranked(report, found, uses)))
+            if pairs := _pairs(found):
+                yield Grid(AGAINST, PAIRS, tuple(pairs))
 
     def keys(self, report: Report, data: Any) -> Mapping[str, Any]:
         uses, found = _judged(report)
@@ -137,7 +140,8 @@ def _judged(report: Report) -> tuple[dict[str, list[Use]], Methods | None]:
     scored = any(use.summary.score.mean is not None for own in by_tool.values() for use in own)
     groups = {tool: _members(own, scored) for tool, own in by_tool.items()}
     seed = int(report.config.get("base_seed", 0))
-    return by_tool, judge_methods(groups, "score" if scored else "success", report.context.level, seed)
+    by, level = ("score" if scored else "success"), report.context.level
+    return by_tool, judge_methods(groups, by, level, seed, report.scoring.limits)
 
 
 def _members(uses: Sequence[Use], scored: bool) -> list[Member]:
@@ -220,15 +224,16 @@ def _own(report: Report, uses: Mapping[str, Sequence[Use]], tool: str) -> list[t
 
 
 def _pairs(found: Methods) -> list[tuple[str, ...]]:
-    """Every two tools that a test could be made of."""
+    """Every two tools; where no test could be made, it says so."""
     counts = {method.name: method.n for method in found.methods}
     rows = []
     for pair in found.pairs:
-        if pair.test is not None:
-            told = p_value(pair.p_adjusted) + (" *" if found.different(pair) else "")
-            difference = _value(found, pair.difference, pair.interval)
-            names, members = f"{pair.a} − {pair.b}", f"{counts[pair.a]}, {counts[pair.b]}"
-            rows.append((names, members, difference, _span(found, pair.interval), told))
+        told = p_value(pair.p_adjusted) + (" *" if found.different(pair) else "")
+        few = min(counts[pair.a], counts[pair.b]) < FEW
+        untested = "too few agents for a test" if few else "no agent differs from another"
+        difference = _value(found, pair.difference, pair.interval)
+        names, members = f"{pair.a} − {pair.b}", f"{counts[pair.a]}, {counts[pair.b]}"
+        rows.append((names, members, difference, _span(found, pair.interval), told if pair.test else untested))
     return rows
 
 
