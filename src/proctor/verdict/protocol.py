@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from proctor.texts import count
 
 FREE_OF_TASK = frozenset({"n_trials", "runtime", "seeds"})
 """How many trials there are, and with which seeds, changes none of them; a runtime is compared by what is in it."""
+LONGEST = 60
+"""Letters of a setting that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +96,14 @@ def unlike_tasks(first: Examined, second: Examined) -> list[str]:
     found = []
     for name in common_tasks([first, second]):
         a, b = (_task(run.cfg, name) for run in (first, second))
-        found += [against(f"task {name}, {key}", _short(x), _short(y)) for key, x, y in differences(a, b)]
+        found += [against(f"task {name}, {key}", _short(x), _short(y)) for key, x, y in _leaves(a, b)]
     return found
 
 
 def unlike_scoring(first: Examined, second: Examined) -> list[str]:
     """What differs in the numbers that scores depend on; an option that says what holds anyway is no difference."""
     a, b = (_settings(run.cfg.scoring) for run in (first, second))
-    return [against(f"scoring.{key}", _short(x), _short(y)) for key, x, y in differences(a, b)]
+    return [against(f"scoring.{key}", _short(x), _short(y)) for key, x, y in _leaves(a, b)]
 
 
 def unlike_versions(first: Examined, second: Examined) -> list[str]:
@@ -193,6 +195,23 @@ def _settings(scoring: ScoringCfg) -> dict[str, Any]:
     return make_scoring(scoring).settings() if scoring.mode in SCORINGS.names() else scoring.model_dump(mode="json")
 
 
+def _leaves(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What differs, value by value, also where one of the two has none of a group of them."""
+    for key, x, y in differences(a, b):
+        if (isinstance(x, dict) and y is None) or (isinstance(y, dict) and x is None):
+            yield from differences(x or {}, y or {}, key) or [(key, x, y)]
+        else:
+            yield key, x, y
+
+
 def _short(value: Any) -> str:
-    text = "none" if value is None else str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    """A setting as a config has it; a long one says how much there is."""
+    if isinstance(value, dict):
+        shown, many = f"{{{', '.join(f'{key}: {_short(own)}' for key, own in value.items())}}}", "settings"
+    elif isinstance(value, list):
+        shown, many = f"[{', '.join(map(_short, value))}]", "values"
+    else:
+        shown, many = "none" if value is None else str(value), ""
+    if len(shown) <= LONGEST:
+        return shown
+    return f"{len(value)} {many}" if many else shown[: LONGEST - 3] + "..."

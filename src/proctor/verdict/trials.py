@@ -73,11 +73,13 @@ class TaskTrials:
 
 @dataclass(frozen=True, eq=False)
 class AgentTrials:
-    """`pairs`: whether trials of equal index and seed began alike, for every agent that says so."""
+    """`pairs`: whether trials of equal index and seed began alike, for every agent that says so. `unpaired`: why they
+    are not to be paired although they may have, such as other rules."""
 
     name: str
     tasks: Mapping[str, TaskTrials]
     pairs: bool = True
+    unpaired: str | None = None
 
     @property
     def n(self) -> int:

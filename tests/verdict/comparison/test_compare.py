@@ -11,8 +11,10 @@ from telling import Balanced
 
 from proctor.config.models import ScoringCfg, TaskCfg
 from proctor.errors import InputError
+from proctor.report.build import judgement
 from proctor.verdict.comparison.compare import compare
 from proctor_host.episode import Outcome
+from proctor_host.trials import Trial
 
 # Names and pairs ------------------------------------------------------------------------------------------------------
 
@@ -41,6 +43,25 @@ def test_runs_of_different_length_are_paired_on_common_seeds(tmp_path: Path) -> 
     assert "Trials that have no partner with the same seed (up to 12 of a pair) are left out" in found.cautions[0]
 
 
+def test_agents_that_are_equal_on_the_trials_of_both_share_a_rank(tmp_path: Path) -> None:
+    long, short = run_of(tmp_path, "a", below(5)), run_of(tmp_path, "b", below(5), n_trials=8)
+    better = run_of(tmp_path, "c", below(8), n_trials=8)
+    found = compare([long, short]).comparison
+    assert found.pairs[0].success.value == 0
+    assert {standing.rate for standing in found.agents} == {0.25, 0.625}
+    assert [standing.rank for standing in found.agents] == [1, 1]
+    assert "exactly the same success rate" in judgement.verdict(found)
+    assert [standing.rank for standing in compare([long, short, better]).comparison.agents] == [1, 2, 2]
+
+
+def test_rounding_errors_make_no_rank(tmp_path: Path) -> None:
+    def by_return(trial: Trial) -> dict[str, object]:
+        return {"outcome": True, "episode_reward": 0.1 + 0.2 * trial.index + (1e-13 if trial.agent == "y" else 0.0)}
+
+    path = run_of(tmp_path, "a", by_return, ("x", "y"), scoring=ScoringCfg(mode="return"))
+    assert [standing.rank for standing in compare([path]).comparison.agents] == [1, 1]
+
+
 def test_other_seeds_are_compared_without_pairs(tmp_path: Path) -> None:
     found = compare([run_of(tmp_path, "a", below(9)), run_of(tmp_path, "b", below(9), base_seed=500)])
     assert found.comparison.pairs[0].unpaired_because == "seeds differ"
@@ -66,15 +87,37 @@ def test_different_protocols_are_refused_and_named(tmp_path: Path) -> None:
         "task reach, success_rule: at_end against ever",
         "task reach, options.id: none against Other-v0",
         "scoring.floor: none against 0.5",
-        "--across-protocols",
+        "--across-protocols (from Python, across=True)",
     ):
         assert words in str(refused.value)
     found = compare([base, new], across=True)
     (pair,) = found.comparison.pairs
-    assert not pair.paired
+    assert pair.unpaired_because == "protocols differ"
     assert pair.score.value is None
     assert pair.success.value is not None
     assert found.cautions[0].startswith("Protocols differ, so a difference may be theirs: task reach")
+
+
+def test_settings_are_named_one_by_one(tmp_path: Path) -> None:
+    def with_options(label: str, **options: object) -> Path:
+        return run_of(tmp_path, label, below(9), tasks=(TaskCfg(suite="gymnasium", name="reach", options=options),))
+
+    rule = {"return_at_least": 200, "within_steps_of_the_episode": 400, "and_something_else_as_long": 3}
+    with pytest.raises(InputError) as refused:
+        compare([with_options("a"), with_options("b", success=rule, seats=list(range(100)), few={"x": [1, None]})])
+    assert "task reach, options.success.return_at_least: none against 200 (" in str(refused.value)
+    assert "task reach, options.success.and_something_else_as_long: none against 3 (" in str(refused.value)
+    assert "task reach, options.seats: none against 100 values (" in str(refused.value)
+    assert "task reach, options.few.x: none against [1, none] (" in str(refused.value)
+    assert "{'" not in str(refused.value)
+
+
+def test_where_there_is_nothing_to_rank_by_there_are_no_ranks(tmp_path: Path) -> None:
+    base = run_of(tmp_path, "base", below(9), ("x",))
+    new = run_of(tmp_path, "new", lambda t: Outcome.DONE, ("y",), scoring=ScoringCfg(mode="return"))
+    found = compare([base, new], across=True).comparison
+    assert [standing.rank for standing in found.agents] == [None, None]
+    assert judgement.verdict(found).startswith("No comparison: nothing says what success is")
 
 
 def test_what_only_changes_how_trials_run_is_no_difference(tmp_path: Path) -> None:

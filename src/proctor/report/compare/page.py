@@ -178,6 +178,8 @@ def _ranking(found: Comparison) -> str:
         f"By mean {'score' if found.by == 'score' else 'success'} over the tasks that all agents have. Small numbers "
         f"are {text.percent(found.level)} intervals. {SHARED}"
     )
+    if any(pair.n_single for pair in found.pairs):
+        words += " Agents that came to exactly the same on the trials that both have share a rank."
     shown = shown_measures(found)
     named = [name for measure in shown for name in (measure.capitalize(), "Letters")]
     header = ["Agent", "n", *named, "Unscored"]

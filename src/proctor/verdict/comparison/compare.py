@@ -65,7 +65,7 @@ def compare(
         raise protocol.refused(
             "these runs examined their agents by different protocols",
             [*rules, *scoring],
-            ", or compare across protocols, without pairs: --across-protocols",
+            ", or compare across protocols, without pairs: --across-protocols (from Python, across=True)",
         )
     by_seed = protocol.paired_by_seed(runs)
     named, origin = _named([_agents(run, tasks, by_seed) for run in runs], runs)
@@ -108,7 +108,7 @@ def _prepared(agent: AgentTrials, *, pairs: bool, scores: bool) -> AgentTrials:
     tasks = agent.tasks
     if not scores:
         tasks = {name: replace(t, score=np.full(t.n, np.nan)) for name, t in tasks.items()}
-    return replace(agent, tasks=tasks, pairs=agent.pairs and pairs)
+    return replace(agent, tasks=tasks, unpaired=None if pairs else "protocols differ")
 
 
 def _about_protocols(runs: Sequence[Examined], rules: Sequence[str], scoring: Sequence[str]) -> list[str]:

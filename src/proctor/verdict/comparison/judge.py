@@ -4,7 +4,7 @@ pair, if its true difference is the one that was seen."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -24,6 +24,7 @@ from proctor.stats import (
     trials_after_a_look,
     within,
 )
+from proctor.stats.intervals import ROUNDING
 from proctor.verdict.comparison.model import Comparison, Difference, Pair, Standing
 from proctor.verdict.comparison.pairs import compare_pair
 from proctor.verdict.estimand import MEASURES, RATE, JudgeCfg, Measure, differences_within, shares_of, values_of
@@ -61,7 +62,7 @@ def judge(agents: Sequence[AgentTrials], judging: JudgeCfg = JudgeCfg()) -> Comp
     draft = Comparison((), tuple(pairs), tuple(tasks), by, judging.level, judging.looked)
     groups: Groups = {measure: _letters(draft, present, measure, means[measure]) for measure in MEASURES}
     standings = [_standing(agent, means, groups, judging) for agent in ranked]
-    made = replace(draft, agents=_placed(standings, means[by], whole))
+    made = replace(draft, agents=_placed(standings, means[by], whole, _alike(draft)))
     defined = all(agent.tasks[task].defines_success for agent in shared for task in tasks)
     return made if defined else _without_success(made)
 
@@ -159,21 +160,46 @@ def _standing(
     )
 
 
+def _alike(draft: Comparison) -> frozenset[frozenset[str]]:
+    """Agents that came to exactly the same on the trials that both have."""
+    return frozenset(frozenset((pair.a, pair.b)) for pair in draft.pairs if pair.of(draft.by).value == 0)
+
+
 def _placed(
-    standings: Sequence[Standing], means: Mapping[str, float | None], whole: Mapping[str, bool]
+    standings: Sequence[Standing],
+    means: Mapping[str, float | None],
+    whole: Mapping[str, bool],
+    alike: Collection[frozenset[str]],
 ) -> tuple[Standing, ...]:
-    """With ranks: those that have been tried on everything, by how many have a better mean."""
+    """With ranks: those that have been tried on everything, by how many have a better mean. Rounding errors make none
+    better, nor do trials that the other did not have, where both came to the same on those that both have."""
     known = {name: mean for name, mean in means.items() if mean is not None and whole[name]}
-    return tuple(
-        replace(one, rank=1 + sum(mean > known[one.agent] for mean in known.values())) if one.agent in known else one
-        for one in standings
-    )
+
+    def ahead(name: str, of: str) -> bool:
+        gap = known[name] > known[of] and not math.isclose(known[name], known[of], rel_tol=ROUNDING)
+        return gap and frozenset((name, of)) not in alike
+
+    placed, least = [], 1
+    for one in standings:
+        if one.agent in known:
+            least = max(least, 1 + sum(ahead(name, one.agent) for name in known))
+            one = replace(one, rank=least)
+        placed.append(one)
+    return tuple(placed)
 
 
 def _without_success(found: Comparison) -> Comparison:
-    """The same comparison by scores alone: where nothing says what success is, there are no success rates."""
+    """The same comparison by scores alone: where nothing says what success is, there are no success rates, and no
+    ranks where these were all there is."""
     agents = tuple(
-        replace(agent, successes=0, rate=None, rate_interval=None, letters={**agent.letters, "success": None})
+        replace(
+            agent,
+            rank=agent.rank if found.by == "score" else None,
+            successes=0,
+            rate=None,
+            rate_interval=None,
+            letters={**agent.letters, "success": None},
+        )
         for agent in found.agents
     )
     return replace(found, agents=agents, pairs=tuple(map(_by_score, found.pairs)))

@@ -142,6 +142,8 @@ class Meeting:
 
 def unpairable(a: AgentTrials, b: AgentTrials) -> str | None:
     """Why the trials of two agents cannot be paired; None where they can."""
+    if (told := a.unpaired or b.unpaired) is not None:
+        return told
     if not (a.pairs and b.pairs):
         return "trials do not say which of them began alike"
     common = [task for task in a.tasks if task in b.tasks]
