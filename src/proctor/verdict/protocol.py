@@ -207,11 +207,14 @@ def _leaves(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str, A
 def _short(value: Any) -> str:
     """A setting as a config has it; a long one says how much there is."""
     if isinstance(value, dict):
-        shown, many = f"{{{', '.join(f'{key}: {_short(own)}' for key, own in value.items())}}}", "settings"
+        shown, many = (
+            f"{{{', '.join(f'{key}: {_short(own)}' for key, own in value.items())}}}",
+            f"{len(value)} settings",
+        )
     elif isinstance(value, list):
-        shown, many = f"[{', '.join(map(_short, value))}]", "values"
+        shown, many = f"[{', '.join(map(_short, value))}]", f"{len(value)} values"
     else:
         shown, many = "none" if value is None else str(value), ""
     if len(shown) <= LONGEST:
         return shown
-    return f"{len(value)} {many}" if many else shown[: LONGEST - 3] + "..."
+    return many or shown[: LONGEST - 3] + "..."

@@ -105,8 +105,8 @@ class Pair:
 class Standing:
     """An agent in the order of the comparison. Letters by measure: agents that share one do not differ significantly;
     None where there is nothing to compare. `rank` counts agents with a strictly better score (rate, where there are no
-    scores), from 1; agents that came to the same on the trials that both have share it. Rate and score are weighted means over tasks of all its scored trials. `n_repeats` trials repeat
-    an episode and are not among `n`."""
+    scores), from 1; agents that came to the same on the trials that both have share it. Rate and score are weighted
+    means over tasks of all its scored trials. `n_repeats` trials repeat an episode and are not among `n`."""
 
     agent: str
     rank: int | None
