@@ -2,7 +2,7 @@
 `leaderboard`, and kept until the runs change.
 
 A run that is done has its report in its folder; that one is shown. Any other is computed of the trials there are, and
-nothing is written; of a run that goes on not again for fifty times as long as that took.
+nothing is written; of a run that goes on not again for two hundred times as long as that took.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from proctor.runs.report import read_report
 from proctor.verdict.comparison.compare import compare
 from proctor.verdict.leaderboard import leaderboard
 from proctor.view.snapshot import SHARE, Snapshot, fresh_report, signature_of
-from proctor.view.states import state_of
+from proctor.view.states import is_running
 
 KEPT = 16
 NOT_TRUSTED = (
@@ -66,7 +66,7 @@ class Pages:
             return to_json(report), report_html(report)
 
         last = self._last.get(snapshot.path)
-        if last is not None and time.monotonic() < last[0] and state_of(snapshot.path, 1, 0)["state"] == "running":
+        if last is not None and time.monotonic() < last[0] and is_running(snapshot.path):
             return last[1]
         began = time.monotonic()
         made = self._once(("report", snapshot.path, snapshot.signature), make)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import secrets
 import socket
 import threading
@@ -54,6 +55,7 @@ def serve(folders: list[Path], how: Serving, say: Callable[[str], None]) -> None
         make_app(places, token=token, trust=how.trust), log_level="critical", access_log=False, lifespan="off",
         ws="none", timeout_graceful_shutdown=1, server_header=False,
     )  # fmt: skip
+    os.nice(10)  # runs come first
     uvicorn.Server(config).run(sockets=[bound])
 
 

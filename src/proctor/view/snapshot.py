@@ -32,6 +32,7 @@ from proctor.runs.run import Run
 from proctor.scoring import Scoring, make_scoring
 from proctor.scoring.columns import reads_of, scored_trials
 from proctor.scoring.plain import SuccessScoring
+from proctor.view.states import is_running
 from proctor_host.result import TrialResult
 
 T = TypeVar("T")
@@ -39,8 +40,8 @@ KEPT = 4
 """Runs that are kept in memory."""
 BASE = ("outcome", "success", "after_stop", "attempts", "steps_total", "episode_reward", "wall_time_s", "case", "video")
 """Columns that the first look at a run takes, beside what its scoring reads."""
-SHARE = 0.02
-"""Of a processor's time that looking again at a run that goes on may take: half a percent of four."""
+SHARE = 0.005
+"""Of a processor's time that looking again at a run that goes on may take."""
 Signature = tuple[tuple[int, int], ...]
 
 
@@ -183,7 +184,7 @@ class Snapshots:
             known = self._kept.get(path)
             if known is not None:
                 snapshot, at, took = known
-                if snapshot.signature == signature or now - at < took / SHARE:
+                if snapshot.signature == signature or (now - at < took / SHARE and is_running(path)):
                     with self._lock:
                         self._kept.move_to_end(path)
                     return snapshot

@@ -42,6 +42,11 @@ def state_of(run: Path, planned: int, done: int, spared: int = 0) -> dict[str, A
     return _open(run, "stopped", planned, done, "It was stopped before all trials were done.")
 
 
+def is_running(run: Path) -> bool:
+    """Whether a process works on it."""
+    return state_of(run, 1, 0)["state"] == "running"
+
+
 def _open(run: Path, state: str, planned: int, done: int, said: str, **more: Any) -> dict[str, Any]:
     if done >= planned and state == "ended":
         return {"state": "ended", "why": f"{said} All trials are done.", "resume": f"proctor report {run}", **more}

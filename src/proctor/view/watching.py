@@ -1,7 +1,8 @@
 """A run's page stays current by server-sent events: a whole summary whenever something has changed.
 
 The run's files are looked at once a second, which costs the run nothing; they are read when they have changed, and
-then not again for fifty times as long as that took (`snapshot.SHARE`). In between there is what the run says of itself.
+then not again for two hundred times as long as that took (`snapshot.SHARE`). In between there is what the run says of
+itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from proctor.errors import InputError
 from proctor.view.snapshot import SHARE
-from proctor.view.states import pulse_of, state_of
+from proctor.view.states import is_running, pulse_of, state_of
 
 EVERY_S, ALIVE_S = 1.0, 15.0
 
@@ -31,7 +32,7 @@ async def watched(viewer: Any, name: str, aside: Callable[..., Any]) -> AsyncIte
         try:
             path = await aside(lambda: viewer.places.run(name))
             found = pulse_of(path)
-            if time.monotonic() >= due:
+            if time.monotonic() >= due or not is_running(path):
                 began = time.monotonic()
                 now = await aside(lambda: _signs(viewer.places.run(name), viewer.snapshot(name).signature))
                 if now != seen:

@@ -301,6 +301,7 @@ def test_a_bare_g1_is_told_of_the_description_that_is_built_in(tmp_path):
         for element in list(group):
             delete(spec, element)
     path = tmp_path / "g1.xml"
+    spec.compile()
     path.write_text(spec.to_xml())
     with pytest.raises(InputError, match=r"give description_file: builtin:g1 \(its joints are those of the Unitree G1"):
         load_robot(str(path))
