@@ -142,7 +142,10 @@ def pressed(depth: np.ndarray, radius: np.ndarray) -> np.ndarray:
     soft = kernel.SOFT_MM
     onset = np.clip(depth + soft / 2, 0.0, soft) ** 3 * WALL / (6 * soft)
     hard = np.where(depth > soft / 2, 0.5 * WALL * (depth**2 + soft**2 / 12), onset)
-    return hard + 0.5 * WALL * kernel.DEEP_FACTOR * np.maximum(depth - np.maximum(kernel.DEEP * radius, soft / 2), 0.0) ** 2
+    return (
+        hard
+        + 0.5 * WALL * kernel.DEEP_FACTOR * np.maximum(depth - np.maximum(kernel.DEEP * radius, soft / 2), 0.0) ** 2
+    )
 
 
 def heading(wire: Wire) -> np.ndarray:

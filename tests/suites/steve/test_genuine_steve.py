@@ -118,7 +118,7 @@ def small_model(folder: Path) -> str:
 @pytest.mark.parametrize(("name", "devices"), [("BasicWireNav", 1), ("ArchVariety", 1), ("DualDeviceNav", 2)])
 def test_eve_benchs_tasks_run_by_name(name: str, devices: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_its_files(name, tmp_path, monkeypatch)
-    observed = ("tracking", "target", "last_action", "rotation", "inserted_lengths")
+    observed = ("tracking", "target", "last_action", "rotation", "inserted_lengths", "image")
     found = []
     for _ in range(2):
         env = make(benchmark=name, observed=observed)
@@ -234,6 +234,29 @@ def test_the_embedded_c_arm_turns_as_steves(angles: tuple[float, float]) -> None
         CArm(angles).project(points), eve.util.coordtransform.tracking3d_to_2d(theirs), atol=1e-4
     )
     np.testing.assert_allclose(steve_double.vessel_cs_to_tracking3d(points, angles, [0, 0, 0], None), theirs, atol=1e-4)
+
+
+def test_pictures_are_those_of_steves_pillow() -> None:
+    """Its scale, offset and lines, without its noise. Its class cannot be made (its base takes no arguments, and its
+    simulation has no devices), so that its methods are called on a bare object."""
+    from proctor.suites.endovascular.pictures import LINE, picture
+
+    kind = importlib.import_module("eve.intervention.fluoroscopy.pillow").Pillow
+    box = np.array([[-40.0, 10.0], [90.0, 200.0]])
+    bare = type("Bare", (kind,), {"tracking2d_space": types.SimpleNamespace(low=box[0], high=box[1])})
+    theirs = bare.__new__(bare)
+    theirs.image_size, theirs._image_mode = (120, 120), "L"
+    theirs.reset()
+    angle = np.linspace(0, 3, 60)
+    line = np.stack([20 + 40 * np.cos(angle), 90 + 80 * np.sin(angle)], axis=1)
+    image = importlib.import_module("PIL.Image").new("L", (120, 120), 255)
+    drawn = theirs._draw_lines(image, line, 1, LINE) == LINE
+    ours = picture(line, np.full(59, 1.0), box, 120) == LINE
+    for one, other in ((drawn, ours), (ours, drawn)):
+        near = [np.roll(other, (y, x), (0, 1)) for y in (-1, 0, 1) for x in (-1, 0, 1)]
+        assert one.sum() > 80
+        assert (one <= np.any(near, axis=0)).all()
+    assert (drawn & ours).sum() > 0.8 * drawn.sum()
 
 
 @pytest.mark.skipif("PROCTOR_STEVE_BENCH" not in os.environ, reason="PROCTOR_STEVE_BENCH names no checkout")

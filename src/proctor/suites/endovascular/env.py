@@ -98,6 +98,11 @@ class EndovascularEnv(SheetEnv):
         """(devices,) how long they are."""
         return np.array([self.tool.length_mm])
 
+    @property
+    def diameters_mm(self) -> np.ndarray:
+        """(devices,) how wide they are."""
+        return np.array([2 * self.tool.radius_mm])
+
     def reset(self, seed: int, index: int) -> Any:
         """The seed draws the wire's angle in the sheath, among several the target, and where they vary the vessels."""
         rng, anatomy = np.random.default_rng(seed), self.options.anatomy

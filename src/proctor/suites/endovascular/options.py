@@ -15,7 +15,7 @@ from proctor.suites.protocol import SuiteOptions
 BRANCHES = ("bct", "rcca", "rsa", "lcca", "lsa")
 Benchmark = Literal["BasicWireNav", "ArchVariety", "DualDeviceNav"]
 """eve_bench's tasks."""
-Entry = Literal["tracking", "target", "last_action", "rotation", "inserted_lengths"]
+Entry = Literal["tracking", "target", "last_action", "rotation", "inserted_lengths", "image"]
 ENTRIES: tuple[Entry, ...] = ("tracking", "target", "last_action")
 """What stEVE's agents observe, in the order in which they take it flattened."""
 BENCHMARKS: dict[str, dict[str, Any]] = {
@@ -153,6 +153,8 @@ class EndovascularOptions(SuiteOptions):
     """With `observation: steve`: pictures that the observation remembers, the newest first."""
     observed: tuple[Entry, ...] = Field(default=ENTRIES, min_length=1, strict=False)
     """With `observation: steve`: the entries of the observation, in this order."""
+    image_px: int = Field(default=128, ge=16, le=1024)
+    """With the entry `image`: rows and columns of the picture."""
     observation: Literal["plain", "steve"] = "plain"
     """What agents observe: this simulator's entries in mm, or stEVE's, scaled, with 3 tracking points 2 mm apart where
     nothing else is said, and actions in [-1, 1]."""

@@ -43,6 +43,10 @@ class TwoDeviceEnv(EndovascularEnv):
     def lengths_mm(self) -> np.ndarray:
         return np.array([self.tool.length_mm, self.catheter.length_mm])
 
+    @property
+    def diameters_mm(self) -> np.ndarray:
+        return np.array([2 * self.tool.radius_mm, 2 * self.catheter.radius_mm])
+
     def reset(self, seed: int, index: int) -> Any:
         self._catheter_rad = float(np.random.default_rng([seed, CATHETER_STREAM]).uniform(-np.pi, np.pi))
         self.wire.catheter_rad = self._catheter_rad
