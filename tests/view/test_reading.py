@@ -91,7 +91,7 @@ def test_compare_is_proctor_compare(run: Run, served: Served) -> None:
     "path",
     [
         "config.json", "ledger.sqlite", "../x", "..%2f..%2fetc%2fpasswd", "trials/../config.json", "trials/link.npz",
-        "/etc/passwd",
+        "/etc/passwd", "x%00y", "trials/x%00y.npz", f"videos/{'x' * 5000}.mp4", "trials/%ff.npz",
     ],
 )  # fmt: skip
 def test_files_outside_of_what_is_shown_are_refused(run: Run, served: Served, path: str) -> None:
