@@ -15,6 +15,7 @@ from examining import examination
 from viewing import Served, large_run, starting, until, viewer
 
 from proctor import Run, config_from_dict, run_evaluation
+from proctor.report import text
 
 for package in ("starlette", "uvicorn"):
     pytest.importorskip(package, reason="the extra `view` is not installed")
@@ -101,6 +102,14 @@ def test_every_page_fits_and_nothing_goes_wrong(
         assert light is (scheme == "light")
     window.context.close()
     assert window.wrong == []
+
+
+def test_shares_are_written_as_the_report_writes_them(window: Window) -> None:
+    page = window.open("/")
+    shares = sorted({k / n for n in (1, 3, 7, 8, 40, 200, 400, 2000) for k in range(n + 1)})
+    said = page.evaluate("async (shares) => shares.map((await import('/static/dom.js')).percent)", shares)
+    assert said == [text.percent(share) for share in shares]
+    assert text.percent(5 / 8) == "62 %"
 
 
 def test_failures_one_by_one_with_the_keyboard_alone(window: Window, run: Run) -> None:

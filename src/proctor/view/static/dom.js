@@ -69,11 +69,19 @@ export function number(value, digits = 3) {
   return Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 8 }).replace("-", "\u2212");
 }
 
-export function percent(value, n) {
+// As Python rounds: what lies exactly in the middle goes to the even digit.
+function rounded(size, digits) {
+  const words = size.toFixed(digits);
+  const middle = /^50*$/.test(size.toFixed(100).split(".")[1].slice(digits));
+  return middle && Number(words.at(-1)) % 2 ? (Number(words) - 10 ** -digits).toFixed(digits) : words;
+}
+
+/** A share from 0 to 1 as the report writes it: one decimal where whole percents would hide that it is neither 0 nor 100. */
+export function percent(value) {
   if (value === null || value === undefined) return NONE;
-  const share = 100 * value;
-  const digits = share > 0 && share < 1 ? 1 : n >= 1000 && share < 99.95 && share % 1 !== 0 ? 1 : 0;
-  return `${share.toFixed(digits)} %`;
+  const whole = rounded(100 * value, 0);
+  const hides = (whole === "0" && value > 1e-12) || (whole === "100" && value < 1);
+  return `${hides ? rounded(100 * value, 1) : whole} %`;
 }
 
 export const count = (n, word, more = `${word}s`) => `${n.toLocaleString("en")} ${n === 1 ? word : more}`;

@@ -103,10 +103,9 @@ function workers(pulse) {
   return dead ? `${count(dead, "death")} without a trial since` : `${busy} slots busy`;
 }
 
-function spread(estimate, words) {
+function spread(estimate) {
   if (!estimate) return h("span", { class: "none" }, "–");
-  const range = estimate.interval ? `${words(estimate.interval[0])} to ${words(estimate.interval[1])}` : "no interval";
-  return h("span", {}, words(estimate.value), h("span", { class: "sub" }, range));
+  return h("span", {}, estimate.text, h("span", { class: "sub" }, estimate.range === "–" ? "no interval" : estimate.range));
 }
 
 function agents(id, run, report) {
@@ -128,8 +127,8 @@ function agents(id, run, report) {
       h("tbody", {}, order.map((agent) => h("tr", {},
         h("th", { scope: "row" }, h("span", { class: "rank" }, rank.get(agent.agent)?.rank ?? ""), h("a", { href: runUrl(id, `/trials?agent=${encodeURIComponent(agent.agent)}`) }, agent.agent)),
         h("td", { class: "num" }, agent.n.toLocaleString("en")),
-        success ? [h("td", { class: "num" }, spread(agent.success, (value) => percent(value, agent.n))), h("td", { class: "wide" }, track(agent.success, 0, 1, `success of ${agent.agent}`))] : null,
-        score ? [h("td", { class: "num" }, spread(agent.score, (value) => number(value))), h("td", { class: "wide" }, track(agent.score, low, high, `score of ${agent.agent}`))] : null,
+        success ? [h("td", { class: "num" }, spread(agent.success)), h("td", { class: "wide" }, track(agent.success, 0, 1, `success of ${agent.agent}`))] : null,
+        score ? [h("td", { class: "num" }, spread(agent.score)), h("td", { class: "wide" }, track(agent.score, low, high, `score of ${agent.agent}`))] : null,
         letters.size ? h("td", { class: "letters" }, letters.get(agent.agent) || "") : null,
         h("td", { class: "num" }, agent.unscored || ""))))))];
 }
@@ -144,7 +143,7 @@ function cells(id, run) {
     if (!cell) return h("td", {});
     const rate = cell.success ? cell.success.value : null;
     const share = rate ?? (cell.score ? (cell.score.value - low) / (high - low || 1) : null);
-    const words = rate !== null ? percent(rate, cell.n) : cell.score ? number(cell.score.value) : "–";
+    const words = (rate !== null ? cell.success.text : cell.score?.text) ?? "–";
     return h("td", { class: share === null ? "cell" : `cell h${Math.round(10 * Math.min(1, Math.max(0, share)))}` },
       h("a", { href: runUrl(id, `/trials?agent=${encodeURIComponent(agent)}&task=${encodeURIComponent(task)}`) }, h("strong", {}, words),
         h("span", { class: "sub" }, cell.done < cell.planned ? `${cell.done} of ${cell.planned}` : `n ${cell.n}`)),
