@@ -143,6 +143,17 @@ export const progress = (done, planned, label) =>
   h("span", { class: "progress", role: "img", "aria-label": label || `${done} of ${planned}` },
     h("span", { css: { width: `${planned ? Math.min(100, (100 * done) / planned) : 0}%` } }));
 
+/** A table that scrolls sideways where it is wider than the page, and says so there. */
+export function wide(table) {
+  const box = h("div", { class: "scroll" }, table);
+  const hint = h("p", { class: "sideways", hidden: true }, "scrolls sideways →");
+  const look = () => requestAnimationFrame(() => { hint.hidden = box.scrollWidth <= box.clientWidth; });
+  const sized = new ResizeObserver(look);
+  sized.observe(box);
+  sized.observe(table);
+  return h("div", { class: "wider" }, hint, box);
+}
+
 export const problem = (error) => h("p", { class: "problem", role: "alert" }, error.message || String(error));
 
 /** A text that can be copied. */

@@ -1,6 +1,6 @@
 // A run: verdict, agents, tasks, how it goes. Stays current by server-sent events.
 
-import { api, apiUrl, bytes, count, duration, h, number, percent, problem, progress, replace, runUrl, state, titled, track, trialUrl, when } from "./dom.js";
+import { api, apiUrl, bytes, count, duration, h, number, percent, problem, progress, replace, runUrl, state, titled, track, trialUrl, when, wide } from "./dom.js";
 import { growth } from "./growth.js";
 
 export async function show(page) {
@@ -119,7 +119,7 @@ function agents(id, run, report) {
   const score = run.scored && run.scoring !== "success" || !success;
   const tested = letters.size ? " Agents that share a letter are not significantly different." : "";
   return [h("h2", {}, "Agents"), h("p", { class: "lead" }, `Means over tasks with ${percent(run.level)} intervals; n counts scored trials.${tested}`),
-    h("div", { class: "scroll" }, h("table", { class: "agents" },
+    wide(h("table", { class: "agents" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Agent"), h("th", { scope: "col", class: "num" }, "n"),
         success ? [h("th", { scope: "col", class: "num" }, "Success"), h("th", { class: "wide" }, h("span", { class: "sr" }, "success, drawn"))] : null,
         score ? [h("th", { scope: "col", class: "num" }, "Score"), h("th", { class: "wide" }, h("span", { class: "sr" }, "score, drawn"))] : null,
@@ -150,7 +150,7 @@ function cells(id, run) {
       cell.done < cell.planned ? progress(cell.done, cell.planned) : null);
   };
   return [h("h2", {}, "Agents and tasks"), h("p", { class: "lead" }, "Success rate where something says what success is, else the mean score; a cell opens its trials."),
-    h("div", { class: "scroll" }, h("table", { class: "heat" },
+    wide(h("table", { class: "heat" },
       h("thead", {}, h("tr", {}, h("th", {}), run.about_tasks.map((task) => h("th", { scope: "col" }, task.name, h("span", { class: "sub" }, task.suite))))),
       h("tbody", {}, run.about_agents.map((agent) => h("tr", {}, h("th", { scope: "row" }, agent.name), run.about_tasks.map((task) => one(agent.name, task.name)))))))];
 }
@@ -172,7 +172,7 @@ function going(run, chart) {
     time ? h("figure", {}, h("figcaption", {}, "Where the time of the slots goes"),
       h("div", { class: "stack", role: "img", "aria-label": PLACES.map((place) => `${place} ${percent(time[place] || 0)}`).join(", ") }, PLACES.filter((place) => time[place] > 0).map((place) => h("span", { class: `p-${place}`, css: { "flex-grow": String(time[place]) } }))),
       h("ul", { class: "legend" }, PLACES.filter((place) => time[place] > 0).map((place) => h("li", {}, h("i", { class: `p-${place}` }), `${place} ${percent(time[place])}`)))) : null,
-    batch.length ? h("figure", {}, h("figcaption", {}, "Forwards"), h("div", { class: "scroll" }, h("table", { class: "small" },
+    batch.length ? h("figure", {}, h("figcaption", {}, "Forwards"), wide(h("table", { class: "small" },
       h("thead", {}, h("tr", {}, ["Agent", "Stage", "Forwards", "Rows each", "Seconds"].map((name, place) => h("th", { scope: "col", class: place > 1 ? "num" : null }, name)))),
       h("tbody", {}, batch.slice(0, 12).map((own) => h("tr", {}, h("td", {}, own.agent), h("td", {}, own.stage), h("td", { class: "num" }, number(own.forwards)), h("td", { class: "num" }, number(own.rows_per_forward)), h("td", { class: "num" }, number(own.seconds)))))))) : null)];
 }
@@ -181,7 +181,7 @@ function faults(id, run) {
   const open = run.faults.last;
   if (!open.length && !run.causes.length) return [];
   return [h("h2", {}, "What broke"),
-    run.causes.length ? h("div", { class: "scroll" }, h("table", { class: "small left" }, h("thead", {}, h("tr", {}, ["Agent", "Outcome", "Message", "Trials", "Example"].map((name) => h("th", { scope: "col" }, name)))),
+    run.causes.length ? wide(h("table", { class: "small left" }, h("thead", {}, h("tr", {}, ["Agent", "Outcome", "Message", "Trials", "Example"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, run.causes.map((cause) => h("tr", {}, h("td", {}, cause.agent), h("td", {}, cause.outcome.replaceAll("_", " ")), h("td", { class: "message" }, cause.message), h("td", { class: "num" }, cause.count), h("td", {}, h("a", { href: trialUrl(id, cause.example) }, cause.example))))))) : null,
     open.length ? [h("p", { class: "lead" }, `${count(run.faults.n, "attempt")} broke and ${run.faults.n === 1 ? "was" : "were"} tried again; the last of some trials:`),
       h("ul", { class: "plain" }, open.map((one) => h("li", {}, one.done ? h("a", { href: trialUrl(id, one.key) }, one.key) : one.key, h("span", { class: "sub" }, one.text))))] : null];
