@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import re
 import threading
 import types
 from collections.abc import Iterator, Mapping
@@ -32,8 +33,10 @@ _LOCK = threading.Lock()
 
 
 def key_of(name: str, found: Any) -> str:
-    """What a config calls an object."""
-    return f"{name}@{identity_of(found)[:_LETTERS]}"
+    """What a config calls an object. The name is there to be read: of what a config would take for a path or an import
+    string, only letters, digits, dots and dashes stay."""
+    readable = re.sub(r"[^\w.-]+|^[.]+", "_", name)
+    return f"{readable}@{identity_of(found)[:_LETTERS]}"
 
 
 @contextmanager

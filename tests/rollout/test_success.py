@@ -16,6 +16,7 @@ from telling import Tell
 from proctor import Run
 from proctor.config.models import TaskCfg
 from proctor.rollout.progress import UNSCORED, AgentProgress, Progress
+from proctor.runs.replay import replay
 from proctor.runs.score import score
 from proctor_host.episode import Outcome
 
@@ -146,6 +147,27 @@ def test_rates_are_of_the_tasks_that_define_success(examine: Examine) -> None:
 def test_a_rule_of_the_config_defines_success(examine: Examine) -> None:
     run = examine(agents=AGENTS, tasks=[undefined(success={"terminated": True})])
     assert {r.outcome for r in run.results()} == {Outcome.SUCCESS}
+
+
+@pytest.mark.parametrize("rest", [{}, {"vector": {"mode": "sync"}}], ids=["env", "vector"])
+def test_an_entry_of_info_that_never_comes_is_a_caution_and_no_rate(examine: Examine, rest: dict[str, Any]) -> None:
+    task = flags_task([False, True], success={"info": "final.docked"}, **rest)
+    report = examine(agents=AGENTS[:1], tasks=[task]).report()
+    assert report["agents"][0]["success_rate"] is None
+    assert {
+        "level": "caution",
+        "text": 'Success on flags goes by info["final.docked"], which no step of any trial had: there is no success '
+        "rate. Compare the name with what the environment gives, or say success in another way.",
+    } in report["findings"]
+
+
+def test_an_entry_of_info_that_comes_in_some_trial_is_none_elsewhere(examine: Examine) -> None:
+    task = flags_task([None, None, True], silent=[124, 126], success={"info": "success"})
+    run = examine(agents=AGENTS[:1], tasks=[task])
+    assert [r.success for r in run.results()] == [True, False, True, False, True]
+    assert run.report()["agents"][0]["success_rate"] == 0.6
+    assert "which no step" not in str(run.report()["findings"])
+    assert replay(run.path, "zero/flags/0001").equal, "alone it says nothing, and its bytes are the same"
 
 
 def test_progress_has_a_rate_where_some_trial_says_what_success_is() -> None:

@@ -106,6 +106,14 @@ def test_success_is_a_return_a_rule_or_a_function(evaluate):
     assert len(list(evaluate("random", "CartPole-v1", n=2, seeds=[7, 9]).results())) == 2
 
 
+@pytest.mark.parametrize("name", ["./x", "../../x", "a/b", "pkg.mod:Thing", "x.py", "own.py:pull", "~/x", "/etc/x"])
+def test_a_name_is_a_name_and_never_a_path(evaluate, name):
+    run = evaluate({name: pull}, {"slope": make_slope}, n=1)
+    (result,) = run.results()
+    assert (result.trial.agent, result.outcome.scored) == (name, True)
+    assert {path.parent.name for path in run.path.rglob("*.npz")} <= {"trials"}
+
+
 def test_what_a_policy_breaks_is_its_own(evaluate):
     run = evaluate(
         {"nan": lambda o: np.array([np.nan]), "shape": lambda o: np.zeros(3), "fine": pull}, {"slope": make_slope}, n=2
@@ -131,6 +139,8 @@ SHARED = Slope()
         ([], "CartPole-v1", {}, "found an empty list; expected at least one policy"),
         ({}, "CartPole-v1", {}, "found an empty dict; expected at least one policy, by name"),
         ("random", [], {}, "found an empty list; expected at least one environment"),
+        ("random", make_slope, {"n_trials": 3}, "n_trials is called n here"),
+        ({"": pull}, make_slope, {}, 'agents.0..name: found ""; expected text that is not empty'),
         ([pull, pull], make_slope, {}, 'two policies are named "pull"; give them names of their own'),
         (lambda o, state, info: 0, make_slope, {}, "wants state, info beside the observation"),
         (3, make_slope, {}, 'agent "int": found a int as a policy; expected a function'),
@@ -156,6 +166,10 @@ def test_what_cannot_be_run_is_said_in_a_sentence(evaluate, tmp_path, policy, en
 def test_a_key_that_no_config_has_is_refused_with_the_nearest(evaluate):
     with pytest.raises(ConfigError, match=r"num_parallel"):
         evaluate(pull, make_slope, num_paralel=3)
+    with pytest.raises(ConfigError, match=r"nn: unknown key; evaluate takes .*, n, name, .*, success, video, workers"):
+        evaluate(pull, make_slope, nn=3)
+    with pytest.raises(ConfigError, match=r"suces: unknown key; .*; did you mean \"success\"\?"):
+        evaluate(pull, make_slope, suces=3, record="nothing")
 
 
 def test_resuming_needs_the_object_and_says_how(evaluate, tmp_path):

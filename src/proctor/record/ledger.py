@@ -267,6 +267,17 @@ class Ledger:
             [o.value for o in (*_MISSED, Outcome.DONE, Outcome.SUCCESS, *_MISSED)],
         )
 
+    def silent_tasks(self) -> set[str]:
+        """Tasks of which trials ran to their end and none said whether it was a success."""
+        return {
+            task
+            for (task,) in self._db.execute(
+                "SELECT task FROM trials WHERE state = 'done' GROUP BY task "
+                "HAVING sum(outcome = ?) > 0 AND sum(outcome IN (?, ?, ?)) = 0",
+                [o.value for o in (Outcome.DONE, Outcome.SUCCESS, *_MISSED)],
+            )
+        }
+
     def successes(self) -> Iterator[tuple[str, str, int, bool | None]]:
         """(agent, task, index, success) of every finished trial, in plan order; success is None where it is
         unscored."""

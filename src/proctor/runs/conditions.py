@@ -6,9 +6,13 @@ forwards that were asked again something was found (`rollout.ask.rows`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from proctor.config.models import EvalConfig
+from proctor.config.problems import Problems
+from proctor.config.validate import validate
+from proctor.registry import SUITES
 from proctor.report import text
 
 Rows = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -55,6 +59,24 @@ def cautions(rows: Rows, sessions: Sequence[Mapping[str, Any]]) -> Iterator[str]
     if len(numbers) > 1:
         listed = text.listed([str(number) for number in numbers])
         yield f"Parts of this run computed with {listed} numeric threads, which may round differently."
+
+
+def unsaid(cfg: EvalConfig, silent: Collection[str]) -> Iterator[str]:
+    """Where a config says what success is by something that never came. `silent`: tasks of which no trial said whether
+    it was a success. Suites that are not registered are not asked: a report runs no code that a run brought along."""
+    from proctor.suites import suite_for
+
+    for task in cfg.tasks:
+        if task.name not in silent or task.suite not in SUITES:
+            continue
+        suite = suite_for(task)
+        options = validate(suite.Options, task.options, (), Problems(""))
+        said = None if options is None else suite.unsaid(options)
+        if said is not None:
+            yield (
+                f"Success on {task.name} goes by {said}, which no step of any trial had: there is no success rate. "
+                "Compare the name with what the environment gives, or say success in another way."
+            )
 
 
 def rounding(rows: Rows) -> Iterator[str]:

@@ -53,7 +53,7 @@ class Given:
         if isinstance(policy, str):
             key = "policy" if ":" in policy or policy in LOADERS else "checkpoint"
             return {key: policy} if name is None else {key: policy, "name": name}
-        called = name or _name(policy, "policy")
+        called = _name(policy, "policy") if name is None else name
         key = key_of(called, policy)
         self.objects[key] = policy
         return {"name": called, "policy": "memory", "options": {"object": key, **options}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from proctor.config.code import code_of, module_folders
@@ -25,7 +25,7 @@ from proctor.runs import places
 from proctor.runs.conditions import cautions
 from proctor.runs.session import threads_of
 from proctor.threads import wanted
-from proctor_host.episode import digest
+from proctor_host.episode import Outcome, digest
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
 
@@ -62,7 +62,7 @@ def replay(path: str | Path, name: str, video: Path | None = None, *, trust: boo
     runtimes = places.find_again(run, cfg)
     with tempfile.TemporaryDirectory(prefix="proctor-replay-") as temporary:
         folder = Path(temporary)
-        again = _run(cfg, recorded, folder, threads_of(run))
+        again = _settled(recorded, _run(cfg, recorded, folder, threads_of(run)))
         differing = _compare(run, recorded, folder, again)
         if video is not None and again.video is not None:
             video.parent.mkdir(parents=True, exist_ok=True)
@@ -142,6 +142,14 @@ def _run(cfg: EvalConfig, recorded: TrialResult, folder: Path, threads: int | No
         again = next(ledger.results(), None)
     if again is None:
         raise RunError(f"trial {recorded.trial.key} could not be run again")
+    return again
+
+
+def _settled(recorded: TrialResult, again: TrialResult) -> TrialResult:
+    """A trial in which nothing said what success is had none where others of its task said it
+    (`Ledger.settle_success`); run alone it cannot know of them."""
+    if again.outcome is Outcome.DONE and recorded.outcome in (Outcome.FAILURE, Outcome.TRUNCATED):
+        return replace(again, outcome=recorded.outcome, success=recorded.success)
     return again
 
 

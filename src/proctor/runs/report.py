@@ -78,6 +78,7 @@ def _context(run: RunDir, cfg: EvalConfig, ledger: Ledger) -> ReportContext:
         notes=_notes(ledger),
         cautions=(
             *_about_records(run, ledger),
+            *conditions.unsaid(cfg, ledger.silent_tasks()),
             *_cautions(env),
             *conditions.cautions(rows, env.sessions),
             *places.cautions(run.path, env.sessions, cfg),

@@ -114,6 +114,11 @@ class Suite(abc.ABC):
         return."""
         return True
 
+    def unsaid(self, options: Any) -> str | None:
+        """What success goes by on this task and an environment may never give, such as an entry of `info`: a report
+        names it where no trial had it. None: there is no such thing."""
+        return None
+
     def default_trials(self, options: Any) -> int | None:
         """How many trials a task has where the config says nothing: the number of its cases; None: the run's."""
         return None

@@ -12,6 +12,7 @@ step returned. It belongs to one trial of one world: a check may add up rewards.
 
 from __future__ import annotations
 
+import abc
 import math
 import numbers
 import re
@@ -164,7 +165,7 @@ def success_check(cfg: SuccessCfg | None) -> SuccessCheck:
     if cfg is None:
         return Reported()
     if cfg.info is not None:
-        return partial(entry, cfg.info.split("."))
+        return Entry(cfg.info.split("."))
     if cfg.return_at_least is not None:
         return return_at_least(cfg.return_at_least)
     if cfg.terminated is not None:
@@ -176,11 +177,18 @@ def success_check(cfg: SuccessCfg | None) -> SuccessCheck:
     return lambda *step: flag("success (by its function)", function(*step))
 
 
-class Reported:
-    """`info["success"]`, else `info["is_success"]`, else no success. `said`: one of them was there in this trial."""
+class Told(abc.ABC):
+    """A check that goes by what `info` says. `said`: it said something in this trial."""
 
     def __init__(self) -> None:
         self.said = False
+
+    @abc.abstractmethod
+    def __call__(self, env, observation, reward, terminated, truncated, info) -> bool: ...
+
+
+class Reported(Told):
+    """`info["success"]`, else `info["is_success"]`, else no success."""
 
     def __call__(self, env, observation, reward, terminated, truncated, info) -> bool:
         key, value = "success", info.get("success")
@@ -192,17 +200,26 @@ class Reported:
         return value if type(value) is bool else flag(f'info["{key}"]', value)
 
 
+class Entry(Told):
+    """An entry of `info`; the path leads into nested mappings. A step without it is no success."""
+
+    def __init__(self, path: list[str]):
+        super().__init__()
+        self._path = path
+
+    def __call__(self, env, observation, reward, terminated, truncated, info) -> bool:
+        value: Any = info
+        for part in self._path:
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is None:
+            return False
+        self.said = True
+        return flag(f'info["{".".join(self._path)}"]', value)
+
+
 def is_known(check: SuccessCheck) -> bool:
     """Whether a check has something to go by: a rule of the config, or what the environment said in the trial."""
-    return not isinstance(check, Reported) or check.said
-
-
-def entry(path: list[str], env, observation, reward, terminated, truncated, info) -> bool:
-    """An entry of `info`; the path leads into nested mappings."""
-    value: Any = info
-    for part in path:
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value is not None and flag(f'info["{".".join(path)}"]', value)
+    return not isinstance(check, Told) or check.said
 
 
 def ended(wanted: bool, env, observation, reward, terminated, truncated, info) -> bool:

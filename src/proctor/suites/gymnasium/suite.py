@@ -48,3 +48,7 @@ class GymnasiumSuite(Suite):
         """Where the config says what success is. That an environment reports success by itself is not known before it
         runs."""
         return options.success is not None
+
+    def unsaid(self, options: GymnasiumOptions) -> str | None:
+        """The entry of `info` that the config names."""
+        return None if options.success is None or options.success.info is None else f'info["{options.success.info}"]'
