@@ -7,14 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from examining import examination, odd, odd_task, policy, task
+from gymnasium.spaces import Box, Dict, Discrete
 from telling import Tell
 
 from proctor import config_from_dict, run_evaluation
 from proctor.cli import main
 from proctor.errors import InputError
 from proctor.runs.check import STEPS, Check, check
+from proctor.spaces import in_a_line
 
 Checked = Callable[..., Check]
 
@@ -41,6 +44,17 @@ def test_a_sound_config_is_fine_and_nothing_is_left_behind(checked: Checked, tmp
     assert found.seconds is not None
     assert found.seconds > 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_large_space_is_told_in_a_line() -> None:
+    angles = Box(-np.arange(30.0), np.arange(30.0), dtype=np.float64)
+    assert in_a_line(angles) == "float64 (30,)"
+    assert in_a_line(Discrete(4)) == "Discrete(4)"
+    info = Dict({name: Box(-9, 9, (12,)) for name in ("ball", "feet", "goal", "team", "wind")})
+    assert in_a_line(Dict({"observation": angles, "info": info})) == (
+        "of 6 entries: observation float64 (30,), info.ball float32 (12,), info.feet float32 (12,), "
+        "info.goal float32 (12,), and 2 more"
+    )
 
 
 def test_every_problem_is_listed_at_once(checked: Checked) -> None:

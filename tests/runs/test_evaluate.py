@@ -139,6 +139,7 @@ SHARED = Slope()
         ([], "CartPole-v1", {}, "found an empty list; expected at least one policy"),
         ({}, "CartPole-v1", {}, "found an empty dict; expected at least one policy, by name"),
         ("random", [], {}, "found an empty list; expected at least one environment"),
+        ("random", make_slope, {"n_trials": 3}, "n_trials is called n here"),
         ({"": pull}, make_slope, {}, 'agents.0..name: found ""; expected text that is not empty'),
         ([pull, pull], make_slope, {}, 'two policies are named "pull"; give them names of their own'),
         (lambda o, state, info: 0, make_slope, {}, "wants state, info beside the observation"),
@@ -165,6 +166,10 @@ def test_what_cannot_be_run_is_said_in_a_sentence(evaluate, tmp_path, policy, en
 def test_a_key_that_no_config_has_is_refused_with_the_nearest(evaluate):
     with pytest.raises(ConfigError, match=r"num_parallel"):
         evaluate(pull, make_slope, num_paralel=3)
+    with pytest.raises(ConfigError, match=r"nn: unknown key; evaluate takes .*, n, name, .*, success, video, workers"):
+        evaluate(pull, make_slope, nn=3)
+    with pytest.raises(ConfigError, match=r"suces: unknown key; .*; did you mean \"success\"\?"):
+        evaluate(pull, make_slope, suces=3, record="nothing")
 
 
 def test_resuming_needs_the_object_and_says_how(evaluate, tmp_path):

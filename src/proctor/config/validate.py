@@ -66,6 +66,20 @@ def validate(model: type[M], data: Mapping[str, Any], path: Path, problems: Prob
     return None
 
 
+class Explained(BaseModel):
+    """A model that is made from Python: what is wrong with its keywords is a ConfigError, in the words of a config."""
+
+    if not TYPE_CHECKING:  # a type checker shall see the fields
+
+        def __init__(self, **keys: Any):
+            try:
+                super().__init__(**keys)
+            except ValidationError as error:
+                problems = Problems(type(self).__name__)
+                _add_errors(type(self), keys, error.errors(include_url=False), ((), problems))
+                problems.raise_any()
+
+
 def _add_errors(model: type[BaseModel], data: Any, errors: Sequence[Any], where: tuple[Path, Problems]) -> None:
     path, problems = where
     merged: dict[Path, tuple[list[str], Any, str | None]] = {}

@@ -40,6 +40,7 @@ from proctor.runs.session import log, logging_to
 from proctor.runs.start import judging_problems
 from proctor.runtimes import needed_for
 from proctor.scoring import make_scoring
+from proctor.spaces import in_a_line
 from proctor.suites.protocol import Env
 from proctor.threads import hold, pinned
 from proctor_host.limits import ACTING, CLOSING, MAKING, RESETTING, STEPPING, UNLOADING
@@ -109,7 +110,10 @@ def _check(cfg: EvalConfig, config: str | None) -> Check:
     record = RecordCfg(level=cfg.record.level)
     short = cfg.model_copy(update={"tasks": tasks, "n_trials": 1, "num_parallel": 1, "record": record})
     spaces, tried = _try_tasks(short, found)
-    found.fine += [f'task "{t}": observation {o}, action {spaces.action[t]}' for t, o in spaces.observation.items()]
+    found.fine += [
+        f'task "{name}": observation {in_a_line(seen)}, action {in_a_line(spaces.action[name])}'
+        for name, seen in spaces.observation.items()
+    ]
     if judged:
         _try_scoring(cfg, tried, found)
     sound = {r.trial.task for r in tried if r.outcome.scored}

@@ -3,14 +3,17 @@ drawn anew in a notebook and in a terminal."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from proctor.config import config_from_dict
 from proctor.config.models import EvalConfig
+from proctor.config.problems import ConfigError, did_you_mean
 from proctor.errors import InputError
 from proctor.memory import lent
 from proctor.report.draw.svg import esc
@@ -62,6 +65,7 @@ def evaluate(
     may have grown. Every other key is one of a config: `num_parallel`, `workers`, `scoring`, `record`,
     `max_episode_steps`, `limits`, `stop_when`, ... Raises InputError for what the caller can mend.
     """
+    _refuse_elsewhere(config)
     given = Given()
     asked = {"batched": batched, "method": method}
     given.add_policies(policy, {key: value for key, value in asked.items() if value is not None})
@@ -72,8 +76,36 @@ def evaluate(
     raw |= {} if video is False else {"record": {"level": "video", "video": {"trials": "first", "first": int(video)}}}
     raw["workers"] = _workers(config.get("workers"), given)
     with lent(given.objects), shown(progress) as observer:
-        hooks, cfg = Hooks(observer, cancel), _checked(config_from_dict(raw), n, seeds)
+        hooks, cfg = Hooks(observer, cancel), _checked(_resolved(raw), n, seeds)
         return Run.of(start(cfg, hooks).run) if resume is None else _resumed(Path(resume), cfg, hooks)
+
+
+OWN = {"agents": "policy", "tasks": "env", "n_trials": "n", "base_seed": "seeds", "output_root": "out"}
+"""Keys of a config that have another name here."""
+
+
+def _refuse_elsewhere(config: Mapping[str, Any]) -> None:
+    """Raise InputError for a key of a config that an argument would silently take the place of."""
+    for key in ("agents", "tasks", "n_trials"):
+        if key in config:
+            raise InputError(f"{key} is called {OWN[key]} here: evaluate(policy, env, n=100, ...)")
+
+
+def _resolved(raw: dict[str, Any]) -> EvalConfig:
+    """The config. Raises ConfigError; of a key that is unknown, it says which ones `evaluate` takes."""
+    try:
+        return config_from_dict(raw)
+    except ConfigError as error:
+        taken = [key for key in inspect.signature(evaluate).parameters if key not in ("policy", "env", "config")]
+        known = sorted({*taken, *EvalConfig.model_fields} - OWN.keys())
+        said = f"unknown key; evaluate takes {', '.join(known)}"
+        told = [
+            replace(found, message=said, hint=did_you_mean(found.key, known))
+            if found.key in raw and found.message.startswith("unknown key")
+            else found
+            for found in error.problems
+        ]
+        raise ConfigError("evaluate", told) from None
 
 
 def _resumed(path: Path, cfg: EvalConfig, hooks: Hooks) -> Run:

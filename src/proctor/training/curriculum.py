@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from proctor.config.models import Frozen
+from proctor.config.validate import Explained
 from proctor.errors import InputError
 from proctor.registry import did_you_mean
 from proctor.training.humanoidverse.buffer import ExpertBuffer, HumanoidVerseBuffer
@@ -28,7 +29,7 @@ from proctor.training.keeping import Keepable
 _LOG = logging.getLogger("proctor.training.curriculum")
 
 
-class CurriculumCfg(Frozen):
+class CurriculumCfg(Explained, Frozen):
     """How difficulty becomes weight. Difficulties are of the metric's own unit (rad for `emd`)."""
 
     metric: str = Field(default="emd", min_length=1)

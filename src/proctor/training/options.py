@@ -8,13 +8,14 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator
 
 from proctor.config.models import LARGEST_SEED
+from proctor.config.validate import Explained
 from proctor.policies.options import MOST_ROWS
 from proctor.registry import did_you_mean
 from proctor.suites.tracking.options import TrackingOptions, as_list
 from proctor.suites.tracking.parts import METRICS
 
 
-class EvaluationCfg(TrackingOptions):
+class EvaluationCfg(Explained, TrackingOptions):
     """What every evaluation inside a training loop has beside the keys of a tracking task."""
 
     name_in_logs: str = Field(min_length=1, pattern=r"^[^/#]+$")

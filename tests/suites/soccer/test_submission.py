@@ -171,6 +171,17 @@ def test_two_of_a_kind_are_refused_until_one_is_named(folder: Path) -> None:
         load_policy(agent(folder, trust=True, preprocessor_class="none"), SPACES)
 
 
+def test_weights_that_are_missing_or_junk_are_named(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"options.weights is zz.pt, which is missing: .* holds the weights model.pt"):
+        load_policy(agent(folder, trust=True, weights="zz.pt"), SPACES)
+    (folder / "model.pt").write_bytes(b"enough of nothing")
+    with pytest.raises(InputError, match=r"model.py:Walker could not be made with model_path=.*model.pt: .*Error"):
+        load_policy(agent(folder, trust=True), SPACES)
+    (folder / "model.pt").unlink()
+    with pytest.raises(InputError, match=r"options.weights is zz.pt, which is missing: .* holds no weights; say which"):
+        load_policy(agent(folder, trust=True, weights="zz.pt"), SPACES)
+
+
 def test_a_model_that_wants_more_than_the_path_of_its_weights_is_named(folder: Path) -> None:
     write(folder, model="from torch import nn\n\nclass Wide(nn.Module):\n    def __init__(self, n, width): ...\n")
     with pytest.raises(InputError, match=r"model.py:Wide takes n, width, and nobody says what these are"):

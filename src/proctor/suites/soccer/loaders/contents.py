@@ -75,8 +75,10 @@ class Contents:
         """The file of weights that `wanted` names, else the only one; None where there is none."""
         named = self.weights if wanted is None else tuple(p for p in self.weights if p.name == wanted)
         if len(named) > 1 or (wanted is not None and not named):
-            listed = ", ".join(path.name for path in self.weights) or "none"
-            raise InputError(f"{self.folder} holds the weights {listed}; say which with options: {{weights: NAME}}")
+            listed = ", ".join(path.name for path in self.weights)
+            held = f"{self.folder} holds {f'the weights {listed}' if listed else 'no weights'}"
+            said = "" if wanted is None else f"options.weights is {wanted}, which is missing: "
+            raise InputError(f"{said}{held}; say which with options: {{weights: NAME}}")
         return named[0] if named else None
 
 

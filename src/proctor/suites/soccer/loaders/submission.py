@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from proctor.errors import InputError
+from proctor.errors import BREAKS, InputError
 from proctor.policies.from_onnx import OnnxLoader, OnnxOptions
 from proctor.policies.from_torch import TorchLoader, TorchOptions
 from proctor.policies.loader import Loader
@@ -133,10 +133,21 @@ def _module(options: SubmissionOptions, found: Found, device: Any) -> Any:
             f"path of its weights alone. Give the rest with options: {{kwargs: {{{needed[0]}: ...}}}}"
         )
     if needed or path is None:
-        return made(**options.kwargs, **{name: str(path) for name in needed})
+        return _made(made, found.module, {**options.kwargs, **{name: str(path) for name in needed}})
     target = f"{found.module.file.resolve()}:{found.module.name}"
     given = TorchOptions(trust=True, torchscript=False, module=target, kwargs=options.kwargs)
     return TorchLoader().module(path, given, device, None)
+
+
+def _made(model: Any, piece: Piece, kwargs: Mapping[str, Any]) -> Any:
+    """A model of the contestant's class. Whatever its lines raise is told with the file that they were given."""
+    try:
+        return model(**kwargs)
+    except BREAKS as error:
+        given = ", ".join(f"{key}={value}" for key, value in kwargs.items())
+        raise InputError(
+            f"{piece} could not be made with {given or 'no arguments'}: {error!r}. Is that file what the class reads?"
+        ) from error
 
 
 def _preprocessor(piece: Piece | None, spaces: SpaceInfo) -> tuple[Preprocessor | None, dict[str, Any]]:
