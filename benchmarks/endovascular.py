@@ -7,6 +7,7 @@
     python -m benchmarks.endovascular reach TRIALS     how often the navigator gets where, in three arches each
     python -m benchmarks.endovascular jam STEPS        pushed on for so many steps: snaps and forces
     python -m benchmarks.endovascular spacing STEPS    every tool, coarse against fine: tip, forces, speed
+    python -m benchmarks.endovascular pairs STEPS      two devices, coarse against fine: tip, speed
     python -m benchmarks.endovascular soak STEPS [PROCESSES]   random commands for so many steps; the worst of them
 
 `python -m benchmarks endovascular` lets `bare` and `proctor` take turns; each of the others prints one JSON line.
@@ -244,6 +245,50 @@ def divided(tool: str, seed: int, kind: str, pair: tuple[float, float], count: i
     return np.array([s["tip_pos3d"] for s in signals]), max(s["wall_wire_force_norm"] for s in signals), spent
 
 
+CATHETER: dict[str, Any] = {
+    "radius_mm": 0.8, "shaft_bending": 400, "shaft_torsion": 300, "tip_bending": 60, "tip_torsion": 50,
+    "curve_radius_mm": 12, "curve_length_mm": 13,
+}  # fmt: skip
+PAIRS = {
+    "mic_guide in mic_cath": ("mic_guide", "mic_cath"),
+    "angled_standard in a catheter": ("angled_standard", CATHETER),
+}
+
+
+def pairs(count: str) -> dict[str, Any]:
+    """Two devices under the same random commands at each spacing, six times: how far the tip is from where it is at
+    0.5 mm (median and 90th percentile, mm), and control steps per CPU second."""
+    found: dict[str, Any] = {}
+    for title, pair in PAIRS.items():
+        cases = list(itertools.product((0, 1, 2), ("I", "III")))
+        runs = {name: [both(pair, *case, by, int(count)) for case in cases] for name, by in SPACINGS.items()}
+        for name, group in runs.items():
+            away = [np.linalg.norm(a[0] - b[0], axis=1) for a, b in zip(group, runs["0.5 mm"], strict=True)]
+            found[f"{title}, {name}"] = {
+                "tip_mm": [round(float(np.percentile(np.concatenate(away), p)), 3) for p in (50, 90)],
+                "steps_per_s": round(len(cases) * int(count) / sum(run[1] for run in group)),
+            }
+    return found
+
+
+def both(pair: Any, seed: int, kind: str, by: tuple[float, float], count: int) -> tuple[np.ndarray, float]:
+    """Tips (count, 3) and CPU seconds of one episode of random commands for wire and catheter."""
+    from proctor.suites.endovascular.options import EndovascularOptions
+    from proctor.suites.endovascular.two_devices import TwoDeviceEnv
+
+    options = {"tool": pair[0], "catheter": pair[1], "anatomy": {"arch_type": kind, "seed": 1}}
+    spaced = {"spacing_mm": by[0], "tip_spacing_mm": by[1]}
+    env = TwoDeviceEnv(EndovascularOptions.model_validate({**options, **spaced}))
+    rng, tips, command = np.random.default_rng(seed), [], np.zeros(4, np.float32)
+    env.reset(seed, 0)
+    started = time.process_time()
+    for step in range(count):
+        if step % 8 == 0:
+            command = rng.uniform((5.0, -2.0, 5.0, -2.0), (30.0, 2.0, 30.0, 2.0)).astype(np.float32)
+        tips.append(env.step(command).signals["tip_pos3d"])
+    return np.array(tips), time.process_time() - started
+
+
 def soak(count: str, processes: str = "1") -> dict[str, float]:
     """So many steps in all, shared among processes with seeds of their own; the worst of them."""
     share, more = divmod(int(count), int(processes))
@@ -286,6 +331,7 @@ PARTS: dict[str, Any] = {
     "reach": reach,
     "jam": jam,
     "spacing": spacing,
+    "pairs": pairs,
     "soak": soak,
 }
 

@@ -32,6 +32,9 @@ def test_paired_d_is_in_standard_deviations() -> None:
     assert paired_d(10 * values) == pytest.approx(2.0)
     assert paired_d(np.ones(4)) is None
     assert paired_d(np.ones(1)) is None
+    assert paired_d(0.3 + np.array([0.0, 1e-13, 2e-13])) is None
+    assert paired_d(1e-9 * values) == pytest.approx(2.0)
+    assert paired_d(1e-9 * values, size=1e4) is None, "as little as rounding errors of values of this size"
 
 
 def test_cliffs_delta_counts_pairs_above_and_below() -> None:

@@ -9,11 +9,13 @@ from proctor.suites.endovascular import kernel, solver
 from proctor.suites.endovascular.anatomy import Branch, VesselTree
 from proctor.suites.endovascular.paths import nearest, onward, remaining, way_to
 from proctor.suites.endovascular.rod import (
+    ASIDE,
     AXIAL,
     BEND,
     EDGE,
     LENGTH,
     MASS,
+    RADIUS,
     REST,
     SETPOINT,
     SPAN,
@@ -91,15 +93,15 @@ class Bench:
         edges = np.where(np.arange(n) < fine, 1.0, 2.0)
         at = np.r_[0.0, np.cumsum(edges[:-1])]
         span = 0.5 * (edges + np.r_[0.0, edges[:-1]])
-        node = [at, edges, span, 4e-9 * span, *(np.full(n, value) for value in (400.0, bend, twist, 0.0))]
-        self.rod = Rod(np.stack(node, axis=1), 0.4)
+        node = [at, edges, span, 4e-9 * span, *(np.full(n, value) for value in (400.0, bend, twist, 0.0, 0.0, 0.4))]
+        self.rod = Rod(np.stack(node, axis=1))
         self.field, self.free, self.length = field, free, float(at[free] - 0.5 * edges[free - 1])
         self.state: State
         self.work: Work
         self.state, self.work = workspace(n)
         self.state.x[:, 2] = -at
         self.state.q[:, 1] = 1.0
-        self.state.contact[:, 4] = self.rod.radius
+        self.state.contact[:, 4] = self.rod.node[:, RADIUS]
         up = np.array([0.0, 0.0, 1.0])
         self.sheath = Sheath(-self.length * up, up, np.array([0.0, 1.0, 0.0, 0.0]), 10.0, 10.0, 0.0, 1e3)
         self.status = np.zeros(len(STATUS))
@@ -129,18 +131,21 @@ def energy(rod: Rod, state: State, work: Work, field: Field, n: int) -> float:
     shear = np.diff(x, axis=0) / node[:, [EDGE]] - frames[:n].apply([0.0, 0.0, 1.0])
     stretched = 0.5 * (node[:, [AXIAL]] * node[:, [EDGE]] * shear**2).sum()
     strain = 2 * (frames[:-1].inv() * frames[1:]).as_quat(canonical=True)[:, :3]
-    strain[:, 0] -= hinge[:, REST] / flex[:, 0]
+    strain[:, :2] -= hinge[:, [REST, ASIDE]] / flex
     bent = 0.5 * (flex * hinge[:, [BEND, BEND, TWIST]] / hinge[:, [SPAN]] * strain**2).sum()
-    depth = np.array([sample(field, *point)[0] for point in x[:n]]) + rod.radius
-    return float(moving + stretched + bent + pressed(depth, rod.radius).sum())
+    depth = np.array([sample(field, *point)[0] for point in x[:n]]) + node[:, RADIUS]
+    return float(moving + stretched + bent + pressed(depth, node[:, RADIUS]).sum())
 
 
-def pressed(depth: np.ndarray, radius: float) -> np.ndarray:
+def pressed(depth: np.ndarray, radius: np.ndarray) -> np.ndarray:
     """The contact spring's energy at these penetrations."""
     soft = kernel.SOFT_MM
     onset = np.clip(depth + soft / 2, 0.0, soft) ** 3 * WALL / (6 * soft)
     hard = np.where(depth > soft / 2, 0.5 * WALL * (depth**2 + soft**2 / 12), onset)
-    return hard + 0.5 * WALL * kernel.DEEP_FACTOR * np.maximum(depth - max(kernel.DEEP * radius, soft / 2), 0.0) ** 2
+    return (
+        hard
+        + 0.5 * WALL * kernel.DEEP_FACTOR * np.maximum(depth - np.maximum(kernel.DEEP * radius, soft / 2), 0.0) ** 2
+    )
 
 
 def heading(wire: Wire) -> np.ndarray:

@@ -324,6 +324,11 @@ class MonoPlaneStatic:
     def device_rotations(self) -> Any:
         return self.simulation.rotations
 
+    @property
+    def device_diameters(self) -> list[float]:
+        """Those of the shafts, as SOFA is told."""
+        return [device.straight_outer_diameter for device in self.devices]
+
     def make_mp(self) -> None:
         STATE.mp.append(True)
         self.simulation = self.fluoroscopy.simulation = SimulationMP(self.simulation)

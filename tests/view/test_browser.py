@@ -15,6 +15,7 @@ from examining import examination
 from viewing import Served, large_run, starting, until, viewer
 
 from proctor import Run, config_from_dict, run_evaluation
+from proctor.report import text
 
 for package in ("starlette", "uvicorn"):
     pytest.importorskip(package, reason="the extra `view` is not installed")
@@ -81,6 +82,7 @@ def pages_of(run: Run, poses: Run, large: Path) -> dict[str, str]:
         f"{own}/trials?grid=1&filmed=1": "Play all together",
         f"{own}/trial?{trial}": "Signals",
         f"/run/{poses.path.name}/trial?trial=random/pole/0000": "Signals",
+        f"/run/{poses.path.name}": "Agents",
         f"{own}/side?{trial}&trial=random/cartpole/0000": "Side by side",
         f"/run/{large.name}": "Agents and tasks",
         f"/run/{large.name}/trials": f"{TRIALS:,} trials of {TRIALS:,}",
@@ -101,6 +103,29 @@ def test_every_page_fits_and_nothing_goes_wrong(
         assert light is (scheme == "light")
     window.context.close()
     assert window.wrong == []
+
+
+def test_a_table_that_is_cut_says_that_it_scrolls(browser: Any, served: Served, run: Run) -> None:
+    for size, cut in ((NARROW, True), (WIDE, False)):
+        window = Window(browser, served.url, size)
+        page = window.open(f"/run/{run.path.name}/trials")
+        page.locator("table.trials").wait_for()
+        page.get_by_text("scrolls sideways").wait_for(state="visible" if cut else "hidden")
+        page = window.open(f"/run/{run.path.name}")
+        page.evaluate("() => { document.querySelector('table.agents').style.width = '3000px'; }")
+        assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+        page = window.open(f"/run/{run.path.name}/trial?trial=zero/cartpole/0000")
+        page.evaluate("() => { document.querySelector('.metrics td').textContent = 'long_name_'.repeat(9); }")
+        assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+        window.context.close()
+
+
+def test_shares_are_written_as_the_report_writes_them(window: Window) -> None:
+    page = window.open("/")
+    shares = sorted({k / n for n in (1, 3, 7, 8, 40, 200, 400, 2000) for k in range(n + 1)})
+    said = page.evaluate("async (shares) => shares.map((await import('/static/dom.js')).percent)", shares)
+    assert said == [text.percent(share) for share in shares]
+    assert text.percent(5 / 8) == "62 %"
 
 
 def test_failures_one_by_one_with_the_keyboard_alone(window: Window, run: Run) -> None:

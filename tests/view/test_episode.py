@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from examining import examination, policy, task
 
 from proctor import Run, config_from_dict, run_evaluation
+from proctor.config.models import ScoringCfg
 from proctor.errors import InputError
+from proctor.scoring import make_scoring
 from proctor.view import scene, series
 from proctor.view.snapshot import Snapshot, signature_of
 from proctor.view.table import Query
-from proctor.view.trial import log_lines, trial_keys
+from proctor.view.trial import _score, log_lines, trial_keys
+from proctor_host.episode import Outcome
+from proctor_host.result import TrialResult
+from proctor_host.trials import Trial
 
 
 def unpacked(data: bytes) -> tuple[dict[str, Any], np.ndarray]:
@@ -166,6 +172,30 @@ def test_a_trial_tells_its_score_its_log_and_how_to_run_it_again(tmp_path: Path)
         trial_keys(taken(run.path), "linear/toy/0099", Query())
     with pytest.raises(InputError, match="is no trial of this run"):
         trial_keys(taken(run.path), "../../etc", Query())
+
+
+@pytest.mark.parametrize(
+    ("mode", "options"),
+    [
+        ("terminal", {"weights": {"distance": 0.5, "unused": 0.0, "steps": -0.3}, "steps": "count"}),
+        ("default_v1", {}),
+        ("default_v1", {"normalize_weights": False, "w_success": 3.0}),
+    ],
+)
+def test_what_a_part_adds_is_its_value_times_its_weight(mode: str, options: dict[str, Any]) -> None:
+    metrics = {"term/distance": 0.25, "term/unused": 3.0, "wall_wire_force_norm_max": 0.5, "tip_speed_max_mm_s": 9.0}
+    result = TrialResult(Trial("a", "t", 0, 1), Outcome.SUCCESS, True, 7, 7, 0.0, 100, metrics=metrics)
+    scoring = make_scoring(ScoringCfg(mode=mode, options=options))
+    found = _score(cast(Snapshot, SimpleNamespace(scored=True, scoring=scoring)), result)
+    assert found is not None
+    parts = {part["name"]: part for part in found["parts"]}
+    for part in parts.values():
+        if part["value"] is not None:
+            assert part["value"] * part["weight"] == pytest.approx(part["contribution"])
+    assert sum(part["contribution"] for part in parts.values()) == pytest.approx(found["total"])
+    if mode == "terminal":
+        assert (parts["distance"]["value"], parts["unused"]["value"]) == (0.25, None)
+        assert parts["steps"]["value"] == pytest.approx(7)
 
 
 def test_lines_of_the_log_are_those_of_the_trial(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from examining import examination, policy, task
 from viewing import Served, contents, viewer
 
 from proctor import Run, config_from_dict, run_evaluation
+from proctor.report import text
 from proctor.report.build.judgement import verdict
 from proctor.report.draw.svg import esc
+from proctor.stats import Interval
 from proctor.verdict.comparison.compare import compare
 
 pytest.importorskip("starlette", reason="the extra `view` is not installed")
@@ -52,6 +54,11 @@ def test_numbers_and_verdict_are_those_of_the_report(run: Run, served: Served) -
         assert agent["success"]["value"] == own["success"]["rate"]
         assert agent["success"]["interval"] == own["success"]["interval"]
         assert agent["score"]["value"] == own["score"]["mean"]
+    rates = text.ranked_rates([agent["success"]["value"] for agent in shown["by_agent"]])
+    assert [agent["success"]["text"] for agent in shown["by_agent"]] == rates
+    for cell in shown["by_cell"]:
+        assert cell["success"]["text"] == text.percent(cell["success"]["value"])
+        assert cell["success"]["range"] == text.percent_range(Interval(*cell["success"]["interval"]))
 
 
 def test_without_a_report_one_is_computed_and_not_written(tmp_path: Path) -> None:
@@ -91,7 +98,7 @@ def test_compare_is_proctor_compare(run: Run, served: Served) -> None:
     "path",
     [
         "config.json", "ledger.sqlite", "../x", "..%2f..%2fetc%2fpasswd", "trials/../config.json", "trials/link.npz",
-        "/etc/passwd",
+        "/etc/passwd", "x%00y", "trials/x%00y.npz", f"videos/{'x' * 5000}.mp4", "trials/%ff.npz",
     ],
 )  # fmt: skip
 def test_files_outside_of_what_is_shown_are_refused(run: Run, served: Served, path: str) -> None:

@@ -15,12 +15,13 @@ from proctor.config.models import EvalConfig
 from proctor.plan.plan import seeds_of_run
 from proctor.report.model import MeanEstimate, RateEstimate
 from proctor.stats import Interval
+from proctor.stats.intervals import ROUNDING
 from proctor.texts import count as count
 
 NONE, MINUS = "–", "−"
 NOISE = 1e-12
 """What is nearer to 0 than this is a rounding error of sums."""
-MOST_DIGITS, CLOSE = 15, {"rel_tol": 1e-12, "abs_tol": NOISE}
+MOST_DIGITS, CLOSE = 15, {"rel_tol": ROUNDING, "abs_tol": NOISE}
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -86,8 +87,20 @@ def span(interval: Interval | None) -> str:
 
 
 def ranked_means(values: Sequence[float | None], intervals: Sequence[Interval | None]) -> list[str]:
-    """Mean scores of a ranking, see `ranked`."""
-    return ranked(values, lambda i, more: fixed(values[i], intervals[i], more))
+    """Mean scores of a ranking, see `ranked`. Means that are apart by rounding errors only are the same number."""
+    same = _without_rounding(values)
+    return ranked(same, lambda i, more: fixed(same[i], intervals[i], more))
+
+
+def _without_rounding(values: Sequence[float | None]) -> list[float | None]:
+    """With one number for all that are equal up to rounding."""
+    same = list(values)
+    known = sorted((value, i) for i, value in enumerate(values) if value is not None and math.isfinite(value))
+    for (_, before), (_, i) in pairwise(known):
+        kept, own = same[before], same[i]
+        if kept is not None and own is not None and math.isclose(kept, own, **CLOSE):
+            same[i] = kept
+    return same
 
 
 def ranked_rates(rates: Sequence[float | None]) -> list[str]:

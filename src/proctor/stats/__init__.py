@@ -22,7 +22,7 @@ from proctor.stats.equivalence import (
     equivalent_rates,
     equivalent_task_means,
 )
-from proctor.stats.intervals import Discordance, Interval, newcombe, rate_bounds, student_t, tango, wilson
+from proctor.stats.intervals import Discordance, Interval, flat, newcombe, rate_bounds, student_t, tango, wilson
 from proctor.stats.posterior import Posterior, posterior, probability_best, probability_better
 from proctor.stats.power import (
     SampleSize,
@@ -46,8 +46,8 @@ __all__ = [
     "SpendingTest", "TestResult", "Units", "Verdict", "always_valid", "always_valid_rates", "bootstrap",
     "bootstrap_difference", "bootstrap_mean", "centre_sequence", "cliffs_delta", "cohens_h", "combined",
     "compare_rates", "conditional_power", "discordance", "equivalent_means", "equivalent_paired_rates",
-    "equivalent_rates", "equivalent_task_means", "expected_discordance", "holm", "in_step", "letters", "mcnemar",
-    "mean_estimate", "mean_sequence", "newcombe", "odds_ratio", "opened", "optimality_gap", "paired_d",
+    "equivalent_rates", "equivalent_task_means", "expected_discordance", "flat", "holm", "in_step", "letters",
+    "mcnemar", "mean_estimate", "mean_sequence", "newcombe", "odds_ratio", "opened", "optimality_gap", "paired_d",
     "paired_odds_ratio", "paired_test", "performance_profile", "posterior", "probability_best",
     "probability_better", "probability_of_improvement", "rate_bounds", "rate_interval", "rate_sequence",
     "sequential_power", "sign_flip", "simultaneous_intervals", "skewed_interval", "student_t", "tango",

@@ -34,6 +34,7 @@ class NoInterval(StrEnum):
     SINGLE_VALUE = "a task has a single value, which tells nothing about its spread"
     SINGLE_TASK = "there is a single task, which tells nothing about other tasks"
     EQUAL = "all values are equal, and resampling them shows nothing of what else could happen"
+    EQUAL_TASK = "all values of a task are equal, which tells nothing about its spread"
     CONSTANT = "every resample gives the same number, though the values differ"
 
 

@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from proctor.stats.intervals import Interval, check_count, check_level
+from proctor.stats.intervals import Interval, check_count, check_level, flat
 from proctor.stats.resampling import Resampling
 from proctor.stats.significance import TestResult, sign_flip
 from proctor.stats.units import Units
@@ -46,7 +46,7 @@ def unseen_p(units: Units, reach: float) -> float:
 def skewed_test(sample: np.ndarray) -> TestResult | None:
     """Whether the mean of a sample is 0, by Student's t statistic after Hall's transformation (Hall 1992), which takes
     the skewness of the sample out of it; None where the values do not vary."""
-    if _constant(sample):
+    if flat(sample):
         return None
     from scipy.special import stdtr
 
@@ -60,7 +60,7 @@ def skewed_interval(sample: np.ndarray, level: float) -> Interval | None:
     """The means that `skewed_test` does not reject: longer on the side of the longer tail, and never more than three
     times as wide as Student's interval, whatever the values. None where they do not vary."""
     check_level(level)
-    if _constant(sample):
+    if flat(sample):
         return None
     from scipy.special import stdtrit
 
@@ -88,10 +88,6 @@ def _bend(sample: np.ndarray) -> float:
 def _error(sample: np.ndarray) -> float:
     """The standard error of the mean."""
     return float(sample.std(ddof=1)) / math.sqrt(len(sample))
-
-
-def _constant(sample: np.ndarray) -> bool:
-    return len(sample) < 2 or bool(np.ptp(sample) <= 1e-12 * float(np.abs(sample).max()))
 
 
 def in_step(interval: Interval, value: float, test: TestResult, level: float, opened_only: bool = False) -> Interval:
@@ -204,11 +200,11 @@ def paired_odds_ratio(only_a: int, only_b: int) -> float:
     return (only_a + 0.5) / (only_b + 0.5)
 
 
-def paired_d(differences: np.ndarray) -> float | None:
+def paired_d(differences: np.ndarray, size: float = 0.0) -> float | None:
     """The mean of paired differences in units of their standard deviation; None below two, and where they are all
-    equal."""
+    equal up to rounding errors of the values that were subtracted, which are as large as `size`."""
     values = np.asarray(differences, dtype=np.float64)
-    if len(values) < 2 or np.ptp(values) == 0:
+    if flat(values, size):
         return None
     return float(values.mean() / values.std(ddof=1))
 

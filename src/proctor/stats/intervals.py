@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 MANY = 1000
+ROUNDING = 1e-9
+"""By which part of the largest of them equal values may differ for having been added up step by step."""
 
 
 class Interval(NamedTuple):
@@ -111,6 +113,12 @@ def tango_score(b: int, c: int, n: int, difference: float) -> float:
     if variance <= 0:
         return 0.0 if above == 0 else math.copysign(math.inf, above)
     return above / math.sqrt(variance)
+
+
+def flat(values: np.ndarray, size: float = 0.0) -> bool:
+    """Whether values do not vary, up to rounding errors of numbers of their size, or of `size` where they were computed
+    from larger ones; fewer than two do not."""
+    return len(values) < 2 or bool(np.ptp(values) <= ROUNDING * max(size, float(np.abs(values).max())))
 
 
 def student_t(values: np.ndarray, level: float = 0.95) -> Interval | None:

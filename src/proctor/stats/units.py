@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from proctor.stats.bootstrap import Estimate, NoInterval, bootstrap_mean
-from proctor.stats.intervals import Interval, wilson
+from proctor.stats.intervals import Interval, flat, wilson
 from proctor.stats.resampling import Resampling
 
 LARGE = 20_000
@@ -94,6 +94,17 @@ class Units:
         if self.clustered:
             return [self.sample]
         return [w * self.n / len(v) * v for w, v in zip(self.shares, self.values, strict=True)]
+
+    def obstacle(self, bounded: bool) -> NoInterval | None:
+        """What of a task leaves its spread unknown, so that nobody knows how far off the mean over tasks is: a single
+        seed; equal values, where nothing bounds what else could come. Neither makes a task known exactly."""
+        counting = [(v, s) for v, s, w in zip(self.values, self.seeds, self.shares, strict=True) if w > 0]
+        if any(len(seeds) < 2 or (seeds == seeds[0]).all() for _, seeds in counting):
+            return NoInterval.SINGLE_VALUE
+        still = [flat(values) for values, _ in counting]
+        if bounded or not any(still):
+            return None
+        return NoInterval.EQUAL if all(still) else NoInterval.EQUAL_TASK
 
     @property
     def design_effect(self) -> float:
@@ -174,10 +185,14 @@ def rate_interval(units: Units, level: float) -> Interval | None:
 
 
 def mean_estimate(units: Units, level: float, resampling: Resampling, limits: Interval | None = None) -> Estimate:
-    """The weighted mean of scores: values that are all 0 or 1 as a rate, others by the bootstrap of units, opened for
-    rare events where scores lie within `limits`. No value may be missing."""
-    if is_rate(units) and (limits is None or limits == RATE):
+    """The weighted mean of scores: values that are all 0 or 1 as a rate where 0 and 1 are what scores lie within (a
+    return that happens to be 1 every time is no rate), others by the bootstrap of units, opened for rare events where
+    scores lie within `limits`. There is no interval where the spread of a task is unknown. No value may be
+    missing."""
+    if limits == RATE and is_rate(units):
         return Estimate(units.mean, units.n, rate_interval(units, level), method=WILSON)
+    if (reason := units.obstacle(limits is not None)) is not None:
+        return Estimate(units.mean, units.n, None, reason)
     found = bootstrap_mean(units.strata, level, resampling)
     if limits is None or found.reason not in (None, NoInterval.EQUAL):
         return Estimate(units.mean, units.n, found.interval, found.reason, method=found.method)

@@ -76,10 +76,11 @@ class Places:
     def file(self, name: str, inside: str) -> Path:
         """A file of a run that may be shown. Raises InputError for any other, and where it is not there."""
         run = self.run(name)
-        path = Path(os.path.realpath(run / inside))
-        if not _SERVED.fullmatch(inside) or not path.is_relative_to(run):
+        known = _SERVED.fullmatch(inside) is not None and "\0" not in inside
+        path = Path(os.path.realpath(run / inside)) if known else None
+        if path is None or not path.is_relative_to(run):
             raise InputError(f'"{inside}" is no file of a run that is shown')
-        if not path.is_file():
+        if not os.path.isfile(path):  # a name may be too long for a file system
             raise InputError(f'the run {name} has no file "{inside}"')
         return path
 

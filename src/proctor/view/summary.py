@@ -15,11 +15,13 @@ from proctor.errors import InputError
 from proctor.record.columns import SCORED
 from proctor.record.errors import decisive_line
 from proctor.record.latest import MADE_AT
+from proctor.report import text
 from proctor.report.build.estimates import Estimator
 from proctor.report.build.sample import Sample, causes, sample_of
 from proctor.report.model import MeanEstimate, RateEstimate, ReportContext
 from proctor.report.sections.timing import batch_keys, shares
 from proctor.runs.report import LEVEL
+from proctor.stats import Interval
 from proctor.view.snapshot import Snapshot, fresh_report
 from proctor.view.states import last_sign, pulse_of, state_of
 
@@ -71,10 +73,12 @@ def whole(snapshot: Snapshot) -> dict[str, Any]:
         "about_tasks": [
             {"name": t.name, "suite": t.suite, "without_success": t.name in trials.without_success} for t in cfg.tasks
         ],
-        "by_agent": [
-            {"agent": name, **_estimates(estimator, own, snapshot, sum(planned.get(pair, 0) for pair in own.pairs))}
-            for name, own in agents.items()
-        ],
+        "by_agent": _ranked(
+            [
+                {"agent": name, **_estimates(estimator, own, snapshot, sum(planned.get(pair, 0) for pair in own.pairs))}
+                for name, own in agents.items()
+            ]
+        ),
         "by_cell": [
             {"agent": pair[0], "task": pair[1], **_estimates(estimator, own, snapshot, planned.get(pair, 0))}
             for pair, own in cells.items()
@@ -107,19 +111,33 @@ def _estimates(estimator: Estimator, own: Sample, snapshot: Snapshot, planned: i
     }
 
 
+def _ranked(agents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With texts that show the order, as the report has them."""
+    rates = [agent["success"] for agent in agents if agent["success"] is not None]
+    means = [agent["score"] for agent in agents if agent["score"] is not None]
+    intervals = [None if mean["interval"] is None else Interval(*mean["interval"]) for mean in means]
+    written = text.ranked_rates([rate["value"] for rate in rates])
+    written += text.ranked_means([mean["value"] for mean in means], intervals)
+    for one, words in zip([*rates, *means], written, strict=True):
+        one["text"] = words
+    return agents
+
+
 def rate_keys(rate: RateEstimate) -> dict[str, Any] | None:
-    """None where nothing says what success is."""
+    """`text` and `range` are written as the report writes them. None where nothing says what success is."""
     if not rate.n:
         return None
     interval = None if rate.interval is None else [rate.interval.low, rate.interval.high]
-    return {"successes": rate.successes, "n": rate.n, "value": rate.rate, "interval": interval}
+    words = {"text": text.percent(rate.rate), "range": text.percent_range(rate.interval)}
+    return {"successes": rate.successes, "n": rate.n, "value": rate.rate, "interval": interval, **words}
 
 
 def mean_keys(found: MeanEstimate) -> dict[str, Any] | None:
     if found.mean is None:
         return None
     interval = None if found.interval is None else [found.interval.low, found.interval.high]
-    return {"n": found.n, "value": found.mean, "interval": interval}
+    words = {"text": text.fixed(found.mean, found.interval), "range": text.span(found.interval)}
+    return {"n": found.n, "value": found.mean, "interval": interval, **words}
 
 
 def _best(snapshot: Snapshot) -> dict[str, Any] | None:
@@ -136,7 +154,8 @@ def _best(snapshot: Snapshot) -> dict[str, Any] | None:
         return None
     value, agent = max(found, key=lambda pair: pair[0])
     kind = "score" if snapshot.scored and snapshot.cfg.scoring.mode != "success" else "success"
-    return {"agent": agent, "value": value, "kind": kind}
+    words = text.percent(value) if kind == "success" else text.number(value)
+    return {"agent": agent, "value": value, "kind": kind, "text": words}
 
 
 def _going(snapshot: Snapshot) -> dict[str, Any]:

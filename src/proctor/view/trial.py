@@ -74,7 +74,9 @@ def _about(snapshot: Snapshot) -> Any:
 
 
 def _score(snapshot: Snapshot, result: TrialResult) -> dict[str, Any] | None:
-    """The total and what each component contributed to it, where the scoring is a weighted sum."""
+    """The total and what each component contributed to it, where the scoring is a weighted sum: value times weight. A
+    scoring that adds up terms has components that are weighted already; one that divides by the sum of its weights has
+    them as shares of that sum here."""
     if not snapshot.scored:
         return None
     score, scoring = snapshot.scoring.score(result), snapshot.scoring
@@ -86,10 +88,11 @@ def _score(snapshot: Snapshot, result: TrialResult) -> dict[str, Any] | None:
     for name, value in score.components.items():
         part: dict[str, Any] = {"name": name, "value": value}
         if name in terms:
-            part |= {"weight": terms[name], "contribution": value}
+            own = None if value is None or not terms[name] else value / terms[name]
+            part |= {"value": own, "weight": terms[name], "contribution": value}
         elif name in known and total > 0:
             norm = total if (scoring.settings().get("options") or {}).get("normalize_weights", True) else 1.0
-            part |= {"weight": weights[name], "contribution": weights[name] * known[name] / norm}
+            part |= {"weight": weights[name] / norm, "contribution": weights[name] * known[name] / norm}
         parts.append(part)
     floor = result.outcome.broken_by_policy
     return {"name": scoring.name, "unit": scoring.unit, "total": score.total, "parts": parts, "floor": floor}

@@ -120,7 +120,9 @@ def test_pushing_reaches_the_easy_branch_and_ends_the_episode() -> None:
     assert away <= 5.0
 
 
-@pytest.mark.parametrize(("tool", "arch_type"), [*zip(TOOLS, ("I", "III", "II", "III", "I", "II", "III"), strict=True)])
+@pytest.mark.parametrize(
+    ("tool", "arch_type"), [*zip(TOOLS, ("I", "III", "II", "III", "I", "II", "I", "II", "III"), strict=True)]
+)
 def test_the_wire_stays_in_the_lumen_whatever_is_done(tool: str, arch_type: str) -> None:
     env = make(tool=tool, stop_at_tree_end=False, anatomy={"arch_type": arch_type})
     rng = np.random.default_rng(0)

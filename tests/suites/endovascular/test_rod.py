@@ -10,7 +10,7 @@ from rods import OPEN, Bench, field_of, heading, plane, slope, tube
 from scipy.spatial.transform import Rotation
 
 from proctor.suites.endovascular import grid, view
-from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, FORCE, REST, SPAN, TORQUE, UNSETTLED
+from proctor.suites.endovascular.rod import ANGLE, DEPTH_MAX, FORCE, RADIUS, REST, SPAN, TORQUE, UNSETTLED
 from proctor.suites.endovascular.tools import Tool
 from proctor.suites.endovascular.wire import Physics, Wire
 
@@ -115,7 +115,7 @@ def test_spinning_costs_the_coulomb_torque() -> None:
     for _ in range(12):
         wire.step(0.0, 3.0)
     normal = view.contact(wire.rod, wire.state, wire.free)[0]
-    assert wire.status[TORQUE] == pytest.approx(0.3 * normal * wire.rod.radius, rel=0.05)
+    assert wire.status[TORQUE] == pytest.approx(0.3 * normal * wire.rod.node[0, RADIUS], rel=0.05)
 
 
 def test_the_handle_yields_at_its_limit() -> None:

@@ -124,10 +124,7 @@ def test_files_that_are_no_centrelines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"benchmark": "DualDeviceNav"},
-            "the embedded simulator has one device, and DualDeviceNav two: run it on SOFA",
-        ),
+        ({"benchmark": "DualDeviceNav"}, "type centerlines needs centerlines_folder"),
         ({"benchmark": "ArchVarity"}, "benchmark"),
         ({"benchmark": "BasicWireNav"}, "type centerlines needs centerlines_folder"),
         ({"anatomy": {"type": "centerlines", "centerlines_folder": "x"}}, "and one of entry_mm and entry_at"),

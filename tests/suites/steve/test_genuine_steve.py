@@ -118,7 +118,7 @@ def small_model(folder: Path) -> str:
 @pytest.mark.parametrize(("name", "devices"), [("BasicWireNav", 1), ("ArchVariety", 1), ("DualDeviceNav", 2)])
 def test_eve_benchs_tasks_run_by_name(name: str, devices: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_its_files(name, tmp_path, monkeypatch)
-    observed = ("tracking", "target", "last_action", "rotation", "inserted_lengths")
+    observed = ("tracking", "target", "last_action", "rotation", "inserted_lengths", "image")
     found = []
     for _ in range(2):
         env = make(benchmark=name, observed=observed)
@@ -234,6 +234,96 @@ def test_the_embedded_c_arm_turns_as_steves(angles: tuple[float, float]) -> None
         CArm(angles).project(points), eve.util.coordtransform.tracking3d_to_2d(theirs), atol=1e-4
     )
     np.testing.assert_allclose(steve_double.vessel_cs_to_tracking3d(points, angles, [0, 0, 0], None), theirs, atol=1e-4)
+
+
+def test_pictures_are_those_of_steves_pillow() -> None:
+    """Its scale, offset and lines, without its noise. Its class cannot be made (its base takes no arguments, and its
+    simulation has no devices), so that its methods are called on a bare object."""
+    from proctor.suites.endovascular.pictures import LINE, picture
+
+    kind = importlib.import_module("eve.intervention.fluoroscopy.pillow").Pillow
+    box = np.array([[-40.0, 10.0], [90.0, 200.0]])
+    bare = type("Bare", (kind,), {"tracking2d_space": types.SimpleNamespace(low=box[0], high=box[1])})
+    theirs = bare.__new__(bare)
+    theirs.image_size, theirs._image_mode = (120, 120), "L"
+    theirs.reset()
+    angle = np.linspace(0, 3, 60)
+    line = np.stack([20 + 40 * np.cos(angle), 90 + 80 * np.sin(angle)], axis=1)
+    image = importlib.import_module("PIL.Image").new("L", (120, 120), 255)
+    drawn = theirs._draw_lines(image, line, 1, LINE) == LINE
+    ours = picture(line, np.full(59, 1.0), box, 120) == LINE
+    for one, other in ((drawn, ours), (ours, drawn)):
+        near = [np.roll(other, (y, x), (0, 1)) for y in (-1, 0, 1) for x in (-1, 0, 1)]
+        assert one.sum() > 80
+        assert (one <= np.any(near, axis=0)).all()
+    assert (drawn & ours).sum() > 0.8 * drawn.sum()
+
+
+@pytest.mark.skipif("PROCTOR_STEVE_BENCH" not in os.environ, reason="PROCTOR_STEVE_BENCH names no checkout")
+def test_the_embedded_devices_are_dual_device_navs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stEVE tells SOFA of them: length, curve, section, stiffness; speeds, targets, friction and picture."""
+    from proctor.suites.endovascular.options import EndovascularOptions
+    from proctor.suites.endovascular.tools import find_tool
+
+    with_its_files("DualDeviceNav", tmp_path, monkeypatch)
+    theirs = importlib.import_module("eve_bench").DualDeviceNav()
+    ours = EndovascularOptions.model_validate(
+        {"benchmark": "DualDeviceNav", "anatomy": {"centerlines_folder": str(tmp_path / "data" / "Centrelines_comb")}}
+    )
+    for tool, device in zip((ours.tool, ours.catheter), theirs.devices, strict=True):
+        mine, sofa = find_tool(str(tool)), device.sofa_device
+        assert (mine.length_mm, mine.radius_mm) == (sofa.length, sofa.radius)
+        assert mine.curve_length_mm == pytest.approx(sofa.length - sofa.straight_length, abs=0.01)
+        assert mine.curve_radius_mm == pytest.approx(sofa.spire_diameter / 2)
+        for mine_n, modulus, radius in (
+            (mine.shaft_bending, sofa.young_modulus, sofa.radius),
+            (mine.tip_bending, sofa.young_modulus_extremity, sofa.radius_extremity),
+        ):
+            assert mine_n == pytest.approx(modulus * np.pi / 4 * radius**4, rel=1e-3)
+        assert device.velocity_limit == (ours.max_translation_mm_s, ours.max_rotation_rad_s)
+    anatomy, view = ours.anatomy, theirs.fluoroscopy
+    assert list(anatomy.target_branches) == theirs.target.branches
+    assert (anatomy.target_threshold_mm, anatomy.friction) == (theirs.target.threshold, theirs.simulation.friction)
+    assert (anatomy.image_frequency_hz, list(anatomy.image_rot_zx_deg)) == (view.image_frequency, view.image_rot_zx)
+
+
+@pytest.mark.skipif("PROCTOR_STEVE_BENCH" not in os.environ, reason="PROCTOR_STEVE_BENCH names no checkout")
+def test_embedded_devices_are_inserted_as_dual_device_navs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same actions give the same insertions, whichever overtakes: stEVE's own rule on SOFA's double. The embedded
+    wire begins further in, and so the catheter is brought to the same distance behind it first."""
+    from proctor.suites.endovascular.coaxial import Coaxial
+    from proctor.suites.endovascular.rod import Field
+    from proctor.suites.endovascular.tools import find_tool
+    from proctor.suites.endovascular.wire import Physics
+
+    with_its_files("DualDeviceNav", tmp_path, monkeypatch)
+    theirs = importlib.import_module("eve_bench").DualDeviceNav(stop_device_at_tree_end=False)
+    theirs.reset()
+    step = theirs.simulation.dt_simulation
+    taken = int(1 / theirs.fluoroscopy.image_frequency / step)
+    open_field = Field(np.full((3, 3, 3), -100.0, np.float32), np.zeros(3), 1.0)
+    pair = Coaxial(
+        (find_tool("mic_guide"), find_tool("mic_cath")), open_field, np.zeros(3), np.array([0.0, 0.0, 1.0]),
+        Physics(taken * step, substeps=taken, least_mm=25.2),
+    )  # fmt: skip
+    pair.reset(25.2, 0.0)
+    start = np.array([[30.0, 0.0], [25.0, 0.0]])
+    for _ in range(10):
+        theirs.step(start)
+        pair.drive(start)
+    behind = theirs.simulation.inserted_lengths[0] - theirs.simulation.inserted_lengths[1]
+    for _ in range(40):
+        ahead = pair.lengths[0] - behind - pair.lengths[1]
+        pair.drive(np.array([[0.0, 0.0], [min(20.0, ahead / (taken * step)), 0.0]]))
+    offset = pair.lengths - np.array(theirs.simulation.inserted_lengths)
+    rng, first = np.random.default_rng(0), set()
+    for _ in range(60):
+        action = np.stack([rng.uniform(-15, 30, 2), np.zeros(2)], axis=1)
+        theirs.step(action.copy())
+        pair.drive(action)
+        first.add(int(np.argmax(pair.lengths)))
+        np.testing.assert_allclose(pair.lengths - offset, theirs.simulation.inserted_lengths, atol=0.5)
+    assert first == {0, 1}
 
 
 @pytest.mark.skipif("PROCTOR_STEVE_PYTHON" not in os.environ, reason="PROCTOR_STEVE_PYTHON names no interpreter")

@@ -243,6 +243,31 @@ def test_eve_benchs_tasks_by_name(double, name, devices):
     assert SteveSuite().task_name(env.options) == name
 
 
+@pytest.mark.parametrize("options", [{}, {"benchmark": "DualDeviceNav"}], ids=["one device", "two"])
+def test_pictures_show_the_devices_where_they_are_tracked(double, options):
+    """stEVE's fluoroscopy gives one pixel; the picture is drawn as on the embedded simulator."""
+    env = make(observed=["tracking", "image"], image_px=80, **options)
+    first = env.reset(1, 0)["image"]
+    assert (first.shape, first.dtype) == ((80, 80), np.uint8)
+    for _ in range(8):
+        seen = env.step(np.tile(PUSH, env.action_space.shape[0] // 2)).observation
+    assert env.observation_space.contains(seen)
+    lines = np.concatenate([env._track(b.coordinates)[:, ::2] for b in env._intervention.vessel_tree.branches])
+    low, high = lines.min(axis=0), lines.max(axis=0)
+    low, high = low - 0.1 * abs(low), high + 0.1 * abs(high)
+    scale = (80 / (high - low)).min()
+    offset = 0.5 * (80 - (high - low) * scale)
+    column, row = np.rint((env._tracking()[0, ::2] - low) * scale + offset).astype(int)
+    assert seen["image"][80 - row, column] == 40
+    assert (seen["image"] == 40).sum() > (first == 40).sum()
+
+
+def test_a_checkpoints_environment_has_no_picture_of_ours(double):
+    task = {"suite": "steve", "options": {"environment_file": "x.everl", "observed": ["image"]}}
+    with pytest.raises(ConfigError, match="brings its own observation; leave image out of observed"):
+        config_from_dict({"agents": [{"policy": "zero"}], "tasks": [task]})
+
+
 def test_a_benchmark_brings_its_anatomy_and_devices(double, tmp_path):
     task = {"suite": "steve", "options": {"benchmark": "ArchVariety", "anatomy": {"seed": 4}}}
     with pytest.raises(ConfigError, match="found anatomy beside benchmark, which brings its own; leave it out"):

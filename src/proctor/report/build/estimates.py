@@ -24,6 +24,7 @@ from proctor.stats import (
     NoInterval,
     Resampling,
     Units,
+    flat,
     mean_estimate,
     rate_bounds,
     rate_interval,
@@ -60,7 +61,10 @@ class Estimator:
             n=len(rows),
             success=self.success(own),
             score=self.score(own),
-            components={name: self._mean(trials.components.get(name, nothing)[rows]) for name in components},
+            components={
+                name: self._mean(trials.components.get(name, nothing)[rows], rate=name == "success")
+                for name in components
+            },
             steps_total=self._mean(trials["steps_total"][rows], lowest=0.0),
             steps_to_success=self._steps_to_success(own),
             wall_time_s=self._mean(trials["wall_time_s"][rows], lowest=0.0),
@@ -133,23 +137,28 @@ class Estimator:
             method=METHODS.get(found.method, "bootstrap"),
         )
 
-    def _mean(self, values: np.ndarray, lowest: float = -math.inf) -> model.MeanEstimate:
-        """Mean of the values there are, with Student's interval; with Wilson's where all are 0 or 1. No value is below
-        `lowest`, and no end of the interval."""
+    def _mean(self, values: np.ndarray, lowest: float = -math.inf, rate: bool = False) -> model.MeanEstimate:
+        """Mean of the values there are, with Student's interval. `rate`: the values say yes or no, and Wilson's
+        interval is given; steps that all happen to be 1 are no rate. No value is below `lowest`, and no end of the
+        interval. Where values are all equal there is no interval."""
         known = values[np.isfinite(values)]
         if not known.size:
             return model.MeanEstimate(None, 0, n_missing=values.size)
-        binary = bool(np.isin(known, (0.0, 1.0)).all())
-        interval = self._rate_interval(known) if binary else student_t(known, self.context.level)
+        binary = rate and bool(np.isin(known, (0.0, 1.0)).all())
+        interval = self._rate_interval(known) if binary else self._mean_interval(known)
         return model.MeanEstimate(
             mean=float(known.mean()),
             n=known.size,
             std=_std(known),
             interval=interval and Interval(max(interval.low, lowest), interval.high),
             n_missing=values.size - known.size,
-            degenerate=bool(not binary and known.size > 1 and np.ptp(known) == 0),
+            degenerate=not binary and known.size > 1 and flat(known),
             method="wilson" if binary else "student_t",
         )
+
+    def _mean_interval(self, values: np.ndarray) -> Interval | None:
+        """Student's; None where values are all equal, which says nothing of others."""
+        return None if flat(values) else student_t(values, self.context.level)
 
     def _rate_interval(self, values: np.ndarray) -> Interval | None:
         return wilson(int((values != 0).sum()), len(values), self.context.level)
@@ -161,7 +170,7 @@ class Estimator:
             return model.MetricEstimate(None, 0)
         reducer = self.metrics[name].reducer if name in self.metrics else "mean"
         if reducer in ("mean", "rate"):
-            interval = self._rate_interval(known) if reducer == "rate" else student_t(known, self.context.level)
+            interval = self._rate_interval(known) if reducer == "rate" else self._mean_interval(known)
             return model.MetricEstimate(float(known.mean()), known.size, interval)
         reduce = {"max": np.max, "min": np.min, "median": np.median}[reducer]
         return model.MetricEstimate(float(reduce(known)), known.size)

@@ -63,7 +63,7 @@ def _score(agent: AgentReport, level: str) -> str:
 def find(report: Report) -> tuple[Finding, ...]:
     """The findings of a report, cautions first."""
     about_trials = (_all_broken, _missing, _unscored, out_of_range, _no_scores)
-    cautions = (*about_trials, _compared, _repeats, _skewed, _small_n)
+    cautions = (*about_trials, _compared, _repeats, _unknown_spread, _skewed, _small_n)
     notes = (_no_success, _equal_scores, _broken, _notes)
     return (
         *(Finding("caution", said) for rule in cautions for said in rule(report)),
@@ -187,6 +187,23 @@ def _repeats(report: Report) -> Iterator[str]:
             "Some trials repeat an episode and count once: their task begins in a few states only, whatever the seed. "
             f"{text.listed(found)}."
         )
+
+
+def _unknown_spread(report: Report) -> Iterator[str]:
+    """Agents whose mean over tasks has no interval, by the tasks that have none themselves."""
+    by_reason: dict[str, list[str]] = {}
+    for agent in report.agents:
+        score = agent.overall.score
+        if len(agent.cells) > 1 and score.mean is not None and score.interval is None:
+            cells = [cell for cell in agent.cells if cell.summary.n and cell.summary.score.interval is None]
+            single = [cell.task for cell in cells if cell.summary.n == 1]
+            equal = [cell.task for cell in cells if cell.summary.score.degenerate]
+            why = [f"a single scored trial on {text.listed(single)}"] if single else []
+            why += [f"equal scores on {text.listed(equal)}"] if equal else []
+            by_reason.setdefault(" and ".join(why), []).append(agent.agent)
+    for why, agents in by_reason.items():
+        because = f" because of {why}: how much scores vary there is not known." if why else "."
+        yield f"No interval of the mean score over all tasks ({text.listed(agents)}){because}"
 
 
 def _skewed(report: Report) -> Iterator[str]:

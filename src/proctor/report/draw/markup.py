@@ -15,6 +15,8 @@ ZERO = '<span class="none">0</span>'
 MEANINGS = {GOOD: ": the stronger, the better", BAD: ": the stronger, the worse", NEUTRAL: ""}
 WIDE = 5
 """Columns from which a table is taken to be wider than a phone, by browsers that cannot find out."""
+SHORT_VALUE = 7
+"""Letters for which the last column of a figure has room by itself."""
 FINDINGS = 10
 """How many findings are shown before the fold."""
 
@@ -105,12 +107,15 @@ def forest(title: str, rows: Sequence[tuple[str, str, str]], axis: str) -> str:
     """A figure of interval rows: name, track, value of each."""
     summary = "; ".join(f"{name} {value}" for name, _, value in rows)
     drawn = [figure_row(esc(name), track, value) for name, track, value in rows]
-    return rows_figure(title, drawn, axis, f"{title}: {summary}. The intervals are in the ranking table.")
+    widest = max((len(value) for *_, value in rows), default=0)
+    return rows_figure(title, drawn, axis, f"{title}: {summary}. The intervals are in the ranking table.", "", widest)
 
 
-def rows_figure(title: str, rows: Iterable[str], axis: str, spoken: str, kind: str = "") -> str:
-    """A figure of rows (see `figure_row`) above an axis. `spoken` says in words what is drawn; `kind` is a class."""
-    opened = f'<figure class="{kind}">' if kind else "<figure>"
+def rows_figure(title: str, rows: Iterable[str], axis: str, spoken: str, kind: str = "", widest: int = 0) -> str:
+    """A figure of rows (see `figure_row`) above an axis. `spoken` says in words what is drawn; `kind` is a class;
+    `widest`: letters of the longest value, where these are not known to be short."""
+    room = f' style="--value:{widest + 1}ch"' if widest > SHORT_VALUE else ""
+    opened = f'<figure class="{kind}"{room}>' if kind else f"<figure{room}>"
     drawn = f'<div role="img" aria-label="{esc(spoken)}">{"".join(rows)}{figure_row("", axis, "", "row axis")}</div>'
     return f"{opened}<figcaption>{esc(title)}</figcaption>{drawn}</figure>"
 

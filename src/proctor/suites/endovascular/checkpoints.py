@@ -58,8 +58,12 @@ def embedded_options(environment: dict[str, Any], where: str) -> dict[str, Any]:
     """Options of the embedded suite that come nearest to this environment."""
     parts = environment["intervention"]
     view, target, devices = parts["fluoroscopy"], parts["target"], parts["devices"]
-    if len(devices) != 1:
-        raise InputError(f"{where}: the environment has {len(devices)} devices, and the embedded simulator one")
+    if len(devices) not in (1, 2):
+        raise InputError(f"{where}: the environment has {len(devices)} devices, and the embedded simulator one or two")
+    if any(device["velocity_limit"] != devices[0]["velocity_limit"] for device in devices):
+        raise InputError(
+            f"{where}: the devices have different velocity limits; the embedded simulator has one for both"
+        )
     anatomy = {
         **_vessels(parts["vessel_tree"], where),
         "target_mode": "centerline" if _kind(target) == "CenterlineRandom" else "branch_end",
@@ -77,7 +81,7 @@ def embedded_options(environment: dict[str, Any], where: str) -> dict[str, Any]:
     return {
         "observation": "steve",
         "anatomy": anatomy,
-        "tool": _tool(devices[0], where),
+        **{name: _tool(device, where) for name, device in zip(("tool", "catheter"), devices, strict=False)},
         "max_translation_mm_s": float(speed),
         "max_rotation_rad_s": float(spin),
         "stop_at_tree_end": bool(parts["stop_device_at_tree_end"]),
@@ -109,15 +113,15 @@ def _vessels(tree: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _tool(device: dict[str, Any], where: str) -> dict[str, Any]:
-    """A J-shaped wire with the device's dimensions and, from Young's modulus (MPa), its stiffness."""
+    """A J-shaped wire with the device's dimensions and, from Young's modulus (MPa), its stiffness, with a full section:
+    stEVE does not tell SOFA of inner diameters."""
     if _kind(device) != "JShaped":
         raise InputError(
             f"{where}: the device is a {_kind(device)}; the embedded simulator takes JShaped ones. Give tool"
         )
 
     def stiffness(part: str) -> float:
-        outer, inner = device[f"{part}_outer_diameter"], device[f"{part}_inner_diameter"]
-        return float(device[f"young_modulus_{part}"] * math.pi / 64 * (outer**4 - inner**4))
+        return float(device[f"young_modulus_{part}"] * math.pi / 64 * device[f"{part}_outer_diameter"] ** 4)
 
     curve, ratio = float(device["tip_radius"] * device["tip_angle"]), 1.0 + float(device["poisson_ratio"])
     return {

@@ -8,7 +8,7 @@ Reward: 1 at the target, 0.001 for every mm of path gained, -0.005 for every ste
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -36,13 +36,17 @@ OBSERVED_UNITS = {"rotation": 1.0, "heading": 1.001, "shaft": 1.001}
 class EndovascularEnv(SheetEnv):
     """One wire in one vessel."""
 
+    devices: ClassVar[int] = 1
+
     def __init__(self, options: EndovascularOptions):
         anatomy = options.anatomy
         self.options = options
         self.carm = CArm(anatomy.image_rot_zx_deg)
         self.action_dt_s = 1.0 / anatomy.image_frequency_hz
         self._trip = np.zeros(len(TRIP))
-        self.sheet = sheet(options.tracking_points, RECORDED_POINTS, options.privileged)
+        self.tool = find_tool(options.tool)
+        self._start_mm = min(self.tool.curved_mm + options.start_mm, self.tool.length_mm)
+        self.sheet = sheet(options.tracking_points, RECORDED_POINTS, options.privileged, self.devices)
         self._fluoroscope: Fluoroscope | None = None
         self._enter(vessels_of(anatomy, anatomy.seed))
         self.observation_space = _observation_space(self.sheet)
@@ -74,10 +78,11 @@ class EndovascularEnv(SheetEnv):
         )
 
     def _make_wire(self) -> Wire:
-        options, tool = self.options, find_tool(self.options.tool)
-        self.tool = tool
-        self._start_mm = min(tool.curved_mm + options.start_mm, tool.length_mm)
-        physics = Physics(
+        return Wire(self.tool, self._field, self.tree.entry, self.tree.direction, self._physics())
+
+    def _physics(self) -> Physics:
+        options = self.options
+        return Physics(
             self.action_dt_s or 0.0,
             options.substeps,
             options.iterations,
@@ -87,7 +92,16 @@ class EndovascularEnv(SheetEnv):
             options.max_push_n,
             self._start_mm,
         )
-        return Wire(tool, self._field, self.tree.entry, self.tree.direction, physics)
+
+    @property
+    def lengths_mm(self) -> np.ndarray:
+        """(devices,) how long they are."""
+        return np.array([self.tool.length_mm])
+
+    @property
+    def diameters_mm(self) -> np.ndarray:
+        """(devices,) how wide they are."""
+        return np.array([2 * self.tool.radius_mm])
 
     def reset(self, seed: int, index: int) -> Any:
         """The seed draws the wire's angle in the sheath, among several the target, and where they vary the vessels."""
@@ -153,7 +167,8 @@ class EndovascularEnv(SheetEnv):
     def render(self) -> np.ndarray:
         if self._fluoroscope is None:
             self._fluoroscope = Fluoroscope(self._field, self.carm)
-        return self._fluoroscope.frame(self.wire.points, self._scene.target, self.options.anatomy.target_threshold_mm)
+        wire, threshold = self.wire, self.options.anatomy.target_threshold_mm
+        return self._fluoroscope.frame(wire.points, self._scene.target, threshold, wire.bare)
 
 
 def _observation_space(sheet: Sheet) -> spaces.Dict:

@@ -15,7 +15,7 @@ BORDER_MM = 6.0
 CELL_PX = 3
 """The shadow is computed in squares of this size, then smoothed."""
 PAPER, VESSEL, WIRE = 215.0, 80.0, 200.0
-WIRE_PX, RING_PX = 1.1, 1.2
+WIRE_PX, CATHETER_PX, RING_PX = 1.1, 2.2, 1.2
 RING = np.array([215.0, 60.0, 40.0])
 
 
@@ -49,13 +49,14 @@ class Fluoroscope:
         flat = self._carm.project(points)
         return np.stack([flat[:, 0] - self._left, self._top - flat[:, 1]], axis=1) * self._scale
 
-    def frame(self, wire: np.ndarray, target: np.ndarray, threshold_mm: float) -> np.ndarray:
-        """The wire's points (n, 3) and the target (3,) in the vessel."""
+    def frame(self, wire: np.ndarray, target: np.ndarray, threshold_mm: float, bare: int) -> np.ndarray:
+        """The wire's points (n, 3), of which the first `bare` have no catheter around them, and the target (3,) in the
+        vessel."""
         picture = np.repeat(self._background[:, :, None], 3, axis=2)
         self._ring(picture, self._pixels(target[None])[0], threshold_mm * self._scale)
         path = self._pixels(wire)
-        for a, b in itertools.pairwise(path):
-            self._stroke(picture, a, b)
+        for j, (a, b) in enumerate(itertools.pairwise(path)):
+            self._stroke(picture, a, b, WIRE_PX if j < bare else CATHETER_PX)
         return np.clip(np.rint(picture), 0, 255).astype(np.uint8)
 
     def _window(self, low: np.ndarray, high: np.ndarray) -> tuple[slice, slice, np.ndarray, np.ndarray]:
@@ -65,13 +66,13 @@ class Fluoroscope:
         xs, ys = np.arange(x0, max(x1, x0)) + 0.5, np.arange(y0, max(y1, y0)) + 0.5
         return slice(y0, max(y1, y0)), slice(x0, max(x1, x0)), xs[None, :], ys[:, None]
 
-    def _stroke(self, picture: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
+    def _stroke(self, picture: np.ndarray, a: np.ndarray, b: np.ndarray, half_px: float) -> None:
         rows, columns, xs, ys = self._window(np.minimum(a, b), np.maximum(a, b))
         along = b - a
         share = ((xs - a[0]) * along[0] + (ys - a[1]) * along[1]) / max(float(along @ along), 1e-9)
         share = np.clip(share, 0, 1)
         away = np.hypot(xs - a[0] - share * along[0], ys - a[1] - share * along[1])
-        cover = np.clip(WIRE_PX + 0.5 - away, 0, 1)[:, :, None]
+        cover = np.clip(half_px + 0.5 - away, 0, 1)[:, :, None]
         part = picture[rows, columns]
         picture[rows, columns] = np.minimum(part, (1 - cover) * part + cover * (PAPER - WIRE))
 

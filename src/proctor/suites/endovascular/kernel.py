@@ -3,8 +3,8 @@
 The rod is a chain of nodes (positions) and edges (orientations), numbered from the tip. Edge j runs from node j to
 node j + 1; the third director `d` of its frame points along it. Energy: `k l / 2 |dx / l - d|^2` per edge (stretch and
 shear, one numerical stiffness), `1 / (2 l) (w - w0)' diag(EI, EI, GJ) (w - w0)` per inner node (w: twice the vector
-part of its edges' relative quaternion, w0: rest angle about the first axis), springs against penetration, and the grip
-of the handle: a spring between the inserted length and its set point, whose force ends at the handle's limit.
+part of its edges' relative quaternion, w0: rest angles about the first two axes), springs against penetration, and the
+grip of the handle: a spring between the inserted length and its set point, whose force ends at the handle's limit.
 
 A substep is backward Euler: it minimises this energy plus inertia, drag and Coulomb friction, whose potential is smooth
 and takes normals and normal forces from the substep before. Newton's method with the exact second derivatives; where
@@ -28,6 +28,7 @@ import numpy as np
 from proctor.kernels import kept
 from proctor.suites.endovascular.rod import (
     ANGLE,
+    ASIDE,
     AXIAL,
     BAND,
     BEHIND,
@@ -40,6 +41,7 @@ from proctor.suites.endovascular.rod import (
     LENGTH,
     MASS,
     PUSHED,
+    RADIUS,
     REST,
     SETPOINT,
     SPAN,
@@ -186,9 +188,9 @@ def hinges(rod, state, work, free, exact):
         jac[5, 0], jac[5, 1], jac[5, 2] = 2 * (px * pz + pw * py), 2 * (py * pz - pw * px), 1 - 2 * (px * px + py * py)
         share = work.flex[j] / rod.node[j, SPAN]
         bend, twist = rod.node[j, BEND] * share, rod.node[j, TWIST] * share
-        strain = 2 * x - rod.node[j, REST] / work.flex[j]
-        sx, sy, sz = bend * strain, bend * 2 * y, twist * 2 * z
-        total += 0.5 * (sx * strain + sy * 2 * y + sz * 2 * z)
+        strain, aside = 2 * x - rod.node[j, REST] / work.flex[j], 2 * y - rod.node[j, ASIDE] / work.flex[j]
+        sx, sy, sz = bend * strain, bend * aside, twist * 2 * z
+        total += 0.5 * (sx * strain + sy * aside + sz * 2 * z)
         for m in range(3):
             jac[0, m] = w * jac[3, m] + z * jac[4, m] - y * jac[5, m]
             jac[1, m] = w * jac[4, m] - z * jac[3, m] + x * jac[5, m]
@@ -278,8 +280,9 @@ def touch(rod, state, field, law, work, j, exact):
     it is hollow."""
     band, rhs, contact, x, a = work.band, work.rhs, state.contact, state.x, 6 * j
     value, gx, gy, gz, xx, yy, zz, xy, xz, yz = sample(field, x[j, 0], x[j, 1], x[j, 2])
-    energy, push, stiff = spring(law.wall, rod.radius, value + rod.radius)
-    contact[j, 4] = value + rod.radius
+    radius = rod.node[j, RADIUS]
+    energy, push, stiff = spring(law.wall, radius, value + radius)
+    contact[j, 4] = value + radius
     if push == 0.0:
         return 0.0
     size = np.sqrt(gx * gx + gy * gy + gz * gz) + 1e-12
@@ -309,17 +312,17 @@ def rub(rod, state, law, work, j):
     along = sx * nx + sy * ny + sz * nz
     sx, sy, sz = sx - along * nx, sy - along * ny, sz - along * nz
     dx, dy, dz = director(state.q, j)
-    q, t = state.q, work.turned
-    spin = 2 * rod.radius * (t[j, 0] * q[j, 3] - t[j, 3] * q[j, 0] + t[j, 2] * q[j, 1] - t[j, 1] * q[j, 2])
+    q, t, radius = state.q, work.turned, rod.node[j, RADIUS]
+    spin = 2 * radius * (t[j, 0] * q[j, 3] - t[j, 3] * q[j, 0] + t[j, 2] * q[j, 1] - t[j, 1] * q[j, 2])
     slip, small = np.sqrt(sx * sx + sy * sy + sz * sz + spin * spin), FRICTION_SLIP_MM_S * law.dt
     drag, wide = bound / max(slip, small), bound / max(slip, max(small, lag[j, 5]))
     for c, s, d in ((0, sx, dx), (1, sy, dy), (2, sz, dz)):
         rhs[6 * j + c] -= drag * s
-        rhs[6 * j + 3 + c] -= drag * rod.radius * spin * d
+        rhs[6 * j + 3 + c] -= drag * radius * spin * d
         band[6 * j + c, 0] += wide
         contact[j, c] -= drag * s
     add_square(band, 6 * j, -wide, nx, ny, nz)
-    add_square(band, 6 * j + 3, wide * rod.radius * rod.radius, dx, dy, dz)
+    add_square(band, 6 * j + 3, wide * radius * radius, dx, dy, dz)
     return bound * (slip - 0.5 * small if slip > small else 0.5 * slip * slip / small)
 
 
@@ -462,7 +465,7 @@ def hold(rod, state, work, sheath, status, free, by):
         turn(q, j, status[ANGLE] * d[0], status[ANGLE] * d[1], status[ANGLE] * d[2])
         for c in range(4):
             work.turned[j, c] = q[j, c]
-        state.contact[j, 3], state.contact[j, 4] = 0.0, rod.radius
+        state.contact[j, 3], state.contact[j, 4] = 0.0, rod.node[j, RADIUS]
     for j in range(1, free + 1):
         inside = (status[LENGTH] - rod.node[j, BEHIND] + 0.5 * rod.node[j - 1, EDGE]) / rod.node[j, SPAN]
         work.flex[j] = 1.0 / min(max(inside, CLAMPED), 1.0)

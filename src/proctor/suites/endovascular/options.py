@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from proctor.errors import InputError
 from proctor.suites.endovascular.anatomy import ArchType
-from proctor.suites.endovascular.tools import Tool, find_tool
+from proctor.suites.endovascular.tools import Tool, find_tool, profile
 from proctor.suites.protocol import SuiteOptions
 
 BRANCHES = ("bct", "rcca", "rsa", "lcca", "lsa")
 Benchmark = Literal["BasicWireNav", "ArchVariety", "DualDeviceNav"]
 """eve_bench's tasks."""
-Entry = Literal["tracking", "target", "last_action", "rotation", "inserted_lengths"]
+Entry = Literal["tracking", "target", "last_action", "rotation", "inserted_lengths", "image"]
 ENTRIES: tuple[Entry, ...] = ("tracking", "target", "last_action")
 """What stEVE's agents observe, in the order in which they take it flattened."""
-ONE_DEVICE = (
-    "the embedded simulator has one device, and DualDeviceNav two: run it on SOFA (suite steve), or one wire in its "
-    "vessels (anatomy: {type: centerlines, centerlines_folder: .../dualdevicenav/Centrelines_comb, ...})"
-)
 BENCHMARKS: dict[str, dict[str, Any]] = {
     "BasicWireNav": {
         "type": "centerlines", "rotate_yzx_deg": (0.0, 133.0, 0.0), "radius_mm": 5.0, "target_mode": "centerline",
@@ -31,8 +28,21 @@ BENCHMARKS: dict[str, dict[str, Any]] = {
         "arch_type": "I", "vary": True, "scale_diameter": 0.85, "target_mode": "centerline",
         "target_branches": ("lcca", "rcca", "lsa", "rsa", "bct"), "image_rot_zx_deg": (25.0, 0.0), "friction": 0.1,
     },
+    "DualDeviceNav": {
+        "type": "centerlines", "axes": ("y", "-z", "-x"), "entry_mm": (65.0, -5.0, 35.0), "target_mode": "centerline",
+        "target_branches": tuple(f"Centerline curve - {name}.mrk" for name in ("LCCA", "LVA", "RCCA", "RVA")),
+        "image_rot_zx_deg": (20.0, 5.0), "friction": 0.001,
+    },
 }  # fmt: skip
-"""eve_bench's tasks as the embedded simulator has them: the anatomy. The device is `standard_j`."""
+"""eve_bench's tasks as the embedded simulator has them: the anatomy"""
+BENCHMARK_TOOLS = {
+    "BasicWireNav": {"tool": "standard_j"},
+    "ArchVariety": {"tool": "standard_j"},
+    "DualDeviceNav": {"tool": "mic_guide", "catheter": "mic_cath"},
+}
+"""and the devices."""
+MOST_TURN_DEG = 120.0
+"""Of a catheter."""
 
 
 class ArchCfg(SuiteOptions):
@@ -115,6 +125,8 @@ class EndovascularOptions(SuiteOptions):
     anatomy: AorticArchCfg = AorticArchCfg()
     tool: str | Tool = "angled_standard"
     """A shipped tool by name, or a tool of your own. An agent that brings its own tool uses that one."""
+    catheter: str | Tool | None = None
+    """A second device, over the first; agents then observe as in stEVE."""
     max_translation_mm_s: float = Field(default=35.0, gt=0, le=100)
     max_rotation_rad_s: float = Field(default=3.14, gt=0, le=10)
     """Bounds of the action space."""
@@ -141,6 +153,8 @@ class EndovascularOptions(SuiteOptions):
     """With `observation: steve`: pictures that the observation remembers, the newest first."""
     observed: tuple[Entry, ...] = Field(default=ENTRIES, min_length=1, strict=False)
     """With `observation: steve`: the entries of the observation, in this order."""
+    image_px: int = Field(default=128, ge=16, le=1024)
+    """With the entry `image`: rows and columns of the picture."""
     observation: Literal["plain", "steve"] = "plain"
     """What agents observe: this simulator's entries in mm, or stEVE's, scaled, with 3 tracking points 2 mm apart where
     nothing else is said, and actions in [-1, 1]."""
@@ -155,21 +169,16 @@ class EndovascularOptions(SuiteOptions):
     @model_validator(mode="before")
     @classmethod
     def _preset(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or data.get("benchmark") not in (*BENCHMARKS, "DualDeviceNav"):
+        if not isinstance(data, dict):
             return data
-        if data["benchmark"] == "DualDeviceNav":
-            raise ValueError(ONE_DEVICE)
-        given = data.get("anatomy", {})
-        if not isinstance(given, dict):
-            return data
-        return {"tool": "standard_j", **data, "anatomy": {**BENCHMARKS[data["benchmark"]], **given}}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _as_steve(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or data.get("observation") != "steve":
-            return data
-        return {"tracking_points": 3, "tracking_resolution_mm": 2.0, "normalize_action": True, **data}
+        name, given = data.get("benchmark"), data.get("anatomy", {})
+        if name in BENCHMARKS and isinstance(given, dict):
+            data = {**BENCHMARK_TOOLS[name], **data, "anatomy": {**BENCHMARKS[name], **given}}
+        if data.get("catheter") is not None:
+            data = {"observation": "steve", **data}
+        if data.get("observation") == "steve":
+            data = {"tracking_points": 3, "tracking_resolution_mm": 2.0, "normalize_action": True, **data}
+        return data
 
     @model_validator(mode="after")
     def _one_view(self) -> EndovascularOptions:
@@ -179,11 +188,32 @@ class EndovascularOptions(SuiteOptions):
             raise ValueError("privileged needs observation: plain")
         return self
 
-    @field_validator("tool")
+    @model_validator(mode="after")
+    def _over_the_wire(self) -> EndovascularOptions:
+        if self.catheter is None:
+            return self
+        if self.observation != "steve":
+            raise ValueError("a catheter needs observation: steve, whose entries have a row for each device")
+        outer, inner = find_tool(self.catheter).radius_mm, find_tool(self.tool).radius_mm
+        if outer <= inner:
+            raise ValueError(
+                f"the catheter's radius ({outer} mm) must be larger than that of the tool in it ({inner} mm); "
+                "mic_guide in mic_cath are a pair"
+            )
+        turn = float(np.rad2deg(np.ptp(profile(find_tool(self.catheter), 0.25)[:, 2])))
+        if turn > MOST_TURN_DEG:
+            raise ValueError(
+                f"the catheter is bent by {turn:.0f} degrees: it comes out of the entry over the wire, and beyond "
+                f"{MOST_TURN_DEG:.0f} it would turn back out of the vessel; as the tool, alone, it starts inside"
+            )
+        return self
+
+    @field_validator("tool", "catheter")
     @classmethod
-    def _tool(cls, tool: str | Tool) -> str | Tool:
+    def _tool(cls, tool: str | Tool | None) -> str | Tool | None:
         try:
-            find_tool(tool)
+            if tool is not None:
+                find_tool(tool)
         except InputError as error:
             raise ValueError(str(error)) from None
         return tool

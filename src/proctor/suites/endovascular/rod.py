@@ -17,19 +17,20 @@ push force (N, positive: the wire resists being pushed), torque (N mm); of the l
 substep how far the wire went in (mm), and the force that draws a bent wire out of its sheath (N)."""
 
 
-COLUMNS = range(8)
-BEHIND, EDGE, SPAN, MASS, AXIAL, BEND, TWIST, REST = COLUMNS
+COLUMNS = range(10)
+BEHIND, EDGE, SPAN, MASS, AXIAL, BEND, TWIST, REST, ASIDE, RADIUS = COLUMNS
 """Columns of a rod's nodes: how far behind the tip the node is (mm); of the edge behind it the length (mm); the length
 of wire that the node stands for, half of each of its edges (mm); its mass; of the edge behind it the stiffness against
-stretch and shear (N); EI and GJ (N mm^2); the strain between its edges at rest (twice the sine of half the angle)."""
+stretch and shear (N); EI and GJ (N mm^2); the strain between its edges at rest (twice the sine of half the angle) about
+the first axis of the frame and about the second, which is 0 but for two devices; the radius of its surface (mm)."""
 
 
 class Rod(NamedTuple):
-    """What does not change. One table, as every array is copied with every call of a compiled function."""
+    """What does not change while one device is there. One table, as every array is copied with every call of a compiled
+    function."""
 
     node: np.ndarray
-    """(n, 8) see `COLUMNS`."""
-    radius: float
+    """(n, 10) see `COLUMNS`."""
 
 
 class State(NamedTuple):

@@ -51,8 +51,9 @@ class EndovascularSuite(ArchSuite):
     def make(self, options: EndovascularOptions, *, render: bool, worlds: int) -> Env:
         from proctor.suites.endovascular.as_steve import AsSteve
         from proctor.suites.endovascular.env import EndovascularEnv
+        from proctor.suites.endovascular.two_devices import TwoDeviceEnv
 
-        env = EndovascularEnv(options)
+        env = EndovascularEnv(options) if options.catheter is None else TwoDeviceEnv(options)
         return AsSteve(env) if options.observation == "steve" else env
 
 
@@ -72,7 +73,11 @@ def rebuilt(options: EndovascularOptions) -> EndovascularOptions:
 
 def warm() -> None:
     """Calls every kernel of the guidewire once, so that it is compiled."""
-    env = EndovascularSuite().make(EndovascularOptions(), render=False, worlds=1)
-    env.reset(0, 0)
-    env.step(env.dummy_action())
-    env.close()
+    for options in (
+        EndovascularOptions(),
+        EndovascularOptions(catheter="mic_cath", tool="mic_guide", observation="steve"),
+    ):
+        env = EndovascularSuite().make(options, render=False, worlds=1)
+        env.reset(0, 0)
+        env.step(env.dummy_action())
+        env.close()

@@ -13,7 +13,9 @@ from proctor.suites.endovascular.wires import DEFAULTS, WIRES
 DENSITY = 6.5e-12
 """Nitinol, N s^2/mm^4."""
 AXIAL = 5.0
-"""Axial stiffness (N) of a wire, for each N mm^2 of bending stiffness; within 60 to 600 N."""
+"""Axial stiffness (N) of a wire, for each N mm^2 of bending stiffness,"""
+AXIAL_N = (60.0, 600.0)
+"""within these bounds."""
 FINE_MM = 10.0
 """At least so much of a wire has the spacing of the tip."""
 
@@ -70,23 +72,37 @@ def find_tool(tool: str | Tool) -> Tool:
     )
 
 
-def rod_of(tool: Tool, spacing_mm: float, tip_spacing_mm: float) -> Rod:
+def rod_of(tool: Tool, spacing_mm: float, tip_spacing_mm: float, beside: Tool | None = None) -> Rod:
     """The tool as a chain of nodes `spacing_mm` apart; in the tip, to some mm behind its curve, `tip_spacing_mm` where
     that is less. An edge points as the middle of its piece of wire does: a node has the rest angle of what lies between
     the middles of its edges. The axial stiffness is numerical: large against bending over an edge (so that it
-    does not show), small enough for the solver to take large turns."""
-    length = _edges(tool, spacing_mm, min(tip_spacing_mm, spacing_mm))
+    does not show), small enough for the solver to take large turns. Two tools, each given as `beside` to the other, are
+    divided alike."""
+    length = _edges((tool, beside or tool), spacing_mm, min(tip_spacing_mm, spacing_mm))
     at = np.r_[0.0, np.cumsum(length[:-1])]
     before = np.r_[0.0, length[:-1]]
     span = 0.5 * (before + length)
-    share = np.clip((at - tool.tip_length_mm) / max(tool.taper_mm, 1e-9), 0, 1)
-    bend = tool.tip_bending * (tool.shaft_bending / tool.tip_bending) ** share
-    twist = tool.tip_torsion * (tool.shaft_torsion / tool.tip_torsion) ** share
+    bend, twist = _stiffness(tool, at)
     rest = 2 * np.sin(0.5 * _angles(tool, at - 0.5 * before, at + 0.5 * length))
     rest[0] = 0.0
     mass = DENSITY * np.pi * tool.radius_mm**2 * span
-    axial = np.clip(AXIAL * bend, 60.0, 600.0)
-    return Rod(np.stack([at, length, span, mass, axial, bend, twist, rest], axis=1), float(tool.radius_mm))
+    axial = np.clip(AXIAL * bend, *AXIAL_N)
+    columns = [at, length, span, mass, axial, bend, twist, rest, np.zeros_like(at), np.full_like(at, tool.radius_mm)]
+    return Rod(np.stack(columns, axis=1))
+
+
+def profile(tool: Tool, grain_mm: float) -> np.ndarray:
+    """(m, 3) every `grain_mm` behind the tip: EI, GJ (N mm^2), and by how much the resting tool has turned from its tip
+    to there (rad)."""
+    at = np.arange(0.0, tool.length_mm + grain_mm, grain_mm)
+    return np.stack([*_stiffness(tool, at), _angles(tool, np.zeros_like(at), at)], axis=1)
+
+
+def _stiffness(tool: Tool, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """EI and GJ at places behind the tip."""
+    share = np.clip((at - tool.tip_length_mm) / max(tool.taper_mm, 1e-9), 0, 1)
+    bend = tool.tip_bending * (tool.shaft_bending / tool.tip_bending) ** share
+    return bend, tool.tip_torsion * (tool.shaft_torsion / tool.tip_torsion) ** share
 
 
 def _angles(tool: Tool, first: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -103,8 +119,8 @@ def _angles(tool: Tool, first: np.ndarray, last: np.ndarray) -> np.ndarray:
     return total
 
 
-def _edges(tool: Tool, spacing_mm: float, tip_spacing_mm: float) -> np.ndarray:
-    """Lengths of the edges from the tip on, with some to spare behind the wire's end."""
-    fine = int(np.ceil((max(tool.curved_mm, FINE_MM) + spacing_mm) / tip_spacing_mm))
-    rest = max(tool.length_mm - fine * tip_spacing_mm, 0.0)
+def _edges(tools: tuple[Tool, Tool], spacing_mm: float, tip_spacing_mm: float) -> np.ndarray:
+    """Lengths of the edges from the tip on, with some to spare behind the end of the longer tool."""
+    fine = int(np.ceil((max(FINE_MM, *(tool.curved_mm for tool in tools)) + spacing_mm) / tip_spacing_mm))
+    rest = max(max(tool.length_mm for tool in tools) - fine * tip_spacing_mm, 0.0)
     return np.r_[np.full(fine, tip_spacing_mm), np.full(int(np.ceil(rest / spacing_mm)) + 4, spacing_mm)]

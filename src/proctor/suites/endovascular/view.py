@@ -50,8 +50,9 @@ class Scene(NamedTuple):
     """The point that is observed as the target: itself, or one on the way."""
 
 
-def sheet(spots: int, shares: int, privileged: bool) -> Sheet:
-    """The rows that `look` writes."""
+def sheet(spots: int, shares: int, privileged: bool, devices: int = 1) -> Sheet:
+    """The rows that `look` writes; of several devices with their insertions and angles at the end, which it does not
+    write."""
     single, double = np.float32, np.float64
     observation: dict[Any, Any] = {
         ("tracking",): ((spots, 2), single),
@@ -84,6 +85,8 @@ def sheet(spots: int, shares: int, privileged: bool) -> Sheet:
         "handle_torque_n_mm": number,
         "wire_pos3d": ((shares, 3), single),
     }
+    if devices > 1:
+        signals |= {"inserted_lengths": ((devices,), double), "rotations": ((devices,), double)}
     return Sheet(observation, signals)
 
 

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from proctor.suites.endovascular import solver, view
-from proctor.suites.endovascular.rod import ANGLE, BEHIND, LENGTH, SETPOINT, STATUS, Field, Law, Sheath, workspace
+from proctor.suites.endovascular.rod import (
+    ANGLE,
+    BEHIND,
+    LENGTH,
+    RADIUS,
+    SETPOINT,
+    STATUS,
+    Field,
+    Law,
+    Rod,
+    Sheath,
+    workspace,
+)
 from proctor.suites.endovascular.tools import Tool, rod_of
 
 WALL_N_MM = 30.0
@@ -46,11 +58,9 @@ class Wire:
 
     def __init__(self, tool: Tool, field: Field, entry: np.ndarray, direction: np.ndarray, physics: Physics):
         self.physics, self._field = physics, field
-        self.rod = rod_of(tool, physics.spacing_mm, physics.tip_spacing_mm)
-        n = len(self.rod.node)
         dt = physics.control_dt_s / physics.substeps
         self._law = Law(dt, physics.iterations, WALL_N_MM, physics.friction, DRAG_N_S_MM2, SWAY_N_S_MM2)
-        self.state, self._work = workspace(n)
+        self._divide(rod_of(tool, physics.spacing_mm, physics.tip_spacing_mm).node)
         self._sheath = Sheath(
             np.ascontiguousarray(entry, np.float64),
             np.ascontiguousarray(direction, np.float64),
@@ -63,6 +73,11 @@ class Wire:
         self.status = np.zeros(len(STATUS))
         self.free = 0
 
+    def _divide(self, node: np.ndarray) -> None:
+        """Take these nodes (see `rod.COLUMNS`)."""
+        self.rod = Rod(node)
+        self.state, self._work = workspace(len(node))
+
     def reset(self, inserted_mm: float, angle_rad: float) -> None:
         """A straight wire with `inserted_mm` in the vessel, then let go for one control step."""
         status, state, sheath = self.status, self.state, self._sheath
@@ -71,7 +86,7 @@ class Wire:
         back = self.rod.node[:, BEHIND] - inserted_mm
         state.x[:] = sheath.entry - back[:, None] * sheath.direction
         state.v[:], state.contact[:] = 0.0, 0.0
-        state.contact[:, 4] = self.rod.radius
+        state.contact[:, 4] = self.rod.node[:, RADIUS]
         self._work.flex[:] = 1.0
         state.q[:] = sheath.orientation
         self._work.start[:], self._work.turned[:] = state.x, state.q
@@ -115,6 +130,21 @@ class Wire:
     def points(self) -> np.ndarray:
         """(n, 3) the nodes in the vessel, tip first. A view."""
         return self.state.x[: self.free]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(devices,) how much of each device is in the vessel, mm."""
+        return self.status[LENGTH : LENGTH + 1]
+
+    @property
+    def angles(self) -> np.ndarray:
+        """(devices,) how far the handle of each has been turned, rad."""
+        return self.status[ANGLE : ANGLE + 1]
+
+    @property
+    def bare(self) -> int:
+        """How many nodes, from the tip on, have no catheter around them."""
+        return self.free
 
     @property
     def inserted_mm(self) -> float:

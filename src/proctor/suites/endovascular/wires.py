@@ -2,8 +2,9 @@
 
 The numbers are of the size that bending tests of guidewires report for their class; they stand for a class, not for a
 product, and are not calibrated against one. `standard_j` and `simmons` are stEVE's guidewire and its Simmons catheter
-of three bends: their dimensions, and Young's modulus (taken as MPa) times the section's moment. `tools.Tool` says what
-each means and which values it may have.
+of three bends: their dimensions, and Young's modulus (taken as MPa) times the section's moment. `mic_guide` and
+`mic_cath` are the two devices of eve_bench's DualDeviceNav, with full sections: stEVE does not tell SOFA of inner
+diameters (and the wire's is its outer one). `tools.Tool` says what each means and which values it may have.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ WIRES = {
     "standard_j": {
         "shaft_bending": 2464, "shaft_torsion": 1654, "tip_bending": 200, "tip_torsion": 135, "tip_length_mm": 15.2,
         "taper_mm": 0.0, "curve_radius_mm": 12.1, "curve_length_mm": 15.2,
+    },
+    "mic_guide": {
+        "length_mm": 900.0, "radius_mm": 0.18, "shaft_bending": 0.824, "shaft_torsion": 0.553, "tip_bending": 0.824,
+        "tip_torsion": 0.553, "tip_length_mm": 15.2, "taper_mm": 0.0, "curve_radius_mm": 12.1, "curve_length_mm": 15.2,
+    },
+    "mic_cath": {
+        "length_mm": 900.0, "radius_mm": 0.35, "shaft_bending": 11.79, "shaft_torsion": 7.91, "tip_bending": 6.36,
+        "tip_torsion": 4.27, "tip_length_mm": 15.2, "taper_mm": 0.0, "curve_radius_mm": 12.1, "curve_length_mm": 15.2,
     },
     "simmons": {
         "length_mm": 600.0, "radius_mm": 1.0, "shaft_bending": 736, "shaft_torsion": 494, "tip_bending": 736,

@@ -1,8 +1,8 @@
 """A stEVE environment from options: the parts of stEVE's own benchmark environment, in its order.
 
 Observation: `tracking` (wire points of the last pictures), `target`, `last_action`, `inserted_lengths`, all scaled to
-[-1, 1], and `rotation` (sine and cosine); stEVE's agents take the first three flattened in this order. Reward: 1 at the
-target, 0.001 for every mm of path gained, -0.005 for every step.
+[-1, 1], and `rotation` (sine and cosine); `image` is drawn in `env`. stEVE's agents take the first three flattened in
+this order. Reward: 1 at the target, 0.001 for every mm of path gained, -0.005 for every step.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from proctor.suites.steve.options import SteveArchCfg, SteveOptions
 
 REWARD_TARGET, REWARD_PATH_PER_MM, REWARD_STEP = 1.0, 0.001, -0.005
+IMAGE = "image"
+"""The entry that is drawn here: stEVE's own fluoroscopies give no picture (`TrackingOnly` a single pixel)."""
 HOW = (
     "install stEVE (pip install -e . in a checkout of it) beside SOFA with SofaPython3 and BeamAdapter, and set "
     "SOFA_ROOT and PYTHONPATH as SOFA says; or use simulator: embedded"
@@ -207,7 +209,7 @@ def _observation(eve: Any, intervention: Any, options: SteveOptions, interim: An
         "rotation": lambda: kinds.Rotations(intervention),
         "inserted_lengths": lambda: wrap.Normalize(kinds.InsertionLengths(intervention)),
     }
-    return kinds.ObsDict({name: made[name]() for name in options.observed})
+    return kinds.ObsDict({name: made[name]() for name in options.observed if name != IMAGE})
 
 
 def _reward(eve: Any, intervention: Any, pathfinder: Any) -> Any:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from proctor.suites.endovascular.anatomy import evenly
-from proctor.suites.steve.build import build, import_eve
+from proctor.suites.endovascular.pictures import box_around, picture, widths
+from proctor.suites.steve.build import IMAGE, build, import_eve
 from proctor.suites.steve.forces import SceneForces
 from proctor_host import spaces
 from proctor_host.environments import Env, Step
@@ -69,8 +70,21 @@ class SteveEnv(Env):
 
     def _plain(self, observation: Any) -> dict[str, np.ndarray]:
         values = observation.values() if self.options.environment is not None else None
-        values = values or [observation[key] for key in self.options.observed]
-        return {key: np.asarray(value, np.float32) for key, value in zip(self.options.observed, values)}
+        values = values or [None if key == IMAGE else observation[key] for key in self.options.observed]
+        return {
+            key: self._image() if key == IMAGE else np.asarray(value, np.float32)
+            for key, value in zip(self.options.observed, values)
+        }
+
+    def _image(self) -> np.ndarray:
+        """The devices as they are tracked, on the box around the centrelines."""
+        line, intervention = self._tracking(), self._intervention
+        along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+        lengths = np.array(intervention.device_lengths_inserted, np.float64)
+        diameters = np.array(intervention.device_diameters, np.float64)
+        centrelines = self._track(np.concatenate([branch.coordinates for branch in intervention.vessel_tree.branches]))
+        wide = widths(along, lengths, diameters)
+        return picture(line[:, ::2], wide, box_around(centrelines[:, ::2]), self.options.image_px)
 
     def _check(self) -> None:
         if self._simulation.simulation_error:
@@ -168,7 +182,9 @@ def _observation_space(options: SteveOptions, devices: int) -> spaces.Dict:
         "rotation": (devices, 2),
         "inserted_lengths": (devices,),
     }
-    return spaces.Dict([(name, spaces.Box(-np.inf, np.inf, shapes[name], np.float32)) for name in options.observed])
+    image = spaces.Box(0, 255, (options.image_px, options.image_px), np.uint8)
+    floats = {name: spaces.Box(-np.inf, np.inf, shape, np.float32) for name, shape in shapes.items()}
+    return spaces.Dict([(name, image if name == IMAGE else floats[name]) for name in options.observed])
 
 
 def make(options: SteveOptions, *, render: bool, worlds: int) -> Env:

@@ -56,6 +56,8 @@ class SteveOptions(SuiteOptions):
     """Pictures that the observation remembers, the newest first."""
     observed: tuple[Entry, ...] = Field(default=ENTRIES, min_length=1, strict=False)
     """The entries of the observation, in this order."""
+    image_px: int = Field(default=128, ge=16, le=1024)
+    """With the entry `image`: rows and columns of the picture."""
 
     @model_validator(mode="before")
     @classmethod
@@ -65,6 +67,12 @@ class SteveOptions(SuiteOptions):
             if beside:
                 raise ValueError(f"found {' and '.join(beside)} beside benchmark, which brings its own; leave it out")
         return data
+
+    @model_validator(mode="after")
+    def _own_entries(self) -> SteveOptions:
+        if self.environment_file is not None and "image" in self.observed:
+            raise ValueError("the environment of a checkpoint brings its own observation; leave image out of observed")
+        return self
 
     @field_validator("observed")
     @classmethod

@@ -115,7 +115,8 @@ def _together(pairs: Sequence[Pair], judging: JudgeCfg) -> list[Pair]:
     if not 1 < len(pairs) <= MOST_TOGETHER:
         return found
     for measure in MEASURES:
-        samples = [(i, own) for i, pair in enumerate(found) if (own := pair.of(measure).sample) is not None]
+        known = [(i, pair.of(measure)) for i, pair in enumerate(found) if pair.of(measure).interval is not None]
+        samples = [(i, own.sample) for i, own in known if own.sample is not None]
         made = simultaneous_intervals([own for _, own in samples], judging.level, Resampling(seed=judging.seed))
         ends = differences_within(RATE if measure == "success" else judging.limits)
         for (i, _), interval in zip(samples, made.intervals, strict=True):

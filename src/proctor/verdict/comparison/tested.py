@@ -55,7 +55,7 @@ class Judged:
 def paired(measure: Measure, values: Both, seeds: Both, shares: Sequence[float], rule: Judged) -> Difference:
     """Values of pairs, none of them missing."""
     units = Units.of([_apart(x, y) for x, y in values], [x for x, _ in seeds], shares)
-    binary = _binary(values)
+    binary = _binary(measure, values, rule)
     mean_a, mean_b = _means(values, shares)
     limits = RATE if binary else rule.limits
     test, untested = _paired_test(units, values, binary, _reach(mean_a, mean_b, units.mean, limits), rule)
@@ -68,7 +68,7 @@ def paired(measure: Measure, values: Both, seeds: Both, shares: Sequence[float],
     if binary:
         counts = stats.discordance(_pooled(values, 0) != 0, _pooled(values, 1) != 0)
         effects["paired_odds_ratio"] = stats.paired_odds_ratio(counts.only_a, counts.only_b)
-    elif (d := stats.paired_d(units.sample)) is not None:
+    elif (d := stats.paired_d(units.sample, _largest(values))) is not None:
         effects["paired_d"] = d
     return Difference(
         measure, mean_a, mean_b, units.mean, interval, method, reason, test, untested, None, effects,
@@ -98,6 +98,8 @@ def _paired_interval(
         parts = [((c.only_a - c.only_b) / c.n, own) for c in counts if (own := stats.tango(c, rule.level)) is not None]
         found = stats.combined(parts, shares, units.design_effect)
         return found, "Tango's score interval" + _combined(len(parts), units), None
+    if (reason := units.obstacle(rule.limits is not None)) is not None:
+        return None, "none", reason.value
     found = stats.skewed_interval(units.sample, rule.level)
     method = f"Student's interval of {'seeds' if units.clustered else 'pairs'}, corrected for skewness"
     if found is None or found.width == 0:
@@ -108,7 +110,7 @@ def _paired_interval(
 def unpaired(measure: Measure, values: Both, seeds: Both, shares: Sequence[float], rule: Judged) -> Difference:
     """Values of independent trials, none of them missing."""
     left, right = (Units.of([v[i] for v in values], [s[i] for s in seeds], shares) for i in (0, 1))
-    binary = _binary(values)
+    binary = _binary(measure, values, rule)
     test, untested = _unpaired_test(left, right, values, binary, rule)
     interval, method, reason = _unpaired_interval(left, right, values, shares, binary, rule)
     mean_a, mean_b = left.mean, right.mean
@@ -152,6 +154,9 @@ def _unpaired_interval(
         wider = max(left.design_effect, right.design_effect)
         found = stats.combined(parts, shares, wider)
         return found, "Newcombe's interval" + _combined(len(parts), left), None
+    for own in (left, right):
+        if (reason := own.obstacle(bounded=True)) is not None:
+            return None, "none", reason.value
     if left.n + right.n > stats.LARGE:
         found = stats.welch_interval(left, right, rule.level)
         return (found, "Welch's interval", None) if found else (None, "none", stats.NoInterval.EQUAL.value)
@@ -173,9 +178,14 @@ def _pooled(values: Both, side: int) -> np.ndarray:
     return np.concatenate([own[side] for own in values])
 
 
-def _binary(values: Both) -> bool:
-    """Scores that are all 0 or 1 are rates."""
-    return all(np.isin(side, (0.0, 1.0)).all() for both in values for side in both)
+def _largest(values: Both) -> float:
+    return max(float(np.abs(side).max()) for both in values for side in both)
+
+
+def _binary(measure: Measure, values: Both, rule: Judged) -> bool:
+    """Successes are rates, and scores that are all 0 or 1 where these are what scores lie within."""
+    rates = measure == "success" or rule.limits == RATE
+    return rates and all(np.isin(side, (0.0, 1.0)).all() for both in values for side in both)
 
 
 def _rate_effects(rate_a: float, rate_b: float) -> dict[str, float]:

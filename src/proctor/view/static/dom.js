@@ -69,11 +69,19 @@ export function number(value, digits = 3) {
   return Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 8 }).replace("-", "\u2212");
 }
 
-export function percent(value, n) {
+// As Python rounds: what lies exactly in the middle goes to the even digit.
+function rounded(size, digits) {
+  const words = size.toFixed(digits);
+  const middle = /^50*$/.test(size.toFixed(100).split(".")[1].slice(digits));
+  return middle && Number(words.at(-1)) % 2 ? (Number(words) - 10 ** -digits).toFixed(digits) : words;
+}
+
+/** A share from 0 to 1 as the report writes it: one decimal where whole percents would hide that it is neither 0 nor 100. */
+export function percent(value) {
   if (value === null || value === undefined) return NONE;
-  const share = 100 * value;
-  const digits = share > 0 && share < 1 ? 1 : n >= 1000 && share < 99.95 && share % 1 !== 0 ? 1 : 0;
-  return `${share.toFixed(digits)} %`;
+  const whole = rounded(100 * value, 0);
+  const hides = (whole === "0" && value > 1e-12) || (whole === "100" && value < 1);
+  return `${hides ? rounded(100 * value, 1) : whole} %`;
 }
 
 export const count = (n, word, more = `${word}s`) => `${n.toLocaleString("en")} ${n === 1 ? word : more}`;
@@ -134,6 +142,17 @@ export function track(estimate, low, high, label) {
 export const progress = (done, planned, label) =>
   h("span", { class: "progress", role: "img", "aria-label": label || `${done} of ${planned}` },
     h("span", { css: { width: `${planned ? Math.min(100, (100 * done) / planned) : 0}%` } }));
+
+/** A table that scrolls sideways where it is wider than the page, and says so there. */
+export function wide(table) {
+  const box = h("div", { class: "scroll" }, table);
+  const hint = h("p", { class: "sideways", hidden: true }, "scrolls sideways →");
+  const look = () => requestAnimationFrame(() => { hint.hidden = box.scrollWidth <= box.clientWidth; });
+  const sized = new ResizeObserver(look);
+  sized.observe(box);
+  sized.observe(table);
+  return h("div", { class: "wider" }, hint, box);
+}
 
 export const problem = (error) => h("p", { class: "problem", role: "alert" }, error.message || String(error));
 

@@ -1,6 +1,6 @@
 // A run: verdict, agents, tasks, how it goes. Stays current by server-sent events.
 
-import { api, apiUrl, bytes, count, duration, h, number, percent, problem, progress, replace, runUrl, state, titled, track, trialUrl, when } from "./dom.js";
+import { api, apiUrl, bytes, count, duration, h, number, percent, problem, progress, replace, runUrl, state, titled, track, trialUrl, when, wide } from "./dom.js";
 import { growth } from "./growth.js";
 
 export async function show(page) {
@@ -103,10 +103,9 @@ function workers(pulse) {
   return dead ? `${count(dead, "death")} without a trial since` : `${busy} slots busy`;
 }
 
-function spread(estimate, words) {
+function spread(estimate) {
   if (!estimate) return h("span", { class: "none" }, "–");
-  const range = estimate.interval ? `${words(estimate.interval[0])} to ${words(estimate.interval[1])}` : "no interval";
-  return h("span", {}, words(estimate.value), h("span", { class: "sub" }, range));
+  return h("span", {}, estimate.text, h("span", { class: "sub" }, estimate.range === "–" ? "no interval" : estimate.range));
 }
 
 function agents(id, run, report) {
@@ -120,7 +119,7 @@ function agents(id, run, report) {
   const score = run.scored && run.scoring !== "success" || !success;
   const tested = letters.size ? " Agents that share a letter are not significantly different." : "";
   return [h("h2", {}, "Agents"), h("p", { class: "lead" }, `Means over tasks with ${percent(run.level)} intervals; n counts scored trials.${tested}`),
-    h("div", { class: "scroll" }, h("table", { class: "agents" },
+    wide(h("table", { class: "agents" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Agent"), h("th", { scope: "col", class: "num" }, "n"),
         success ? [h("th", { scope: "col", class: "num" }, "Success"), h("th", { class: "wide" }, h("span", { class: "sr" }, "success, drawn"))] : null,
         score ? [h("th", { scope: "col", class: "num" }, "Score"), h("th", { class: "wide" }, h("span", { class: "sr" }, "score, drawn"))] : null,
@@ -128,8 +127,8 @@ function agents(id, run, report) {
       h("tbody", {}, order.map((agent) => h("tr", {},
         h("th", { scope: "row" }, h("span", { class: "rank" }, rank.get(agent.agent)?.rank ?? ""), h("a", { href: runUrl(id, `/trials?agent=${encodeURIComponent(agent.agent)}`) }, agent.agent)),
         h("td", { class: "num" }, agent.n.toLocaleString("en")),
-        success ? [h("td", { class: "num" }, spread(agent.success, (value) => percent(value, agent.n))), h("td", { class: "wide" }, track(agent.success, 0, 1, `success of ${agent.agent}`))] : null,
-        score ? [h("td", { class: "num" }, spread(agent.score, (value) => number(value))), h("td", { class: "wide" }, track(agent.score, low, high, `score of ${agent.agent}`))] : null,
+        success ? [h("td", { class: "num" }, spread(agent.success)), h("td", { class: "wide" }, track(agent.success, 0, 1, `success of ${agent.agent}`))] : null,
+        score ? [h("td", { class: "num" }, spread(agent.score)), h("td", { class: "wide" }, track(agent.score, low, high, `score of ${agent.agent}`))] : null,
         letters.size ? h("td", { class: "letters" }, letters.get(agent.agent) || "") : null,
         h("td", { class: "num" }, agent.unscored || ""))))))];
 }
@@ -144,14 +143,14 @@ function cells(id, run) {
     if (!cell) return h("td", {});
     const rate = cell.success ? cell.success.value : null;
     const share = rate ?? (cell.score ? (cell.score.value - low) / (high - low || 1) : null);
-    const words = rate !== null ? percent(rate, cell.n) : cell.score ? number(cell.score.value) : "–";
+    const words = (rate !== null ? cell.success.text : cell.score?.text) ?? "–";
     return h("td", { class: share === null ? "cell" : `cell h${Math.round(10 * Math.min(1, Math.max(0, share)))}` },
       h("a", { href: runUrl(id, `/trials?agent=${encodeURIComponent(agent)}&task=${encodeURIComponent(task)}`) }, h("strong", {}, words),
         h("span", { class: "sub" }, cell.done < cell.planned ? `${cell.done} of ${cell.planned}` : `n ${cell.n}`)),
       cell.done < cell.planned ? progress(cell.done, cell.planned) : null);
   };
   return [h("h2", {}, "Agents and tasks"), h("p", { class: "lead" }, "Success rate where something says what success is, else the mean score; a cell opens its trials."),
-    h("div", { class: "scroll" }, h("table", { class: "heat" },
+    wide(h("table", { class: "heat" },
       h("thead", {}, h("tr", {}, h("th", {}), run.about_tasks.map((task) => h("th", { scope: "col" }, task.name, h("span", { class: "sub" }, task.suite))))),
       h("tbody", {}, run.about_agents.map((agent) => h("tr", {}, h("th", { scope: "row" }, agent.name), run.about_tasks.map((task) => one(agent.name, task.name)))))))];
 }
@@ -173,7 +172,7 @@ function going(run, chart) {
     time ? h("figure", {}, h("figcaption", {}, "Where the time of the slots goes"),
       h("div", { class: "stack", role: "img", "aria-label": PLACES.map((place) => `${place} ${percent(time[place] || 0)}`).join(", ") }, PLACES.filter((place) => time[place] > 0).map((place) => h("span", { class: `p-${place}`, css: { "flex-grow": String(time[place]) } }))),
       h("ul", { class: "legend" }, PLACES.filter((place) => time[place] > 0).map((place) => h("li", {}, h("i", { class: `p-${place}` }), `${place} ${percent(time[place])}`)))) : null,
-    batch.length ? h("figure", {}, h("figcaption", {}, "Forwards"), h("div", { class: "scroll" }, h("table", { class: "small" },
+    batch.length ? h("figure", {}, h("figcaption", {}, "Forwards"), wide(h("table", { class: "small" },
       h("thead", {}, h("tr", {}, ["Agent", "Stage", "Forwards", "Rows each", "Seconds"].map((name, place) => h("th", { scope: "col", class: place > 1 ? "num" : null }, name)))),
       h("tbody", {}, batch.slice(0, 12).map((own) => h("tr", {}, h("td", {}, own.agent), h("td", {}, own.stage), h("td", { class: "num" }, number(own.forwards)), h("td", { class: "num" }, number(own.rows_per_forward)), h("td", { class: "num" }, number(own.seconds)))))))) : null)];
 }
@@ -182,7 +181,7 @@ function faults(id, run) {
   const open = run.faults.last;
   if (!open.length && !run.causes.length) return [];
   return [h("h2", {}, "What broke"),
-    run.causes.length ? h("div", { class: "scroll" }, h("table", { class: "small left" }, h("thead", {}, h("tr", {}, ["Agent", "Outcome", "Message", "Trials", "Example"].map((name) => h("th", { scope: "col" }, name)))),
+    run.causes.length ? wide(h("table", { class: "small left" }, h("thead", {}, h("tr", {}, ["Agent", "Outcome", "Message", "Trials", "Example"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, run.causes.map((cause) => h("tr", {}, h("td", {}, cause.agent), h("td", {}, cause.outcome.replaceAll("_", " ")), h("td", { class: "message" }, cause.message), h("td", { class: "num" }, cause.count), h("td", {}, h("a", { href: trialUrl(id, cause.example) }, cause.example))))))) : null,
     open.length ? [h("p", { class: "lead" }, `${count(run.faults.n, "attempt")} broke and ${run.faults.n === 1 ? "was" : "were"} tried again; the last of some trials:`),
       h("ul", { class: "plain" }, open.map((one) => h("li", {}, one.done ? h("a", { href: trialUrl(id, one.key) }, one.key) : one.key, h("span", { class: "sub" }, one.text))))] : null];

@@ -1,6 +1,6 @@
 // All runs below the folders: search, sort, choose some to compare.
 
-import { api, count, duration, h, number, percent, problem, progress, replace, runUrl, state, titled, when } from "./dom.js";
+import { api, count, duration, h, problem, progress, replace, runUrl, state, titled, when, wide } from "./dom.js";
 
 const SORTS = {
   when: (run) => -(run.made_at || 0),
@@ -40,7 +40,7 @@ export async function show(page) {
 
   function row(run) {
     const broken = run.state === "unreadable";
-    const best = run.best && `${run.best.kind === "success" ? percent(run.best.value) : number(run.best.value)}`;
+    const best = run.best && run.best.text;
     return h("tr", { "data-run": run.id },
       h("td", { class: "pick" }, broken ? null : h("input", { type: "checkbox", "aria-label": `choose ${run.id}`, checked: chosen.has(run.id), onchange: (event) => choose(run.id, event.target.checked) })),
       h("th", { scope: "row" }, broken ? h("span", {}, run.id) : h("a", { href: runUrl(run.id) }, run.name),
@@ -72,7 +72,7 @@ export async function show(page) {
   replace(page.main,
     h("div", { class: "head" }, h("h1", {}, "Runs"), h("p", { class: "path" }, data.folders.join(", "))),
     h("div", { class: "filters" }, search, said, actions),
-    h("div", { class: "scroll" }, h("table", { class: "runs" },
+    wide(h("table", { class: "runs" },
       h("thead", {}, h("tr", {}, h("th", {}, h("span", { class: "sr" }, "choose")), header("name", "Run"), header("state", "State"), h("th", { scope: "col" }, "Agents"), h("th", { scope: "col" }, "Tasks"), header("n", "Trials", "num"), h("th", { scope: "col", class: "num", title: "Largest mean; no test stands behind it" }, "Best"), header("when", "Begun", "num"), h("th", { scope: "col", class: "num" }, "Took"))),
       body)),
     pages());

@@ -1,6 +1,6 @@
 // Trials side by side: films that play together, and their signals in the same plots.
 
-import { api, apiUrl, fileUrl, h, number, outcome, packed, problem, replace, runUrl, titled, trialUrl } from "./dom.js";
+import { api, apiUrl, fileUrl, h, number, outcome, packed, problem, replace, runUrl, titled, trialUrl, wide } from "./dom.js";
 import { Plots, signals } from "./plots.js";
 
 const MOST = 6, WIDE = 8;
@@ -36,7 +36,7 @@ export async function show(page) {
 function metrics(trials) {
   const names = [...new Set(trials.flatMap((trial) => trial.metrics.map((metric) => metric.name)))];
   const of = (trial, name) => trial.metrics.find((metric) => metric.name === name);
-  return h("details", { open: true }, h("summary", {}, "Metrics"), h("div", { class: "scroll" }, h("table", { class: "small" },
+  return h("details", { open: true }, h("summary", {}, "Metrics"), wide(h("table", { class: "small" },
     h("thead", {}, h("tr", {}, h("th", {}), trials.map((trial) => h("th", { scope: "col", class: "num" }, trial.agent)))),
     h("tbody", {}, names.map((name) => h("tr", {}, h("td", {}, name, " ", h("span", { class: "none" }, (trials.map((trial) => of(trial, name)).find(Boolean) || {}).unit || "")), trials.map((trial) => h("td", { class: "num" }, number(of(trial, name)?.value, 4)))))))));
 }

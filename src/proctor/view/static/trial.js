@@ -1,6 +1,6 @@
 // One trial: film or scene, signals on one time axis, what made the score, what was said, how to run it again.
 
-import { api, apiUrl, copyable, duration, fileUrl, h, number, outcome, packed, problem, replace, runUrl, titled, trialUrl } from "./dom.js";
+import { api, apiUrl, copyable, duration, fileUrl, h, number, outcome, packed, problem, replace, runUrl, titled, trialUrl, wide } from "./dom.js";
 import { lines, Plots, signals } from "./plots.js";
 import { Player } from "./player.js";
 
@@ -84,25 +84,25 @@ function score(trial) {
   const weighed = parts.some((part) => part.contribution !== undefined);
   if (parts.length === 1 && !weighed) return null;
   return h("section", {}, h("h2", {}, "What made the score"), trial.score.floor ? h("p", { class: "lead" }, "The policy broke this trial, so it has the floor of the scoring.") : null,
-    h("table", { class: "small" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Part"), h("th", { scope: "col", class: "num" }, "Value"), weighed ? [h("th", { scope: "col", class: "num" }, "Weight"), h("th", { scope: "col", class: "num" }, "Adds")] : null)),
+    wide(h("table", { class: "small" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Part"), h("th", { scope: "col", class: "num" }, "Value"), weighed ? [h("th", { scope: "col", class: "num" }, "Weight"), h("th", { scope: "col", class: "num" }, "Adds")] : null)),
       h("tbody", {}, parts.map((part) => h("tr", {}, h("th", { scope: "row" }, part.name, part.contribution !== undefined && part.contribution !== null ? h("span", { class: "share" }, h("span", { class: part.contribution < 0 ? "neg" : null, css: { width: `${(100 * Math.abs(part.contribution)) / most}%` } })) : null),
-        h("td", { class: "num" }, number(part.value, 4)), weighed ? [h("td", { class: "num" }, part.weight === undefined ? "" : number(part.weight)), h("td", { class: "num" }, part.contribution === undefined ? "" : number(part.contribution, 4))] : null)))));
+        h("td", { class: "num" }, number(part.value, 4)), weighed ? [h("td", { class: "num" }, part.weight === undefined ? "" : number(part.weight)), h("td", { class: "num" }, part.contribution === undefined ? "" : number(part.contribution, 4))] : null))))));
 }
 
 function same(trial, id) {
   if (!trial.counterparts.length) return null;
   const all = (keys) => runUrl(id, `/side?${keys.map((key) => `trial=${encodeURIComponent(key)}`).join("&")}`);
-  return h("section", {}, h("h2", {}, "The same trial, other agents"), h("table", { class: "small" }, h("tbody", {}, trial.counterparts.slice(0, 12).map((other) => h("tr", {},
+  return h("section", {}, h("h2", {}, "The same trial, other agents"), wide(h("table", { class: "small" }, h("tbody", {}, trial.counterparts.slice(0, 12).map((other) => h("tr", {},
     h("td", {}, outcome(other.outcome, true), " ", h("a", { href: trialUrl(id, other.key) }, other.agent)), h("td", { class: "num" }, number(other.score, 4)), h("td", { class: "num" }, other.steps === null ? "" : `${number(other.steps)} steps`),
-    h("td", {}, h("a", { href: all([trial.key, other.key]) }, "side by side")))))));
+    h("td", {}, h("a", { href: all([trial.key, other.key]) }, "side by side"))))))));
 }
 
 const ARROWS = { up: "higher is better", down: "lower is better" };
 
 function metrics(trial) {
   if (!trial.metrics.length) return null;
-  return h("section", {}, h("h2", {}, "Metrics"), h("table", { class: "small" }, h("tbody", {}, trial.metrics.map((metric) => h("tr", { title: [metric.about, ARROWS[metric.direction]].filter(Boolean).join(" ") || null },
-    h("td", {}, metric.name), h("td", { class: "num" }, number(metric.value, 4), " ", h("span", { class: "none" }, metric.unit && metric.unit !== "1" && metric.unit !== "?" ? metric.unit : "")))))));
+  return h("section", {}, h("h2", {}, "Metrics"), wide(h("table", { class: "small metrics" }, h("tbody", {}, trial.metrics.map((metric) => h("tr", { title: [metric.about, ARROWS[metric.direction]].filter(Boolean).join(" ") || null },
+    h("td", {}, metric.name), h("td", { class: "num" }, number(metric.value, 4), " ", h("span", { class: "none" }, metric.unit && metric.unit !== "1" && metric.unit !== "?" ? metric.unit : ""))))))));
 }
 
 function errors(trial) {
@@ -117,7 +117,7 @@ function constants(head) {
   const room = h("section", { id: "constants" });
   if (!head || !head.constants.length) return room;
   const shown = head.constants.filter((one) => !one.name.startsWith("scene.") && one.name !== "action_dt_s");
-  return replace(room, h("h2", {}, "Constants"), h("div", { class: "scroll" }, h("table", { class: "small" }, h("tbody", {}, shown.map((one) => h("tr", {}, h("td", {}, one.name), h("td", {}, one.text ? h("code", {}, one.text) : h("span", { class: "none" }, `${one.kind}, ${one.shape}`))))))));
+  return replace(room, h("h2", {}, "Constants"), wide(h("table", { class: "small" }, h("tbody", {}, shown.map((one) => h("tr", {}, h("td", {}, one.name), h("td", {}, one.text ? h("code", {}, one.text) : h("span", { class: "none" }, `${one.kind}, ${one.shape}`))))))));
 }
 
 function again(trial, id) {

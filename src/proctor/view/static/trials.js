@@ -1,6 +1,6 @@
 // The trials of a run: filters, sorting, keys, a grid of films.
 
-import { api, apiUrl, count, fileUrl, h, number, outcome, problem, replace, runUrl, titled, trialUrl } from "./dom.js";
+import { api, apiUrl, count, fileUrl, h, number, outcome, problem, replace, runUrl, titled, trialUrl, wide } from "./dom.js";
 
 const PAGE = 100;
 const FAILED = ["failure", "truncated", "policy_error", "invalid_action"];
@@ -68,7 +68,7 @@ export async function show(page) {
     const shown = query.getAll("show");
     const cases = rows.some((row) => row.case);
     const tall = ["score", "steps", "reward", ...shown];
-    replace(body, h("div", { class: "scroll" }, h("table", { class: "trials" },
+    replace(body, wide(h("table", { class: "trials" },
       h("thead", {}, h("tr", {}, h("th", {}, h("span", { class: "sr" }, "choose")), header("outcome", "Outcome"), header("agent", "Agent"), header("task", "Task"), header("index", "Trial", "num"), header("seed", "Seed", "num"),
         cases ? header("case", "Case") : null, tall.map((name) => header(name, NAMES[name] || name.replace("score/", ""), "num")), h("th", { scope: "col" }, "Film"))),
       h("tbody", {}, rows.map((row, place) => line(row, place, cases, tall))))),
