@@ -223,6 +223,13 @@ def test_report_writes_lost_files_again(tell: Tell, run: Run) -> None:
 # replay, merge ---------------------------------------------------------------------------------------------
 
 
+def test_a_host_without_an_address_is_told_of_its_name_and_not_of_ports(tell: Tell) -> None:
+    said = tell("view", "--no-browser", "--host", "nohost.invalid")
+    assert said.code == 2
+    assert said.err.startswith("error: --host nohost.invalid: no address belongs to that name (")
+    assert "--port" not in said.err
+
+
 def test_replay_shows_on_a_terminal_how_far_it_is_and_takes_it_away(
     tell: Tell, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
