@@ -48,12 +48,12 @@ ENTRIES_SHOWN = 4
 
 
 def in_a_line(space: Any) -> str:
-    """A space as Gymnasium writes it, where that is short; else how many entries it has, and the first of them with
-    dtype and shape."""
+    """A space as Gymnasium writes it, where that is short; else how many entries it has, and some of them with
+    dtype and shape, the outermost first."""
     text = " ".join(str(space).split())
     if len(text) <= LONGEST:
         return text
-    found = list(entries_of(space))
+    found = sorted(entries_of(space), key=lambda entry: len(entry[0]))
     listed = [".".join(map(str, path)) + f" {part.dtype} {part.shape}" for path, part in found[:ENTRIES_SHOWN]]
     more = f", and {len(found) - ENTRIES_SHOWN:,} more" if len(found) > ENTRIES_SHOWN else ""
     count = "" if len(found) == 1 else f"of {len(found):,} entries: "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from telling import Said, Tell
 
 import proctor
 from proctor import CancelToken, Run, config_from_dict
+from proctor.runs.replay import find_trial
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
 
@@ -218,6 +221,28 @@ def test_report_writes_lost_files_again(tell: Tell, run: Run) -> None:
 
 
 # replay, merge ---------------------------------------------------------------------------------------------
+
+
+def test_a_host_without_an_address_is_told_of_its_name_and_not_of_ports(tell: Tell) -> None:
+    said = tell("view", "--no-browser", "--host", "nohost.invalid")
+    assert said.code == 2
+    assert said.err.startswith("error: --host nohost.invalid: no address belongs to that name (")
+    assert "--port" not in said.err
+
+
+def test_replay_shows_on_a_terminal_how_far_it_is_and_takes_it_away(
+    tell: Tell, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tell("replay", run.path, "linear/toy/0000")
+    assert plain.err == "", "a file is no terminal"
+    steps = find_trial(run, "linear/toy/0000").steps_total
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    said = tell("replay", run.path, "linear/toy/0000")
+    assert said.out == plain.out
+    drawn = said.err.split("\r\x1b[2K")
+    assert any(re.fullmatch(r"loading policies: linear/toy/0000, 0 of \d+ steps, \d+ s", shown) for shown in drawn)
+    assert re.fullmatch(rf"\w+: linear/toy/0000, {steps} of {steps} steps, \d+ s", drawn[-2])
+    assert drawn[-1] == "", "nothing of it stays"
 
 
 def test_replay_says_equal_or_what_is_not(tell: Tell, run: Run, write: Write, tmp_path: Path) -> None:

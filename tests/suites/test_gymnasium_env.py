@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import subprocess
@@ -14,7 +15,7 @@ from drawing import needs_frames
 
 from proctor.errors import InputError
 from proctor.registry import SUITES
-from proctor.rendering import offscreen_backend
+from proctor.rendering import offscreen_backend, without_display
 from proctor.suites import is_batch, make_env, suite_for
 
 ACTION = np.array([0.5], np.float32)
@@ -282,3 +283,33 @@ def test_frames_stay_when_another_environment_of_the_process_is_closed():
         [sys.executable, "-c", CLOSED_BESIDE], env=os.environ | backend, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("options", ["", ", 'vector': {}"], ids=["env", "vector"])
+def test_a_frame_without_a_screen_prints_nothing_and_leaves_the_environment_as_it_was(options):
+    pytest.importorskip("pygame")
+    code = f"""
+import os
+from proctor.suites import make_env
+env = make_env("gymnasium", {{"id": "CartPole-v1"{options}}}, render=True, worlds=1)
+env.reset(*(([0], [0], [0]) if {bool(options)} else (0, 0)))
+assert env.render(*([0] if {bool(options)} else [])).any()
+assert "XDG_RUNTIME_DIR" not in os.environ
+"""
+    hidden = {"XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"}
+    bare = {key: value for key, value in os.environ.items() if key not in hidden}
+    made = subprocess.run([sys.executable, "-c", code], env=bare, capture_output=True, text=True, check=False)
+    assert (made.returncode, made.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("before", [None, "", "/run/user/7"])
+def test_a_runtime_folder_is_named_while_something_is_drawn(monkeypatch, before):
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    if before is not None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", before)
+    with without_display():
+        assert os.environ["XDG_RUNTIME_DIR"] == (before or os.devnull)
+    assert os.environ.get("XDG_RUNTIME_DIR") == before
+    with contextlib.suppress(OSError), without_display():
+        raise OSError("no frame")
+    assert os.environ.get("XDG_RUNTIME_DIR") == before

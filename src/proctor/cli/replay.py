@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from proctor.cli.options import RunPath, Trust
+
+if TYPE_CHECKING:
+    from proctor.rollout.progress import Progress
+    from proctor.runs.replay import Told
+    from proctor_host.result import TrialResult
 
 
 def replay_command(
@@ -31,7 +39,8 @@ def replay_command(
     """
     from proctor.runs.replay import replay
 
-    done = replay(run, trial, video, trust=trust)
+    with _shown() as told:
+        done = replay(run, trial, video, trust=trust, told=told)
     if not done.equal:
         verdict = f"NOT equal: {', '.join(done.differing) or 'the outcome'}"
     else:
@@ -45,3 +54,26 @@ def replay_command(
     if done.video is not None:
         typer.echo(f"video: {done.video}")
     raise typer.Exit(0 if done.equal else 1)
+
+
+@contextmanager
+def _shown() -> Iterator[Told | None]:
+    """What draws how far the trial is on a terminal, and takes it away at the end; None where nobody would see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from proctor.runs.evaluate import TerminalLine
+
+    terminal = TerminalLine(sys.stderr)
+    try:
+        yield lambda recorded, progress: terminal.show(line(recorded, progress))
+    finally:
+        terminal.clear()
+
+
+def line(recorded: TrialResult, p: Progress) -> str:
+    """How far a trial is that is run again, in words."""
+    far = f"{p.steps:,} steps"
+    if recorded.steps_total:
+        far = f"{min(p.steps, recorded.steps_total):,} of {recorded.steps_total:,} steps"
+    return f"{p.phase}: {recorded.trial.key}, {far}, {p.seconds:.0f} s"

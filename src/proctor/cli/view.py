@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from proctor.cli.options import Trust
+from proctor.errors import InputError
 
 
 def view_command(
@@ -35,5 +37,18 @@ def view_command(
     from proctor.config.models import EvalConfig
     from proctor.view.serve import Serving, serve
 
+    _require_address(host)
     given = folders or [EvalConfig.model_fields["output_root"].default]
     serve([Path(run_path(text)) for text in given], Serving(host, port, token, not no_browser, trust), typer.echo)
+
+
+def _require_address(host: str) -> None:
+    """Raise InputError for a name that no address belongs to: another port would not help."""
+    try:
+        socket.getaddrinfo(host.strip("[]"), None)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"--host {host}: no address belongs to that name ({why}); 127.0.0.1 is this machine alone, 0.0.0.0 every "
+            "address of it"
+        ) from None

@@ -218,7 +218,10 @@ class TerminalLine:
         self._stream = stream
 
     def __call__(self, progress: Progress) -> None:
-        self._stream.write(f"\r\x1b[2K{line(progress)[:100]}")
+        self.show(line(progress))
+
+    def show(self, text: str) -> None:
+        self._stream.write(f"\r\x1b[2K{text[:100]}")
         self._stream.flush()
 
     def clear(self) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from proctor.config.code import code_of, module_folders
 from proctor.config.models import EvalConfig, RecordCfg, VideoCfg, WorkersCfg
@@ -21,6 +23,7 @@ from proctor.record.runtimes import Runtime
 from proctor.record.video import require_video
 from proctor.registry import did_you_mean
 from proctor.rollout.engine import Engine
+from proctor.rollout.progress import Progress
 from proctor.runs import places
 from proctor.runs.conditions import cautions
 from proctor.runs.session import threads_of
@@ -28,6 +31,8 @@ from proctor.threads import wanted
 from proctor_host.episode import Outcome, digest
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
+
+Told = Callable[[TrialResult, Progress], None]
 
 
 @dataclass(frozen=True)
@@ -47,10 +52,13 @@ class Replay:
         return self.recorded.digest == self.again.digest and self.recorded.outcome is self.again.outcome
 
 
-def replay(path: str | Path, name: str, video: Path | None = None, *, trust: bool = False) -> Replay:
+def replay(
+    path: str | Path, name: str, video: Path | None = None, *, trust: bool = False, told: Told | None = None
+) -> Replay:
     """Run a trial again, with the run's number of numeric threads. `name` is its key (`agent/task/0003`), the name of
     its npz, or a short name (`find_trial`). `video`: also film it there. The code that the run names must be trusted
-    (`proctor.record.trust`), unless `trust`."""
+    (`proctor.record.trust`), unless `trust`. `told` is called now and then with the recorded trial and how far it is
+    this time."""
     if video is not None:
         require_video()
     run = RunDir.open(path, trust=trust)
@@ -62,7 +70,7 @@ def replay(path: str | Path, name: str, video: Path | None = None, *, trust: boo
     runtimes = places.find_again(run, cfg)
     with tempfile.TemporaryDirectory(prefix="proctor-replay-") as temporary:
         folder = Path(temporary)
-        again = _settled(recorded, _run(cfg, recorded, folder, threads_of(run)))
+        again = _settled(recorded, _run(cfg, recorded, Again(folder, threads_of(run), told)))
         differing = _compare(run, recorded, folder, again)
         if video is not None and again.video is not None:
             video.parent.mkdir(parents=True, exist_ok=True)
@@ -132,12 +140,22 @@ def _conditions(run: RunDir, cfg: EvalConfig, runtimes: Sequence[Runtime]) -> tu
     return (*environment.changes(sessions[0], environment.describe(threads)), *known)
 
 
-def _run(cfg: EvalConfig, recorded: TrialResult, folder: Path, threads: int | None) -> TrialResult:
+class Again(NamedTuple):
+    """Where and with how many numeric threads a trial is run again, and who is told."""
+
+    folder: Path
+    threads: int | None
+    told: Told | None
+
+
+def _run(cfg: EvalConfig, recorded: TrialResult, how: Again) -> TrialResult:
+    folder, told = how.folder, how.told
     (folder / "trials").mkdir()
     with Ledger.create(folder / "ledger.sqlite") as ledger:
         ledger.add([(recorded.trial, 0, 0)])
         engine = Engine(cfg, Plan(cfg), folder, ledger)
-        engine.threads = threads
+        engine.threads = how.threads
+        engine.observer = None if told is None else functools.partial(told, recorded)
         engine.run()
         again = next(ledger.results(), None)
     if again is None:

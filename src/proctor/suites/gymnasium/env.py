@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 
 from proctor.errors import InputError
+from proctor.rendering import without_display
 from proctor.suites.gymnasium.informing import Informing
 from proctor.suites.gymnasium.signals import SignalReader, is_known, success_check
 from proctor.suites.states import States, states_of
@@ -96,7 +97,9 @@ class GymnasiumEnv(Env):
 
     def render(self) -> np.ndarray:
         make_current(self.gym)
-        return as_frame(self.gym.render(), self._options.id)
+        with without_display():
+            frame = self.gym.render()
+        return as_frame(frame, self._options.id)
 
     def close(self) -> None:
         self.gym.close()

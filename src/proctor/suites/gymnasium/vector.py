@@ -24,6 +24,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from proctor.errors import InputError
+from proctor.rendering import without_display
 from proctor.suites.autoreset import HAS_MODES, AutoresetMode
 from proctor.suites.gymnasium.env import as_frame, env_dt_s, initial_state
 from proctor.suites.gymnasium.signals import SignalReader, is_known, parse_path, success_check
@@ -189,7 +190,8 @@ class VectorEnvAdapter(BatchEnv):
                 f"world {world} was reset in the step that ended it, so its last frame is gone; "
                 "make the vector environment with autoreset_mode Disabled or NextStep"
             )
-        frames = self.vector.render()
+        with without_display():
+            frames = self.vector.render()
         if frames is None:
             raise InputError(
                 f"{type(self.vector.unwrapped).__name__} renders no frames; it needs render_mode rgb_array"
