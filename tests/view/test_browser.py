@@ -120,6 +120,35 @@ def test_a_table_that_is_cut_says_that_it_scrolls(browser: Any, served: Served, 
         window.context.close()
 
 
+def test_the_key_for_films_does_what_the_button_does(window: Window, run: Run) -> None:
+    page = window.open(f"/run/{run.path.name}/trials?agent=zero")
+    page.get_by_role("button", name="Films (4)").click()
+    page.locator(".grid video").nth(3).wait_for()
+    clicked = window.here()
+    assert "filmed=1" in clicked
+    page.locator("h1").click()
+    page.keyboard.press("v")
+    page.locator("table.trials").wait_for()
+    assert window.here() == f"/run/{run.path.name}/trials?agent=zero"
+    page.keyboard.press("v")
+    page.locator(".grid video").nth(3).wait_for()
+    assert window.here() == clicked
+    page.get_by_role("button", name="Films (4)", pressed=True).wait_for()
+    page.locator("form select[name=agent]").select_option("")
+    page.get_by_role("button", name="Films (12)").wait_for()
+
+
+def test_two_trials_of_one_agent_are_told_apart(window: Window, run: Run) -> None:
+    one, two, other = "zero/cartpole/0000", "zero/cartpole/0001", "random/cartpole/0000"
+    page = window.open(f"/run/{run.path.name}/side?trial={one}&trial={two}")
+    assert page.locator("details thead th.num").all_inner_texts() == [one, two]
+    said = page.locator(".plot[data-signal=rewards] .values span")
+    said.first.wait_for()
+    assert [words.rpartition(" ")[0] for words in said.all_inner_texts()] == [one, two]
+    page = window.open(f"/run/{run.path.name}/side?trial={one}&trial={other}")
+    assert page.locator("details thead th.num").all_inner_texts() == ["zero", "random"]
+
+
 def test_shares_are_written_as_the_report_writes_them(window: Window) -> None:
     page = window.open("/")
     shares = sorted({k / n for n in (1, 3, 7, 8, 40, 200, 400, 2000) for k in range(n + 1)})
