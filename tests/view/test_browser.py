@@ -16,6 +16,7 @@ from viewing import Served, large_run, starting, until, viewer
 
 from proctor import Run, config_from_dict, run_evaluation
 from proctor.report import text
+from proctor.runs.import_outcomes import ImportOptions, import_outcomes
 
 for package in ("starlette", "uvicorn"):
     pytest.importorskip(package, reason="the extra `view` is not installed")
@@ -229,9 +230,24 @@ def test_a_trial_in_space_is_drawn_and_moves(window: Window, run: Run, poses: Ru
     assert len(Image.open(io.BytesIO(first)).convert("RGB").getcolors(10**6)) > 50
     assert page.locator(".stage canvas").screenshot() != first
     window.open(f"/run/{run.path.name}/trial?trial=zero/cartpole/0000")
-    page.get_by_role("tab", name="In space").click()
-    page.get_by_text("no states were recorded").wait_for()
-    window.wrong[:] = [said for said in window.wrong if "404" not in said]  # the scene that there is none of
+    page.locator(".plot").first.wait_for()
+    assert page.get_by_role("tab").count() == 0  # there is a film, and nothing to show in space
+    page.locator(".stage video").wait_for()
+
+
+def test_an_imported_trial_offers_nothing_that_cannot_work(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "robot.csv").write_text("agent,task,seed,success\nold,pick,7,1\nold,pick,8,0\n")
+    brought = import_outcomes(tmp_path / "robot.csv", ImportOptions("robot", str(tmp_path / "runs"))).run
+    with viewer(tmp_path) as served:
+        window = Window(browser, served.url, WIDE)
+        page = window.open(f"/run/{brought.path.name}/trial?trial=old/pick/0007")
+        page.locator(".stage", has_text="which has outcomes and no signals").wait_for()
+        assert not page.locator(".scrub").is_visible()
+        page.keyboard.press("Space")
+        assert page.locator(".copyable").count() == 0
+        page.get_by_text("nothing is known here that could run it again").wait_for()
+        window.context.close()
+        assert [said for said in window.wrong if "404" not in said] == []  # the signals that there are none of
 
 
 def test_a_hundred_thousand_trials_are_filtered_and_sorted(window: Window, large: Path) -> None:

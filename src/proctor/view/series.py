@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from proctor.metrics.registry import find_metrics
+from proctor.view import scene
 from proctor.view.snapshot import Snapshot
 from proctor.view.trial import constants, episode_of
 from proctor_host.result import TrialResult
@@ -62,6 +63,7 @@ def packed(snapshot: Snapshot, key: str) -> bytes:
         "left_out": wide,
         "constants": constants(once),
         "names": _column_names(episode.arrays, signals),
+        "no_space": scene.missing(episode.arrays, n),
         "moments": list(moments(result, episode.arrays, n)),
     }
     text = json.dumps(head, allow_nan=False).encode()

@@ -57,7 +57,8 @@ def trial_keys(snapshot: Snapshot, key: str, query: table.Query) -> dict[str, An
             {"name": name, "value": _finite(value), **about(name)} for name, value in sorted(result.metrics.items())
         ],
         "log": log_lines(snapshot.path / "run.log", key),
-        "commands": commands(snapshot.path, key),
+        "imported": imported_from(snapshot),
+        "commands": [] if imported_from(snapshot) else commands(snapshot.path, key, recorded=result.npz is not None),
         "counterparts": table.counterparts(snapshot, key),
         "neighbours": table.neighbours(snapshot, query, key),
     }
@@ -121,15 +122,24 @@ def log_lines(path: Path, key: str) -> list[str]:
     return found[-LOG_LINES:]
 
 
-def commands(run: Path, key: str) -> list[dict[str, str]]:
-    """What to type to see the trial again."""
+def imported_from(snapshot: Snapshot) -> str | None:
+    """The file that a run's outcomes were imported from: it has no more than these, and nothing to run again."""
+    found = snapshot.read(lambda ledger: ledger.get_meta("imported_from"))
+    return None if found is None else str(found)
+
+
+def commands(run: Path, key: str, *, recorded: bool) -> list[dict[str, str]]:
+    """What to type to see the trial again; exports where its arrays were recorded."""
     where, which = shlex.quote(str(run)), shlex.quote(key)
-    return [
+    again = [
         {"what": "Run it again and compare the bytes", "command": f"proctor replay {where} {which}"},
         {"what": "Film it", "command": f"proctor replay {where} {which} --video trial.mp4"},
+    ]
+    exports = [
         {"what": "Its signals as CSV", "command": f"proctor export {where} {which} --csv trial.csv"},
         {"what": "For Rerun", "command": f"proctor export {where} {which} --rerun trial.rrd"},
     ]
+    return [*again, *exports] if recorded else again
 
 
 def constants(arrays: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
@@ -147,6 +157,9 @@ def constants(arrays: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
 def episode_of(snapshot: Snapshot, key: str) -> tuple[TrialResult, Any]:
     """A trial and its record. Raises InputError, with the way to have one, where it has none."""
     result = snapshot.result(key)
+    source = imported_from(snapshot) if result.npz is None else None
+    if source is not None:
+        raise InputError(f"This trial was imported from {source}, which has outcomes and no signals.")
     if result.npz is None:
         raise InputError(
             "No arrays were recorded of this trial: the run has `record: summary`, or the trial was not scored. Run "
