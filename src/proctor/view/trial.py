@@ -14,7 +14,7 @@ from proctor.errors import InputError
 from proctor.metrics import describe
 from proctor.metrics.registry import describe_of_family
 from proctor.view import table
-from proctor.view.snapshot import Snapshot
+from proctor.view.snapshot import SCENE_FORCE, Snapshot
 from proctor_host.result import TrialResult
 
 LOG_BYTES, LOG_LINES = 4 << 20, 200
@@ -26,7 +26,6 @@ def trial_keys(snapshot: Snapshot, key: str, query: table.Query) -> dict[str, An
     """What the page of a trial shows beside its signals."""
     result = snapshot.result(key)
     trial = result.trial
-    about = _about(snapshot)
     return {
         "key": key,
         "agent": trial.agent,
@@ -53,9 +52,7 @@ def trial_keys(snapshot: Snapshot, key: str, query: table.Query) -> dict[str, An
         "npz": result.npz,
         "digest": result.digest,
         "score": _score(snapshot, result),
-        "metrics": [
-            {"name": name, "value": _finite(value), **about(name)} for name, value in sorted(result.metrics.items())
-        ],
+        "metrics": _metrics(snapshot, result),
         "log": log_lines(snapshot.path / "run.log", key),
         "imported": imported_from(snapshot),
         "commands": [] if imported_from(snapshot) else commands(snapshot.path, key, recorded=result.npz is not None),
@@ -64,14 +61,20 @@ def trial_keys(snapshot: Snapshot, key: str, query: table.Query) -> dict[str, An
     }
 
 
-def _about(snapshot: Snapshot) -> Any:
+def _metrics(snapshot: Snapshot, result: TrialResult) -> list[dict[str, Any]]:
+    """The metrics of a trial; not those that no trial of the run has a number for."""
     known = {info.name: info for info in describe()}
-
-    def about(name: str) -> dict[str, str]:
+    found = []
+    for name, value in sorted(result.metrics.items()):
+        number = _finite(value)
+        if number is None and name not in snapshot.metrics:
+            continue
         info = known.get(name) or describe_of_family(name)
-        return {} if info is None else {"unit": info.unit, "direction": info.direction, "about": info.doc}
-
-    return about
+        about = {} if info is None else {"unit": info.unit, "direction": info.direction, "about": info.doc}
+        if about.get("unit") == SCENE_FORCE:
+            about["unit"] = snapshot.force_unit(result)
+        found.append({"name": name, "value": number, **about})
+    return found
 
 
 def _score(snapshot: Snapshot, result: TrialResult) -> dict[str, Any] | None:
