@@ -150,6 +150,46 @@ def test_two_trials_of_one_agent_are_told_apart(window: Window, run: Run) -> Non
     assert page.locator("details thead th.num").all_inner_texts() == ["zero", "random"]
 
 
+def test_keys_work_after_a_run_was_ticked(window: Window, run: Run) -> None:
+    page = window.open("/")
+    page.get_by_label(f"choose {run.path.name}").check()
+    page.keyboard.press("Space")
+    assert not page.get_by_label(f"choose {run.path.name}").is_checked()
+    page.keyboard.press("?")
+    page.locator("dialog[open]").wait_for()
+
+
+def test_words_in_the_heads_of_tasks_stay_whole(browser: Any, served: Served, run: Run) -> None:
+    window = Window(browser, served.url, NARROW)
+    page = window.open(f"/run/{run.path.name}")
+    lines = """() => { const sub = document.querySelector('.heat thead .sub');
+        sub.textContent = 'endovascular'.repeat(3);
+        const all = document.createRange(); all.selectNodeContents(sub); return all.getClientRects().length; }"""
+    assert page.evaluate(lines) == 1
+    window.context.close()
+
+
+def test_a_vessel_is_seen_whole_and_the_caption_is_below(browser: Any, tmp_path: Path) -> None:
+    from PIL import Image
+
+    keys = {"agents": [{"policy": "random"}], "tasks": [{"suite": "endovascular", "name": "vessel"}], "n_trials": 1}
+    own = run_evaluation(config_from_dict(examination(tmp_path, **keys, max_episode_steps=5)))
+    with viewer(tmp_path) as served:
+        window = Window(browser, served.url, WIDE)
+        page = window.open(f"/run/{own.path.name}/trial?trial=random/vessel/0000")
+        page.locator(".stage[data-kind=wire] canvas[data-drawn='5']").wait_for()
+        canvas, caption = page.locator(".stage canvas"), page.locator(".stage .hint")
+        box = canvas.bounding_box()
+        assert caption.bounding_box()["y"] >= box["y"] + box["height"] - 1
+        picture = Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")
+        wide, tall = picture.width * 6 // 10, picture.height
+        assert len(picture.getcolors(10**6)) > 50
+        for row in (2, tall - 3):
+            assert len(picture.crop((10, row, wide, row + 1)).getcolors(10**6)) == 1, "the vessel is cut"
+        window.context.close()
+        assert window.wrong == []
+
+
 def test_shares_are_written_as_the_report_writes_them(window: Window) -> None:
     page = window.open("/")
     shares = sorted({k / n for n in (1, 3, 7, 8, 40, 200, 400, 2000) for k in range(n + 1)})
@@ -301,12 +341,14 @@ def test_a_page_stays_current_while_the_run_goes_on_breaks_and_disappears(browse
         until(lambda: int(page.locator("#main").get_attribute("data-done") or 0) > before)
         page.locator(".growth svg").wait_for()
         page.locator("#facts", has_text="Memory").wait_for()
+        widths = page.evaluate("() => [...document.querySelectorAll('.pair > *')].map((one) => one.clientWidth)")
+        assert min(widths) >= 480, "a table of forwards would be cut"
         going.kill()
         page.locator("h1 .s-ended").wait_for(timeout=60_000)
         page.get_by_text("did not end by itself").wait_for()
         shutil.rmtree(going.run)
         page.locator("h1 .s-gone").wait_for(timeout=60_000)
-        page.get_by_text("What is below was read before").wait_for()
+        page.get_by_text(re.compile(r"\w\. What is below was read before\.$")).wait_for()
         window.context.close()
         window.wrong[:] = [said for said in window.wrong if "404" not in said]  # a verdict of what is gone
         assert window.wrong == []
