@@ -16,6 +16,7 @@ from viewing import Served, large_run, starting, until, viewer
 
 from proctor import Run, config_from_dict, run_evaluation
 from proctor.report import text
+from proctor.runs.import_outcomes import ImportOptions, import_outcomes
 
 for package in ("starlette", "uvicorn"):
     pytest.importorskip(package, reason="the extra `view` is not installed")
@@ -120,6 +121,75 @@ def test_a_table_that_is_cut_says_that_it_scrolls(browser: Any, served: Served, 
         window.context.close()
 
 
+def test_the_key_for_films_does_what_the_button_does(window: Window, run: Run) -> None:
+    page = window.open(f"/run/{run.path.name}/trials?agent=zero")
+    page.get_by_role("button", name="Films (4)").click()
+    page.locator(".grid video").nth(3).wait_for()
+    clicked = window.here()
+    assert "filmed=1" in clicked
+    page.locator("h1").click()
+    page.keyboard.press("v")
+    page.locator("table.trials").wait_for()
+    assert window.here() == f"/run/{run.path.name}/trials?agent=zero"
+    page.keyboard.press("v")
+    page.locator(".grid video").nth(3).wait_for()
+    assert window.here() == clicked
+    page.get_by_role("button", name="Films (4)", pressed=True).wait_for()
+    page.locator("form select[name=agent]").select_option("")
+    page.get_by_role("button", name="Films (12)").wait_for()
+
+
+def test_two_trials_of_one_agent_are_told_apart(window: Window, run: Run) -> None:
+    one, two, other = "zero/cartpole/0000", "zero/cartpole/0001", "random/cartpole/0000"
+    page = window.open(f"/run/{run.path.name}/side?trial={one}&trial={two}")
+    assert page.locator("details thead th.num").all_inner_texts() == [one, two]
+    said = page.locator(".plot[data-signal=rewards] .values span")
+    said.first.wait_for()
+    assert [words.rpartition(" ")[0] for words in said.all_inner_texts()] == [one, two]
+    page = window.open(f"/run/{run.path.name}/side?trial={one}&trial={other}")
+    assert page.locator("details thead th.num").all_inner_texts() == ["zero", "random"]
+
+
+def test_keys_work_after_a_run_was_ticked(window: Window, run: Run) -> None:
+    page = window.open("/")
+    page.get_by_label(f"choose {run.path.name}").check()
+    page.keyboard.press("Space")
+    assert not page.get_by_label(f"choose {run.path.name}").is_checked()
+    page.keyboard.press("?")
+    page.locator("dialog[open]").wait_for()
+
+
+def test_words_in_the_heads_of_tasks_stay_whole(browser: Any, served: Served, run: Run) -> None:
+    window = Window(browser, served.url, NARROW)
+    page = window.open(f"/run/{run.path.name}")
+    lines = """() => { const sub = document.querySelector('.heat thead .sub');
+        sub.textContent = 'endovascular'.repeat(3);
+        const all = document.createRange(); all.selectNodeContents(sub); return all.getClientRects().length; }"""
+    assert page.evaluate(lines) == 1
+    window.context.close()
+
+
+def test_a_vessel_is_seen_whole_and_the_caption_is_below(browser: Any, tmp_path: Path) -> None:
+    from PIL import Image
+
+    keys = {"agents": [{"policy": "random"}], "tasks": [{"suite": "endovascular", "name": "vessel"}], "n_trials": 1}
+    own = run_evaluation(config_from_dict(examination(tmp_path, **keys, max_episode_steps=5)))
+    with viewer(tmp_path) as served:
+        window = Window(browser, served.url, WIDE)
+        page = window.open(f"/run/{own.path.name}/trial?trial=random/vessel/0000")
+        page.locator(".stage[data-kind=wire] canvas[data-drawn='5']").wait_for()
+        canvas, caption = page.locator(".stage canvas"), page.locator(".stage .hint")
+        box = canvas.bounding_box()
+        assert caption.bounding_box()["y"] >= box["y"] + box["height"] - 1
+        picture = Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")
+        wide, tall = picture.width * 6 // 10, picture.height
+        assert len(picture.getcolors(10**6)) > 50
+        for row in (2, tall - 3):
+            assert len(picture.crop((10, row, wide, row + 1)).getcolors(10**6)) == 1, "the vessel is cut"
+        window.context.close()
+        assert window.wrong == []
+
+
 def test_shares_are_written_as_the_report_writes_them(window: Window) -> None:
     page = window.open("/")
     shares = sorted({k / n for n in (1, 3, 7, 8, 40, 200, 400, 2000) for k in range(n + 1)})
@@ -200,9 +270,24 @@ def test_a_trial_in_space_is_drawn_and_moves(window: Window, run: Run, poses: Ru
     assert len(Image.open(io.BytesIO(first)).convert("RGB").getcolors(10**6)) > 50
     assert page.locator(".stage canvas").screenshot() != first
     window.open(f"/run/{run.path.name}/trial?trial=zero/cartpole/0000")
-    page.get_by_role("tab", name="In space").click()
-    page.get_by_text("no states were recorded").wait_for()
-    window.wrong[:] = [said for said in window.wrong if "404" not in said]  # the scene that there is none of
+    page.locator(".plot").first.wait_for()
+    assert page.get_by_role("tab").count() == 0  # there is a film, and nothing to show in space
+    page.locator(".stage video").wait_for()
+
+
+def test_an_imported_trial_offers_nothing_that_cannot_work(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "robot.csv").write_text("agent,task,seed,success\nold,pick,7,1\nold,pick,8,0\n")
+    brought = import_outcomes(tmp_path / "robot.csv", ImportOptions("robot", str(tmp_path / "runs"))).run
+    with viewer(tmp_path) as served:
+        window = Window(browser, served.url, WIDE)
+        page = window.open(f"/run/{brought.path.name}/trial?trial=old/pick/0007")
+        page.locator(".stage", has_text="which has outcomes and no signals").wait_for()
+        assert not page.locator(".scrub").is_visible()
+        page.keyboard.press("Space")
+        assert page.locator(".copyable").count() == 0
+        page.get_by_text("nothing is known here that could run it again").wait_for()
+        window.context.close()
+        assert [said for said in window.wrong if "404" not in said] == []  # the signals that there are none of
 
 
 def test_a_hundred_thousand_trials_are_filtered_and_sorted(window: Window, large: Path) -> None:
@@ -256,12 +341,14 @@ def test_a_page_stays_current_while_the_run_goes_on_breaks_and_disappears(browse
         until(lambda: int(page.locator("#main").get_attribute("data-done") or 0) > before)
         page.locator(".growth svg").wait_for()
         page.locator("#facts", has_text="Memory").wait_for()
+        widths = page.evaluate("() => [...document.querySelectorAll('.pair > *')].map((one) => one.clientWidth)")
+        assert min(widths) >= 480, "a table of forwards would be cut"
         going.kill()
         page.locator("h1 .s-ended").wait_for(timeout=60_000)
         page.get_by_text("did not end by itself").wait_for()
         shutil.rmtree(going.run)
         page.locator("h1 .s-gone").wait_for(timeout=60_000)
-        page.get_by_text("What is below was read before").wait_for()
+        page.get_by_text(re.compile(r"\w\. What is below was read before\.$")).wait_for()
         window.context.close()
         window.wrong[:] = [said for said in window.wrong if "404" not in said]  # a verdict of what is gone
         assert window.wrong == []

@@ -17,7 +17,7 @@ from proctor.errors import InputError
 from proctor.scoring import make_scoring
 from proctor.view import scene, series
 from proctor.view.snapshot import Snapshot, signature_of
-from proctor.view.table import Query
+from proctor.view.table import Query, described
 from proctor.view.trial import _score, log_lines, trial_keys
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
@@ -196,6 +196,21 @@ def test_what_a_part_adds_is_its_value_times_its_weight(mode: str, options: dict
     if mode == "terminal":
         assert (parts["distance"]["value"], parts["unused"]["value"]) == (0.25, None)
         assert parts["steps"]["value"] == pytest.approx(7)
+
+
+def test_forces_have_the_unit_of_the_record_and_metrics_of_no_trial_are_not_listed(tmp_path: Path) -> None:
+    keys = {"agents": [{"policy": "random"}], "tasks": [{"suite": "endovascular", "name": "vessel"}], "n_trials": 1}
+    run = run_evaluation(config_from_dict(examination(tmp_path, **keys, max_episode_steps=12)))
+    shown = taken(run.path)
+    own = {one["name"]: one for one in trial_keys(shown, "random/vessel/0000", Query())["metrics"]}
+    assert own["wall_force_max"]["unit"] == "N"
+    assert own["tip_speed_max_mm_s"]["unit"] == "mm/s"
+    assert {"name": "wall_force_max", "unit": "N"} in described(shown)["metrics"]
+    assert set(own) == {name for name, value in run.trial("random/vessel/0000").metrics.items() if value is not None}
+    head, _ = unpacked(series.packed(shown, "random/vessel/0000"))
+    assert not [moment["text"] for moment in head["moments"] if "scene force" in moment["text"]]
+    arrays = {name: array for name, array in run.signals("random/vessel/0000").items() if name != "force_unit"}
+    assert series._unit("scene force", arrays) == "scene force"
 
 
 def test_lines_of_the_log_are_those_of_the_trial(tmp_path: Path) -> None:

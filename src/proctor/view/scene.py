@@ -38,8 +38,8 @@ def packed(snapshot: Snapshot, key: str) -> bytes:
     """The scene of a trial. Raises InputError, with what to record, where there is none."""
     _, episode = episode_of(snapshot, key)
     arrays, n = episode.arrays, episode.n_steps
-    found = _model(arrays, n) or _wire(arrays, n) or _bodies(arrays, n)
-    if found is None or not n:
+    found = _found(arrays, n)
+    if found is None:
         raise InputError(NOTHING)
     kind, blocks, more = found
     if sum(block.size for block in blocks.values()) > MOST_NUMBERS:
@@ -62,6 +62,15 @@ def _pack(head: dict[str, Any], blocks: Mapping[str, np.ndarray]) -> bytes:
 
 
 Found = tuple[str, dict[str, np.ndarray], dict[str, Any]]
+
+
+def _found(arrays: Arrays, n: int) -> Found | None:
+    return (_model(arrays, n) or _wire(arrays, n) or _bodies(arrays, n)) if n else None
+
+
+def missing(arrays: Arrays, n: int) -> str | None:
+    """Why a record cannot be shown in space; None where it can."""
+    return NOTHING if _found(arrays, n) is None else None
 
 
 def _model(arrays: Arrays, n: int) -> Found | None:

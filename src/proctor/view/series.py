@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from proctor.metrics.registry import find_metrics
-from proctor.view.snapshot import Snapshot
+from proctor.view import scene
+from proctor.view.snapshot import SCENE_FORCE, Snapshot, said_force_unit
 from proctor.view.trial import constants, episode_of
 from proctor_host.result import TrialResult
 
@@ -62,6 +63,7 @@ def packed(snapshot: Snapshot, key: str) -> bytes:
         "left_out": wide,
         "constants": constants(once),
         "names": _column_names(episode.arrays, signals),
+        "no_space": scene.missing(episode.arrays, n),
         "moments": list(moments(result, episode.arrays, n)),
     }
     text = json.dumps(head, allow_nan=False).encode()
@@ -142,7 +144,7 @@ def moments(result: TrialResult, arrays: Mapping[str, np.ndarray], n: int) -> It
                 yield {
                     "step": step + 1,
                     "kind": "extreme",
-                    "text": f"{metric.name} {value:.4g} {_unit(metric.unit)}".rstrip(),
+                    "text": f"{metric.name} {value:.4g} {_unit(metric.unit, arrays)}".rstrip(),
                     "of": name,
                 }
     end = {"success": "success", "failure": "failure", "truncated": "limit"}.get(result.outcome.value, "end")
@@ -161,5 +163,7 @@ def _where(array: np.ndarray | None, value: float | None, n: int) -> int | None:
     return step if size[step] > 0 and math.isclose(size[step], abs(value), rel_tol=1e-5) else None
 
 
-def _unit(unit: str) -> str:
+def _unit(unit: str, arrays: Mapping[str, np.ndarray]) -> str:
+    if unit == SCENE_FORCE:
+        return said_force_unit(arrays)
     return "" if unit in ("1", "?") else unit

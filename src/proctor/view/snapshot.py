@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,6 +42,10 @@ BASE = ("outcome", "success", "after_stop", "attempts", "steps_total", "episode_
 """Columns that the first look at a run takes, beside what its scoring reads."""
 SHARE = 0.005
 """Of a processor's time that looking again at a run that goes on may take."""
+SCENE_FORCE, FORCE_UNIT = "scene force", "force_unit"
+"""The unit of forces of which a metric does not know more, and the constant of a record that does."""
+FEW = 20
+"""Tasks whose records are asked for the unit of their forces."""
 Signature = tuple[tuple[int, int], ...]
 
 
@@ -132,7 +136,30 @@ class Snapshot:
             info = None if name in known else describe_of_family(name)
             if info is not None:
                 known[name] = (info.unit, info.direction)
-        return {name: known[name] for name in self.metrics if name in known}
+        own = {name: known[name] for name in self.metrics if name in known}
+        if not any(unit == SCENE_FORCE for unit, _ in own.values()):
+            return own
+        said = self._force_units()
+        force = said.pop() if len(said) == 1 else SCENE_FORCE
+        return {name: (force if unit == SCENE_FORCE else unit, way) for name, (unit, way) in own.items()}
+
+    def force_unit(self, result: TrialResult) -> str:
+        """The unit of forces that the record of a trial says; that of its scene where it says none."""
+        try:
+            return said_force_unit(self.run.episode(result).arrays)
+        except InputError:
+            return SCENE_FORCE
+
+    def _force_units(self) -> set[str]:
+        """Of the first recorded trial of each task."""
+        units = set[str]()
+        for task in [task.name for task in self.cfg.tasks][:FEW]:
+            for agent in self.cfg.agents:
+                found = self.read(lambda ledger, pair=(agent.name, task): ledger.result(*pair, 0))
+                if found is not None and found.npz is not None:
+                    units.add(self.force_unit(found))
+                    break
+        return units
 
     def result(self, key: str) -> TrialResult:
         """A finished trial by its key. Raises InputError where there is none."""
@@ -150,6 +177,12 @@ class Snapshot:
                 if start == f"{agent.name}/{task.name}" and number.isdecimal():
                     return agent.name, task.name, int(number)
         raise InputError(f'"{key}" is no trial of this run; a trial is AGENT/TASK/INDEX')
+
+
+def said_force_unit(arrays: Mapping[str, np.ndarray]) -> str:
+    """The unit of the forces of a record."""
+    found = arrays.get(FORCE_UNIT)
+    return str(found)[:20] if found is not None and found.ndim == 0 else SCENE_FORCE
 
 
 def fresh_report(snapshot: Snapshot) -> dict[str, Any] | None:

@@ -168,6 +168,7 @@ def page(snapshot: Snapshot, query: Query, offset: int, limit: int, shown: Seque
     return {
         "total": trials.n,
         "found": len(rows),
+        "filmed": int(_known(trials["video"])[rows].sum()),
         "offset": max(offset, 0),
         "rows": [
             _row(snapshot, row, {name: columns[name][i] for name in shown}) for i, row in enumerate(part.tolist())

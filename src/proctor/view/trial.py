@@ -14,7 +14,7 @@ from proctor.errors import InputError
 from proctor.metrics import describe
 from proctor.metrics.registry import describe_of_family
 from proctor.view import table
-from proctor.view.snapshot import Snapshot
+from proctor.view.snapshot import SCENE_FORCE, Snapshot
 from proctor_host.result import TrialResult
 
 LOG_BYTES, LOG_LINES = 4 << 20, 200
@@ -26,7 +26,6 @@ def trial_keys(snapshot: Snapshot, key: str, query: table.Query) -> dict[str, An
     """What the page of a trial shows beside its signals."""
     result = snapshot.result(key)
     trial = result.trial
-    about = _about(snapshot)
     return {
         "key": key,
         "agent": trial.agent,
@@ -53,24 +52,29 @@ def trial_keys(snapshot: Snapshot, key: str, query: table.Query) -> dict[str, An
         "npz": result.npz,
         "digest": result.digest,
         "score": _score(snapshot, result),
-        "metrics": [
-            {"name": name, "value": _finite(value), **about(name)} for name, value in sorted(result.metrics.items())
-        ],
+        "metrics": _metrics(snapshot, result),
         "log": log_lines(snapshot.path / "run.log", key),
-        "commands": commands(snapshot.path, key),
+        "imported": imported_from(snapshot),
+        "commands": [] if imported_from(snapshot) else commands(snapshot.path, key, recorded=result.npz is not None),
         "counterparts": table.counterparts(snapshot, key),
         "neighbours": table.neighbours(snapshot, query, key),
     }
 
 
-def _about(snapshot: Snapshot) -> Any:
+def _metrics(snapshot: Snapshot, result: TrialResult) -> list[dict[str, Any]]:
+    """The metrics of a trial; not those that no trial of the run has a number for."""
     known = {info.name: info for info in describe()}
-
-    def about(name: str) -> dict[str, str]:
+    found = []
+    for name, value in sorted(result.metrics.items()):
+        number = _finite(value)
+        if number is None and name not in snapshot.metrics:
+            continue
         info = known.get(name) or describe_of_family(name)
-        return {} if info is None else {"unit": info.unit, "direction": info.direction, "about": info.doc}
-
-    return about
+        about = {} if info is None else {"unit": info.unit, "direction": info.direction, "about": info.doc}
+        if about.get("unit") == SCENE_FORCE:
+            about["unit"] = snapshot.force_unit(result)
+        found.append({"name": name, "value": number, **about})
+    return found
 
 
 def _score(snapshot: Snapshot, result: TrialResult) -> dict[str, Any] | None:
@@ -121,15 +125,24 @@ def log_lines(path: Path, key: str) -> list[str]:
     return found[-LOG_LINES:]
 
 
-def commands(run: Path, key: str) -> list[dict[str, str]]:
-    """What to type to see the trial again."""
+def imported_from(snapshot: Snapshot) -> str | None:
+    """The file that a run's outcomes were imported from: it has no more than these, and nothing to run again."""
+    found = snapshot.read(lambda ledger: ledger.get_meta("imported_from"))
+    return None if found is None else str(found)
+
+
+def commands(run: Path, key: str, *, recorded: bool) -> list[dict[str, str]]:
+    """What to type to see the trial again; exports where its arrays were recorded."""
     where, which = shlex.quote(str(run)), shlex.quote(key)
-    return [
+    again = [
         {"what": "Run it again and compare the bytes", "command": f"proctor replay {where} {which}"},
         {"what": "Film it", "command": f"proctor replay {where} {which} --video trial.mp4"},
+    ]
+    exports = [
         {"what": "Its signals as CSV", "command": f"proctor export {where} {which} --csv trial.csv"},
         {"what": "For Rerun", "command": f"proctor export {where} {which} --rerun trial.rrd"},
     ]
+    return [*again, *exports] if recorded else again
 
 
 def constants(arrays: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
@@ -147,6 +160,9 @@ def constants(arrays: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
 def episode_of(snapshot: Snapshot, key: str) -> tuple[TrialResult, Any]:
     """A trial and its record. Raises InputError, with the way to have one, where it has none."""
     result = snapshot.result(key)
+    source = imported_from(snapshot) if result.npz is None else None
+    if source is not None:
+        raise InputError(f"This trial was imported from {source}, which has outcomes and no signals.")
     if result.npz is None:
         raise InputError(
             "No arrays were recorded of this trial: the run has `record: summary`, or the trial was not scored. Run "

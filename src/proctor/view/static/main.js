@@ -82,7 +82,7 @@ document.getElementById("help").addEventListener("click", help);
 
 let before = "";
 addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, select, textarea");
+  const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
   if (event.metaKey || event.ctrlKey || event.altKey || dialog.open) return;
   if (typing) {
     if (event.key === "Escape") typing.blur();
@@ -90,7 +90,7 @@ addEventListener("keydown", (event) => {
   }
   const key = event.key === " " ? "Space" : event.key;
   if (key === "Enter" && event.target.closest("a, button, summary")) return;
-  if (key === "Space" && event.target.closest("button, summary, video")) return;
+  if (key === "Space" && event.target.closest("button, summary, video, input")) return;
   if (key === "?") help();
   else if (before === "g" && key === "r") go("/");
   else if (current && current.keys[key]) current.keys[key](event);

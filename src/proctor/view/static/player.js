@@ -20,20 +20,23 @@ export class Player {
     this.clock = h("output", {});
     this.moments = h("ul", { class: "moments", "aria-label": "moments" });
     this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "film or scene" });
-    this.node = h("div", {}, this.tabs, this.room, h("div", { class: "scrub" }, this.button, this.slider, this.clock), this.moments);
+    this.scrub = h("div", { class: "scrub", hidden: true }, this.button, this.slider, this.clock);
+    this.node = h("div", {}, this.tabs, this.room, this.scrub, this.moments);
     this.video = trial.video ? h("video", { src: fileUrl(run, trial.video), muted: true, playsinline: true, preload: "auto", "aria-label": `film of ${key}` }) : null;
     this.scene = null;
     if (this.video) {
       this.video.muted = true;
       this.video.addEventListener("ended", () => this.pause());
     }
-    this.choose(this.video ? "film" : "scene");
+    this.spatial = false;
+    if (this.video) this.choose("film");
+    else replace(this.room, h("p", { class: "empty" }, "Loading …"));
   }
 
   choose(kind) {
     this.kind = kind;
     const tab = (name, words) => h("button", { type: "button", class: "button", role: "tab", "aria-selected": String(kind === name), onclick: () => this.choose(name) }, words);
-    replace(this.tabs, this.video ? tab("film", "Film") : null, tab("scene", "In space"));
+    replace(this.tabs, this.spatial ? [this.video ? tab("film", "Film") : null, tab("scene", "In space")] : null);
     if (kind === "film") replace(this.room, this.video);
     else this.space();
     this.seek();
@@ -50,14 +53,18 @@ export class Player {
       this.room.dataset.kind = answer.head.kind;
     } catch (error) {
       if (error.name === "AbortError") return;
-      const film = this.video ? null : h("p", {}, "There is no film of this trial either. Film it: ", h("code", {}, this.trial.commands[1].command));
-      this.refused = h("div", { class: "empty" }, h("p", {}, error.message), film);
+      this.refused = h("div", { class: "empty" }, h("p", {}, error.message));
     }
     if (this.kind === "scene") this.space();
   }
 
-  /** The record has come, or there is none. */
-  begin(head) {
+  /** The record has come, or there is none, and `why` says so. The scene is offered where there is one. */
+  begin(head, why = "") {
+    this.spatial = !!head && !head.no_space;
+    this.scrub.hidden = !(this.n && (head || this.video));
+    if (this.video) this.choose(this.kind);
+    else if (this.spatial) this.choose("scene");
+    else this.nothing(head ? head.no_space : why);
     if (head) {
       this.n = head.n;
       this.dt = head.dt_s;
@@ -65,6 +72,11 @@ export class Player {
       replace(this.moments, head.moments.slice(0, 14).map((moment) => h("li", {}, h("button", { type: "button", class: "moment", onclick: () => this.set(moment.step) }, h("b", {}, this.words(moment.step)), moment.text))));
     }
     this.set(this.n || 1);
+  }
+
+  nothing(why) {
+    const again = this.trial.commands.find((one) => one.command.includes("--video"));
+    replace(this.room, h("div", { class: "empty" }, h("p", {}, why), again ? h("p", {}, "There is no film of this trial either. Film it: ", h("code", {}, again.command)) : null));
   }
 
   words(step) {
@@ -94,6 +106,7 @@ export class Player {
   }
 
   toggle() {
+    if (this.scrub.hidden) return;
     if (this.playing) this.pause();
     else this.play();
   }

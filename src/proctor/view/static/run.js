@@ -65,7 +65,7 @@ export async function show(page) {
   events.addEventListener("gone", (event) => {
     events.close();
     run = { ...run, state: "gone", why: JSON.parse(event.data).error };
-    replace(parts.head, h("div", { class: "head" }, h("h1", {}, run.name, " ", state(run)), h("p", { class: "path" }, run.path)), problem(new Error(`${run.why} What is below was read before.`)));
+    replace(parts.head, h("div", { class: "head" }, h("h1", {}, run.name, " ", state(run)), h("p", { class: "path" }, run.path)), problem(new Error(`${run.why.replace(/[.\s]*$/, ".")} What is below was read before.`)));
   });
 }
 

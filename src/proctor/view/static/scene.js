@@ -60,6 +60,19 @@ export class Scene {
     this.controls.update();
   }
 
+  /** Look at a box from a direction, from where all of it is seen. */
+  frame(box, direction) {
+    const centre = box.getCenter(new THREE.Vector3()), from = new THREE.Vector3(...direction).normalize();
+    const right = this.camera.up.clone().cross(from).normalize(), above = from.clone().cross(right);
+    const tall = Math.tan((Math.PI / 360) * this.camera.fov), across = tall * this.camera.aspect;
+    let distance = 1e-3;
+    for (const x of [box.min.x, box.max.x]) for (const y of [box.min.y, box.max.y]) for (const z of [box.min.z, box.max.z]) {
+      const corner = new THREE.Vector3(x, y, z).sub(centre);
+      distance = Math.max(distance, corner.dot(from) + Math.max(Math.abs(corner.dot(above)) / tall, Math.abs(corner.dot(right)) / across));
+    }
+    this.aim(centre.toArray(), 1.04 * distance, direction);
+  }
+
   set(step) {
     this.step = Math.min(this.head.n - 1, Math.max(0, step));
     this.moving(this.step);
@@ -271,8 +284,7 @@ function wire(scene) {
   const most = force ? percentile(force, 0.99) || 1 : 1;
   const arrow = force ? new THREE.Mesh(new THREE.SphereGeometry(1, 20, 14), new THREE.MeshStandardMaterial({ transparent: true, opacity: 0.8 })) : null;
   if (arrow) { scene.world.add(arrow); scene.legend(most, scene.head.force_unit, "wall force"); }
-  const centre = box.getCenter(new THREE.Vector3()), size = box.getSize(new THREE.Vector3()).length();
-  scene.aim(centre.toArray(), 0.95 * size, [0.1, -1, 0.12]);
+  scene.frame(box.expandByScalar(vessel ? Math.max(...scene.block("radius").filter(Number.isFinite)) : 2), [0.1, -1, 0.12]);
   const steel = new THREE.CylinderGeometry(0.7, 0.7, 1, 8).rotateX(Math.PI / 2);
   const links = Array.from({ length: Math.max(0, along - 1) }, () => new THREE.Mesh(steel, metal));
   if (links.length) line.add(...links);

@@ -16,6 +16,8 @@ export async function show(page) {
   const blocks = await Promise.all(keys.map((key) => packed(apiUrl(id, `/series${about(key)}`), page.signal).catch((error) => error)));
   if (!page.live()) return;
   const videos = trials.map((trial) => (trial.video ? h("video", { src: fileUrl(id, trial.video), muted: true, playsinline: true, preload: "auto", "aria-label": `film of ${trial.key}` }) : null));
+  const agents = new Set(trials.map((trial) => trial.agent));
+  for (const trial of trials) trial.name = agents.size === trials.length ? trial.agent : trial.key; // what tells them apart
   const drawn = overlaid(trials, blocks, videos);
   let playing = false;
   const play = () => {
@@ -37,7 +39,7 @@ function metrics(trials) {
   const names = [...new Set(trials.flatMap((trial) => trial.metrics.map((metric) => metric.name)))];
   const of = (trial, name) => trial.metrics.find((metric) => metric.name === name);
   return h("details", { open: true }, h("summary", {}, "Metrics"), wide(h("table", { class: "small" },
-    h("thead", {}, h("tr", {}, h("th", {}), trials.map((trial) => h("th", { scope: "col", class: "num" }, trial.agent)))),
+    h("thead", {}, h("tr", {}, h("th", {}), trials.map((trial) => h("th", { scope: "col", class: "num" }, trial.name)))),
     h("tbody", {}, names.map((name) => h("tr", {}, h("td", {}, name, " ", h("span", { class: "none" }, (trials.map((trial) => of(trial, name)).find(Boolean) || {}).unit || "")), trials.map((trial) => h("td", { class: "num" }, number(of(trial, name)?.value, 4)))))))));
 }
 
@@ -58,7 +60,7 @@ function overlaid(trials, blocks, videos) {
     for (let column = 0; column < Math.min(width, WIDE); column += 1) {
       const lines = all.flatMap((own, place) => {
         const signal = own.find((one) => one.name === name);
-        return signal && signal.values[column] ? [{ name: trials[place].agent, values: longer(signal.values[column], head.n), tone: place }] : [];
+        return signal && signal.values[column] ? [{ name: trials[place].name, values: longer(signal.values[column], head.n), tone: place }] : [];
       });
       const label = all.flat().find((signal) => signal.name === name && signal.names)?.names[column] ?? column;
       plots.add(width > 1 ? `${name} [${label}]` : name, lines);

@@ -34,7 +34,7 @@ export async function show(page) {
   ]);
   const answer = await block;
   if (!page.live() || (answer instanceof Error && answer.name === "AbortError")) return;
-  if (answer instanceof Error) { replace(plots, h("h2", {}, "Signals"), problem(answer)); player.begin(null); return; }
+  if (answer instanceof Error) { replace(plots, h("h2", {}, "Signals"), problem(answer)); player.begin(null, answer.message); return; }
   const drawn = draw(answer, player, plots);
   page.signal.addEventListener("abort", () => { drawn.close(); player.close(); });
   page.main.querySelector("#constants")?.replaceWith(constants(answer.head));
@@ -121,6 +121,7 @@ function constants(head) {
 }
 
 function again(trial, id) {
+  if (trial.imported) return h("section", {}, h("h2", {}, "Again, elsewhere"), h("p", { class: "soft" }, `Imported from ${trial.imported}: nothing is known here that could run it again.`));
   return h("section", {}, h("h2", {}, "Again, elsewhere"), h("table", { class: "small" }, h("tbody", {}, trial.commands.map((one) => h("tr", {}, h("td", {}, one.what), h("td", {}, copyable(one.command)))))),
     h("p", { class: "actions" }, trial.npz ? h("a", { class: "button", href: fileUrl(id, trial.npz), download: true }, "Download the arrays (npz)") : null, trial.video ? h("a", { class: "button", href: fileUrl(id, trial.video), download: true }, "Download the film") : null));
 }

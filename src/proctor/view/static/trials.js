@@ -18,6 +18,7 @@ export async function show(page) {
   const first = api(apiUrl(id, `/trials?${asked(0)}`), page.signal);
   let rows = [];
   let found = 0;
+  let filmed = 0;
   let at = -1;
   const chosen = new Set();
   let turn = 0;
@@ -51,6 +52,9 @@ export async function show(page) {
   function take(data) {
     rows = data.rows;
     found = data.found;
+    filmed = data.filmed;
+    const button = bar.querySelector("[data-films]");
+    if (button) button.textContent = `Films (${filmed.toLocaleString("en")})`;
     at = Math.min(at, rows.length - 1);
     replace(about, `${count(data.found, "trial")} of ${data.total.toLocaleString("en")}`, query.get("grid") && data.found > rows.length ? `; the first ${rows.length} are shown` : "");
     about.dataset.found = data.found;
@@ -112,12 +116,18 @@ export async function show(page) {
     ["j / ArrowDown", "next trial", () => move(1)], ["k / ArrowUp", "previous trial", () => move(-1)],
     ["Enter", "open the trial", () => rows[at] && page.go(trialUrl(id, rows[at].key, query))],
     ["x", "choose it", () => rows[at] && toggle(rows[at].key)], ["s", "chosen ones side by side", () => chosen.size && page.go(side())],
-    ["f", "failures only", () => { fail(); }], ["v", "films as a grid", () => change((given) => given.set("grid", given.get("grid") ? "" : "1"))],
+    ["f", "failures only", () => { fail(); }], ["v", "films as a grid", () => films()],
     ["/", "search", () => bar.querySelector("input[type=search]")?.focus()], ["Escape", "back to the run", () => page.go(runUrl(id))],
   ]);
 
   function fail() {
     change((given) => { const on = given.getAll("outcome").length; given.delete("outcome"); if (!on) for (const kind of FAILED) given.append("outcome", kind); });
+    controls();
+  }
+
+  // A grid of what has a film, and back; the same for the button and the key.
+  function films() {
+    change((given) => { given.set("grid", given.get("grid") ? "" : "1"); given.set("filmed", given.get("grid") ? "1" : ""); });
     controls();
   }
 
@@ -145,7 +155,7 @@ export async function show(page) {
       h("label", { class: "range" }, "Range", numberOf, least, most),
       h("label", {}, "Column", h("select", { onchange: (event) => { if (event.target.value) change((given) => given.append("show", event.target.value)); event.target.value = ""; } }, h("option", { value: "" }, "add …"), [...columns.components, ...columns.metrics.map((metric) => metric.name)].map((name) => h("option", { value: name }, label(name))))),
       h("button", { type: "button", class: failing ? "button on" : "button", "aria-pressed": String(failing), onclick: fail }, "Failures"),
-      columns.filmed ? h("button", { type: "button", class: query.get("grid") ? "button on" : "button", "aria-pressed": String(!!query.get("grid")), onclick: () => { change((given) => { given.set("grid", given.get("grid") ? "" : "1"); given.set("filmed", given.get("grid") ? "1" : ""); }); controls(); } }, `Films (${columns.filmed.toLocaleString("en")})`) : null,
+      columns.filmed ? h("button", { type: "button", class: query.get("grid") ? "button on" : "button", "aria-pressed": String(!!query.get("grid")), onclick: films, "data-films": "" }, `Films (${filmed.toLocaleString("en")})`) : null,
       h("button", { type: "button", class: "quiet", onclick: () => { change((given) => { for (const name of [...given.keys()]) given.delete(name); }); controls(); } }, "Reset"));
   }
 
