@@ -106,7 +106,7 @@ def test_every_page_fits_and_nothing_goes_wrong(
     assert window.wrong == []
 
 
-def test_a_table_that_is_cut_says_that_it_scrolls(browser: Any, served: Served, run: Run) -> None:
+def test_a_table_that_is_cut_says_that_it_scrolls(browser: Any, served: Served, run: Run, poses: Run) -> None:
     for size, cut in ((NARROW, True), (WIDE, False)):
         window = Window(browser, served.url, size)
         page = window.open(f"/run/{run.path.name}/trials")
@@ -115,7 +115,7 @@ def test_a_table_that_is_cut_says_that_it_scrolls(browser: Any, served: Served, 
         page = window.open(f"/run/{run.path.name}")
         page.evaluate("() => { document.querySelector('table.agents').style.width = '3000px'; }")
         assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
-        page = window.open(f"/run/{run.path.name}/trial?trial=zero/cartpole/0000")
+        page = window.open(f"/run/{poses.path.name}/trial?trial=random/pole/0000")
         page.evaluate("() => { document.querySelector('.metrics td').textContent = 'long_name_'.repeat(9); }")
         assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
         window.context.close()
