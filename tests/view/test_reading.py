@@ -45,6 +45,14 @@ def test_a_run_is_listed_with_its_state(run: Run, served: Served) -> None:
     assert (found["planned"], found["done"], found["agents"]) == (12, 12, ["linear", NAMES])
 
 
+def test_nobody_is_called_best_in_a_tie(tmp_path: Path) -> None:
+    agents = [{**policy("Linear"), "name": name} for name in ("one", "other")]
+    run_evaluation(config_from_dict(examination(tmp_path, agents=agents)))
+    with viewer(tmp_path) as served:
+        (found,) = served.get("/api/runs")["runs"]
+    assert found["best"]["agent"] == "2 agents alike"
+
+
 def test_numbers_and_verdict_are_those_of_the_report(run: Run, served: Served) -> None:
     report, shown = run.report(), served.get(f"/api/runs/{run.path.name}")
     assert served.get(f"/api/runs/{run.path.name}/report") == report

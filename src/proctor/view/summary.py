@@ -141,7 +141,8 @@ def mean_keys(found: MeanEstimate) -> dict[str, Any] | None:
 
 
 def _best(snapshot: Snapshot) -> dict[str, Any] | None:
-    """The agent with the best mean score, or rate where the score is not known; no test stands behind it."""
+    """The agent with the best mean score, or rate where the score is not known, or how many share it; no test stands
+    behind it."""
     trials, found = snapshot.trials, []
     score = trials["score"] if snapshot.scored else trials["success"].astype(float)
     owner = np.array([snapshot.cfg.agents.index(snapshot.cfg.agent(agent)) for agent, _ in trials.pairs], np.int64)
@@ -152,7 +153,9 @@ def _best(snapshot: Snapshot) -> dict[str, Any] | None:
             found.append((float(values.mean()), agent.name))
     if not found:
         return None
-    value, agent = max(found, key=lambda pair: pair[0])
+    value = max(mean for mean, _ in found)
+    first = [agent for mean, agent in found if mean == value]
+    agent = first[0] if len(first) == 1 else f"{len(first)} agents alike"
     kind = "score" if snapshot.scored and snapshot.cfg.scoring.mode != "success" else "success"
     words = text.percent(value) if kind == "success" else text.number(value)
     return {"agent": agent, "value": value, "kind": kind, "text": words}
