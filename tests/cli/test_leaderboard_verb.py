@@ -54,6 +54,15 @@ def test_the_files_have_the_same_numbers(tmp_path: Path, tell: Tell) -> None:
     assert "each with its weight: GoaliePenaltyKick 25 %, ObstaclePenaltyKick 25 %, KickToTarget 50 %." in words
 
 
+def test_intervals_of_tasks_whose_scores_vary_are_in_the_table(tmp_path: Path, tell: Tell) -> None:
+    path = contest(tmp_path, tasks=TASKS[1:])
+    found = json.loads(tell("leaderboard", path, "--json").out)
+    with (path / "leaderboard.csv").open() as file:
+        rows = list(csv.DictReader(file, delimiter=";"))
+    for row, agent in zip(rows, found["agents"], strict=True):
+        assert [float(row["score_low"]), float(row["score_high"])] == agent["interval"]
+
+
 def test_advice_reads_like_a_sentence(tmp_path: Path, tell: Tell) -> None:
     found = json.loads(tell("leaderboard", contest(tmp_path), "--json").out)
     texts = {a["agent"]: [advice["text"] for advice in a["advice"]] for a in found["agents"]}

@@ -78,7 +78,7 @@ def test_what_no_unit_has_seen_has_two_sides() -> None:
     assert found.p_value == pytest.approx(1 / 16), "the two signs of five flips are more than what was not seen"
 
 
-@given(st.floats(-5, 5, allow_subnormal=False).filter(bool), st.floats(0.1, 3), st.floats(0.1, 3), st.floats(1e-6, 1))
+@given(st.floats(-5, 5).filter(bool), st.floats(0.1, 3), st.floats(0.1, 3), st.floats(1e-6, 1))
 def test_an_interval_in_step_with_a_test_agrees_with_it_and_holds_the_value(
     value: float, below: float, above: float, p: float
 ) -> None:
@@ -99,3 +99,13 @@ def test_intervals_of_all_pairs_stay_bounded_where_resamples_hardly_vary() -> No
     rng = np.random.default_rng(0)
     found = simultaneous_intervals([NEARLY_ALIKE, -NEARLY_ALIKE, NEARLY_ALIKE + rng.normal(size=10)]).intervals
     assert all(own is not None and own.width < 25 * 48.7 for own in found)
+
+
+@pytest.mark.parametrize("p", [1e-6, 0.04, 0.06, 1.0])
+@pytest.mark.parametrize("value", [5e-324, -5e-324, 1e-310])
+def test_the_smallest_of_differences_is_in_step_too(value: float, p: float) -> None:
+    apart = Interval(value / 2, 1.0) if value > 0 else Interval(-1.0, value / 2)
+    for interval in (Interval(-1.0, 1.0), apart):
+        made = in_step(interval, value, TestResult(p, "", True, 0.0), 0.95)
+        assert (made.low >= 0 or made.high <= 0) == (p <= 0.05)
+        assert made.low <= value <= made.high

@@ -90,6 +90,10 @@ def _error(sample: np.ndarray) -> float:
     return float(sample.std(ddof=1)) / math.sqrt(len(sample))
 
 
+_LEAST = math.ulp(0.0)
+"""The smallest number: so far away is an end that would round to 0, or to the difference itself."""
+
+
 def in_step(interval: Interval, value: float, test: TestResult, level: float, opened_only: bool = False) -> Interval:
     """An interval of a difference that leaves out 0 exactly where the test does, at the same level. Where an
     approximate interval and an exact test disagree about 0, the end beside it becomes the test's own (Miettinen 1976):
@@ -99,7 +103,9 @@ def in_step(interval: Interval, value: float, test: TestResult, level: float, op
         return interval
     reached, wanted = (-NORMAL.inv_cdf(p / 2) for p in (min(max(test.p_value, 1e-300), MOST_P), 1 - level))
     end = value * (1 - wanted / reached)
-    return Interval(end, interval.high) if value > 0 else Interval(interval.low, end)
+    if value < 0:
+        return Interval(interval.low, max(end, math.nextafter(value, 0.0)) if found else max(end, _LEAST))
+    return Interval(min(end, math.nextafter(value, 0.0)) if found else min(end, -_LEAST), interval.high)
 
 
 def unpaired_test(a: Units, b: Units, resampling: Resampling | None = None) -> TestResult | None:
