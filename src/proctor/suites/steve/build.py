@@ -7,6 +7,7 @@ this order. Reward: 1 at the target, 0.001 for every mm of path gained, -0.005 f
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 from collections.abc import Callable
@@ -69,6 +70,7 @@ def build(eve: Any, options: SteveOptions) -> tuple[Any, Any, Any]:
 
 def _rebuilt(eve: Any, options: SteveOptions) -> tuple[Any, Any, Any]:
     """The environment that stEVE makes of its own configuration. Truncation is Proctor's."""
+    _only_steves_classes(options.environment, str(options.environment_file))
     try:
         env = eve.Env.from_config_dict(copy.deepcopy(options.environment))
     except (ImportError, AttributeError, TypeError, KeyError, OSError) as error:
@@ -85,6 +87,27 @@ def _rebuilt(eve: Any, options: SteveOptions) -> tuple[Any, Any, Any]:
     pathfinders = _Both(env.pathfinder, pathfinder)
     env.pathfinder = pathfinders
     return env, intervention, pathfinder
+
+
+def _only_steves_classes(described: Any, file: str) -> None:
+    """Raise InputError where a configuration names anything but classes that stEVE or eve_bench defines: stEVE imports
+    and calls whatever is named, and the file may be somebody else's."""
+    inner = described.values() if isinstance(described, dict) else described if isinstance(described, list) else ()
+    for one in inner:
+        _only_steves_classes(one, file)
+    if not isinstance(described, dict) or "_class" not in described:
+        return
+    name = described["_class"]
+    module, _, kind = name.rpartition(".") if isinstance(name, str) else ("", "", "")
+    found = None
+    if module.partition(".")[0] in _STEVES:
+        with contextlib.suppress(ImportError):
+            found = getattr(importlib.import_module(module), kind, None)
+    if not isinstance(found, type) or found.__module__.partition(".")[0] not in _STEVES:
+        raise InputError(f"{file}: its environment names {name!r}, which is no class of stEVE; nothing of it is run")
+
+
+_STEVES = ("eve", "eve_bench")
 
 
 class _Both:
