@@ -19,7 +19,7 @@ from proctor.errors import InputError, ProctorError, RunError
 DONE, UNSCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 VERBS = (
     "run", "resume", "check", "score", "report", "compare", "leaderboard", "power", "import", "replay", "export",
-    "merge", "view", "serve", "tune", "list", "doctor", "demo",
+    "merge", "submit", "view", "serve", "tune", "list", "doctor", "demo",
 )  # fmt: skip
 """In the order of the help. The module of the verb's name has its function, such as `run_command`."""
 GROUPS = ("examples", "goals", "runtimes", "host")
