@@ -28,7 +28,7 @@ from proctor.registry import KINDS
 STAND_INS = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"]}
 ABSENT = ("no such file", "no file matches")
 SHELL = re.compile(r"[|&;<>$*?`]")
-TAKES_OPTIONS = ("run", "check", "demo", "tune", "goals")
+TAKES_OPTIONS = ("run", "submit", "check", "demo", "tune", "goals")
 
 
 class Session:
