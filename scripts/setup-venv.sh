@@ -34,7 +34,7 @@ if ! "$python" -m venv "$venv"; then
 fi
 echo "Installing Proctor and its extras into $venv ..."
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-    -e ./host -e ".[torch,onnx,sb3,video,menagerie,tensorboard,wandb,mlflow,hub,rerun,soccer,metaworld,crafter,remote,slurm,view,dev]"
+    -e ./host -e ".[torch,onnx,sb3,video,menagerie,tensorboard,wandb,mlflow,hub,rerun,soccer,metaworld,crafter,remote,slurm,ray,view,dev]"
 # openpi-client declares numpy < 2 but works with 2, trackio declares pillow < 13 but works with 13; their other needs are met above and here.
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt openpi-client==0.1.2 \
     trackio gradio_client orjson python-multipart

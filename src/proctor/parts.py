@@ -17,6 +17,7 @@ PARTS = {
     "proctor.backends": {
         "inline": "proctor.rollout.backends.inline:InlineBackend",
         "process": "proctor.rollout.backends.process:ProcessBackend",
+        "ray": "proctor.rollout.cluster.backend:RayBackend",
     },
     "proctor.metrics": {
         "action_rate_mean": "proctor.metrics.series:ActionRateMean",

@@ -22,10 +22,10 @@ class Closed(Exception):
 class Channel:
     """Messages in order, in lists. `send` blocks while the pipe is full; `receive` returns what has arrived."""
 
-    def __init__(self, sock: socket.socket, codec: Codec):
+    def __init__(self, sock: socket.socket, codec: Codec, chunk: int = _CHUNK):
         self.sock, self.codec = sock, codec
         self._buffer = bytearray()
-        self._chunk = memoryview(bytearray(_CHUNK))
+        self._chunk = memoryview(bytearray(chunk))
         self.drained = False
         """Whether the last `receive` took all there was; more may have come since."""
 
@@ -55,13 +55,13 @@ class Channel:
             if n == 0:
                 return []
             messages = self._unpack()
-            self.drained = n < _CHUNK
+            self.drained = n < len(self._chunk)
         return messages
 
     def _fill(self, block: bool) -> int:
         """Take what has arrived: how many bytes. Raises Closed where nothing will come any more."""
         try:
-            n = self.sock.recv_into(self._chunk, _CHUNK, 0 if block else socket.MSG_DONTWAIT)
+            n = self.sock.recv_into(self._chunk, 0, 0 if block else socket.MSG_DONTWAIT)
         except BlockingIOError:
             return 0
         except OSError:

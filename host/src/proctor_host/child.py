@@ -167,6 +167,8 @@ def serve(host: Host, board: SharedBoard, link: Link) -> None:
                 link.flush()
                 return
         host.work(0.0)
+        if host.lines:
+            host.lines.flush()
         link.flush_if_due(host.backlog, host.made)
 
 
@@ -192,7 +194,11 @@ class Link:
         if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
             return []
         self._looked_at = self._stepped_at
-        commands = self.channel.receive(block=not host.busy)
+        if host.lines:
+            if not host.busy:
+                host.lines.wait(self.channel.fileno())
+            host.lines.hear()
+        commands = self.channel.receive(block=not (host.lines or host.busy))
         if commands:
             self._asked_at = 0.0
         return commands

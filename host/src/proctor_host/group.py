@@ -16,6 +16,7 @@ from proctor_host.episode import Outcome
 from proctor_host.errors import BREAKS, explain
 from proctor_host.layout import Nans, nan_in
 from proctor_host.limits import STEPPING
+from proctor_host.lines import Seat
 from proctor_host.messages import Chunk, Judge, Start
 from proctor_host.tape import Record, RoundRecord, Tape
 from proctor_host.task import Task
@@ -101,7 +102,7 @@ class Group:
         cfg, slot = self.host.cfg, start.slot
         video = self.host.film(start.stem, fps_of(cfg.record, self.task.dt_s)) if start.video else None
         trial = self.running[slot] = RunningTrial(start, self.task, self._labels, video)
-        trial.request = self.host.policies.request(trial, self) if start.in_worker else None
+        trial.request = self.host.request(trial, self) if start.in_worker else None
         self._records[slot] = trial.record
         self._waits[slot] = self.task.cfg.wait_steps
         self._steps[slot] = self._cursor[slot] = self._length[slot] = 0
@@ -386,9 +387,16 @@ class Group:
         self.worlds.discard(slot)
         self.host.broke(slot, outcome, error)
 
+    def drift(self, slot: int) -> None:
+        """What the slot's policy needed is gone: the attempt is given up, its environment is as good as before."""
+        self.running[slot].abandon()
+        self.release(slot)
+
     def release(self, slot: int) -> None:
         """The slot's trial is over."""
         trial = self.running.pop(slot)
+        if type(trial.request) is Seat:
+            trial.request.line.leave(trial.request)
         trial.request = None
         del self._records[slot]
         for some in (self.acting, self._waiting, self._odd, self._filmed):

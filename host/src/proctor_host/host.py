@@ -24,11 +24,13 @@ from proctor_host.errors import BREAKS, InputError, explain
 from proctor_host.extras import Extras
 from proctor_host.group import Group
 from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
+from proctor_host.lines import Lines, Seat
 from proctor_host.messages import (
     Asks,
     Chunk,
     Close,
     Command,
+    Consult,
     Done,
     Event,
     Fatal,
@@ -49,7 +51,7 @@ from proctor_host.messages import (
 )
 from proctor_host.one_by_one import OneByOne, RowByRow
 from proctor_host.task import Task, ignores_seed
-from proctor_host.trial import EndedTrial, Recorder
+from proctor_host.trial import EndedTrial, Recorder, RunningTrial
 from proctor_host.worlds import Worlds
 
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
@@ -77,6 +79,7 @@ class Host:
         self.limits = Limits(cfg.limits)
         self._forks = forks()
         self.policies = extras.policies(self)
+        self.lines = Lines(self)
         self.ready: deque[tuple[Group, int]] = deque()
         """Slots that can begin or be stepped, in worlds that are stepped one by one; the longest-waiting first."""
         self.made = 0
@@ -125,7 +128,8 @@ class Host:
         end_if_copied(self._forks)
 
     def _start(self, command: Start) -> None:
-        if command.in_worker and not self.policies.knows(command.trial.agent):
+        agent = command.trial.agent
+        if command.in_worker and not (self.lines.knows(agent) or self.policies.knows(agent)):
             return  # it could not be loaded, which ends the run
         group = self._give(command.slot, self._groups[command.trial.task])
         group.starts[command.slot] = command
@@ -209,14 +213,14 @@ class Host:
             return
         if slot not in group.acting:
             return
-        asked = group.running[slot].request is None
+        asked = _asks_elsewhere(group.running[slot])
         most = self._most_asked if asked else self.board.slots
         slots = [slot]
         while self.ready and len(slots) < most:
             other, follower = self.ready[0]
             if other is not group or follower not in other.acting:
                 break
-            if (other.running[follower].request is None) != asked:
+            if _asks_elsewhere(other.running[follower]) != asked:
                 break
             self.ready.popleft()
             slots.append(follower)
@@ -230,8 +234,17 @@ class Host:
         if not in_one_call:
             self._turns_s += sum(seconds) * (len(self.ready) + len(seconds) - 1)
 
+    def request(self, trial: RunningTrial, group: Group) -> Any:
+        """What a trial asks whose policy is not asked by the engine."""
+        replicated = self.lines.knows(trial.start.trial.agent)
+        return self.lines.request(trial, group) if replicated else self.policies.request(trial, group)
+
     def ask(self, group: Group, slots: list[int]) -> None:
-        """These slots need an action: from the policies here, or from the engine."""
+        """These slots need an action: from a replica, from the policies here, or from the engine."""
+        if self.lines:
+            slots = self.lines.ask(group, slots)
+            if not slots:
+                return
         here = [request for slot in slots if (request := group.running[slot].request) is not None]
         self.policies.ask(here)
         if len(here) == len(slots):
@@ -348,8 +361,12 @@ class Host:
             group.close()
         self._groups, self._of_slot, self._batch = {}, {}, None
         self.ready.clear()
-        self.policies.close()
+        self._unload()
         end_if_copied(self._forks)
+
+    def _unload(self) -> None:
+        self.policies.close()
+        self.lines.close()
 
     def rest(self) -> None:
         """Let go of every environment; policies and what is known of tasks stay."""
@@ -366,7 +383,13 @@ _HANDLERS: dict[type, Callable[[Host, Any], None]] = {
     Probe: lambda host, command: host._probes.append(command.task),
     Know: Host._know,
     Load: lambda host, command: host.policies.load(command.agent),
-    Unload: lambda host, command: host.policies.close(),
+    Consult: lambda host, command: host.lines.consult(command),
+    Unload: lambda host, command: host._unload(),
     Rest: lambda host, command: host.rest(),
     Close: lambda host, command: host.close(),
 }
+
+
+def _asks_elsewhere(trial: RunningTrial) -> bool:
+    """Whether its policy answers in another process, while this one steps."""
+    return trial.request is None or type(trial.request) is Seat

@@ -58,6 +58,15 @@ class Load(NamedTuple):
     agent: Any
 
 
+class Consult(NamedTuple):
+    """From now on, trials of this agent that begin `in_worker` ask one of its replicas, directly: the first of these
+    addresses that answers. `token` proves to it that we may."""
+
+    agent: str
+    places: list[str]
+    token: bytes
+
+
 class Unload(NamedTuple):
     """Let go of all policies; no trial needs them any more."""
 
@@ -176,6 +185,15 @@ class Judge(NamedTuple):
     slot: int
 
 
+class Adrift(NamedTuple):
+    """The replica that a trial has asked is gone; the slot is free again, and the trial is to start again. `asked`: it
+    waited for an answer, which may be what the replica has died of."""
+
+    slot: int
+    reason: str
+    asked: bool
+
+
 class Unclosed(NamedTuple):
     """After Close: an environment or policy did not return in time."""
 
@@ -192,5 +210,21 @@ class Rest(NamedTuple):
     """No trial will come for some time: let go of every environment."""
 
 
-Command = Union[Probe, Know, Load, Unload, Start, Run, Finish, Judged, Rest, Close]
-Event = Union[Asks, Probed, SeedIgnored, ProbeFailed, Refused, Asked, Done, Fault, Fatal, Judge, Unclosed]
+class Take(NamedTuple):
+    """A worker tells a replica that a trial has this seat from now on. A replica is asked by `Asks` and answers with
+    `Run` and `Finish`, all with seats for slots. `alone`: its forwards have no company, since one of them may have
+    killed a replica."""
+
+    seat: int
+    trial: Trial
+    alone: bool
+
+
+class Leave(NamedTuple):
+    """The trial of this seat asks no more."""
+
+    seat: int
+
+
+Command = Union[Probe, Know, Load, Consult, Unload, Start, Run, Finish, Judged, Rest, Close]
+Event = Union[Asks, Probed, SeedIgnored, ProbeFailed, Refused, Asked, Done, Fault, Fatal, Judge, Adrift, Unclosed]

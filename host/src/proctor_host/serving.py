@@ -70,11 +70,19 @@ def check_entry(entry: str) -> str:
 
 
 class Server:
-    """Listens at `address` from the moment it is made. `say` is told what happens, a line each. Raises InputError where
-    the address cannot be had."""
+    """Listens at `address` from the moment it is made. `hire` starts a worker for what an engine's first message says,
+    and gives what that worker is told; it raises ValueError, KeyError, TypeError or AttributeError for what is no such
+    message. `say` is told what happens, a line each. Raises InputError where the address cannot be had."""
 
-    def __init__(self, entry: str, address: str, token: bytes, workers: int = 1, say: Callable[[str], None] = print):
-        self.entry, self.token, self.workers, self._say = check_entry(entry), token, workers, say
+    def __init__(
+        self,
+        hire: Callable[[Any], tuple[dict[str, Any], Child]],
+        address: str,
+        token: bytes,
+        workers: int = 1,
+        say: Callable[[str], None] = print,
+    ):
+        self._hire, self.token, self.workers, self._say = hire, token, workers, say
         if not 1 <= workers <= MOST_WORKERS:
             raise InputError(f"found {workers} workers; expected 1 to {MOST_WORKERS}")
         host, port = split_address(address)
@@ -163,10 +171,9 @@ class Server:
         codec = Codec(False, {})
         try:
             (said,) = codec.unpack(memoryview(frame))
-            hello, threads = kept_of(said, self.entry)
+            hello, child = self._hire(said)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Lapse(f"it says what nobody understands ({error})") from None
-        child = Child(hello["slots"], threads)
         try:
             child.tell(codec.pack([hello]))
             return Relay(sock, child, codec).run()
@@ -184,6 +191,17 @@ class Server:
             thread.join(2 * END_S)
         for sock in (self._woken, self._waker):
             sock.close()
+
+
+def offering(entry: str) -> Callable[[Any], tuple[dict[str, Any], Child]]:
+    """How workers are hired that make one environment and nothing else."""
+    entry = check_entry(entry)
+
+    def hire(said: Any) -> tuple[dict[str, Any], Child]:
+        hello, threads = kept_of(said, entry)
+        return hello, Child(hello["slots"], threads)
+
+    return hire
 
 
 def kept_of(said: Any, entry: str) -> tuple[dict[str, Any], int]:
@@ -208,16 +226,24 @@ def kept_of(said: Any, entry: str) -> tuple[dict[str, Any], int]:
 
 
 class Child:
-    """A worker of this machine, with its keeper."""
+    """A worker of this machine, with its keeper. `line` gives the command line of the keeper for its arguments, `env`
+    its variables; by default, both are those of this program."""
 
-    def __init__(self, slots: int, threads: int):
+    def __init__(
+        self,
+        slots: int,
+        threads: int,
+        line: Callable[..., list[str]] | None = None,
+        env: Mapping[str, str] | None = None,
+    ):
         self._board = SharedBoard.create(slots)
         self._watch = Watch(self._board.pulse)
         self.sock, theirs = socket.socketpair()
         files = (theirs.fileno(), self._board.fd)
         try:
             self.process = subprocess.Popen(
-                _line(*files), pass_fds=files, env={**os.environ, **dict.fromkeys(_THREADS, str(threads))},
+                (line or _line)(*map(str, (*files, os.getpid()))), pass_fds=files,
+                env={**(os.environ if env is None else env), **dict.fromkeys(_THREADS, str(threads))},
                 stdin=subprocess.DEVNULL, stdout=2, stderr=2, start_new_session=True,
             )  # fmt: skip
         except BaseException:
@@ -248,7 +274,7 @@ class Child:
         return self.process.wait()
 
 
-def _line(*files: int) -> list[str]:
+def _line(*arguments: str) -> list[str]:
     """The command line of a keeper in this interpreter, which finds modules where this program does; in the working
     directory last, so that nothing there hides what is installed."""
     here = os.getcwd()
@@ -256,7 +282,7 @@ def _line(*files: int) -> list[str]:
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = [*path, *([] if root in path or root == here else [root]), here]
     code = f"import sys; sys.path[:] = {path!r}\nfrom proctor_host.keeper import main; main()"
-    return [sys.executable, "-c", code, *map(str, (*files, os.getpid()))]
+    return [sys.executable, "-c", code, *arguments]
 
 
 class Relay:
@@ -420,7 +446,7 @@ def serve(entry: str, address: str, token_file: str, make_token: bool = False, w
     entry = check_entry(entry)
     if make_token:
         new_token(token_file)
-    server = Server(entry, address, read_token(token_file), workers, _say)
+    server = Server(offering(entry), address, read_token(token_file), workers, _say)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.stop())
     many = "one worker" if workers == 1 else f"up to {workers} workers"

@@ -50,6 +50,7 @@ class RandomLoader(Loader):
     """Uniform in the task's action space, from each trial's own generator."""
 
     name: ClassVar[str] = "random"
+    in_workers: ClassVar[bool] = True
     policy: ClassVar[type[RandomPolicy | ZeroPolicy]] = RandomPolicy
 
     def load(self, agent: AgentCfg, options: PolicyOptions, spaces: SpaceInfo, base: Path | None) -> Policy:

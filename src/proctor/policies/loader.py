@@ -39,6 +39,8 @@ class Loader(abc.ABC):
     """Whether a checkpoint may be a folder."""
     row_by_row: ClassVar[bool] = False
     """Whether every row is answered on its own, so that it does not matter which rows share a batch."""
+    in_workers: ClassVar[bool] = False
+    """Whether its policies are so small that they are asked in the workers wherever they can be."""
     here_only: ClassVar[bool] = False
     """Whether its policies live in the process that runs the config, and can be loaded in no other."""
 

@@ -12,17 +12,17 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from proctor import suites
-from proctor.config.models import EvalConfig, TaskCfg
+from proctor.config.models import AgentCfg, EvalConfig, TaskCfg
 from proctor.errors import RunError
 from proctor.registry import BACKENDS
-from proctor.rollout.backends.base import Backend, Lost
+from proctor.rollout.backends.base import Backend, Lost, Need, Replicas
 from proctor.rollout.backends.host import HostBackend
 from proctor.rollout.slots import Slot
 from proctor.runtimes import RuntimeCfg, needed_for
 from proctor_host.cfg import WorkerCfg
 from proctor_host.messages import Asks, Close, Event
 
-MAX_FRUITLESS_DEATHS, MAX_FRUITLESS_HANGS = 5, 2
+MAX_FRUITLESS_DEATHS, MAX_FRUITLESS_HANGS, MAX_FRUITLESS_EXCUSES = 5, 2, 100
 
 
 class Member:
@@ -43,8 +43,23 @@ class Member:
         self.exclusive: str | None = None
         """The task whose batch environment has the whole worker."""
         self.fd: int | None = None
-        self.deaths = 0
-        """Lost since it last finished a trial."""
+        self.deaths = self.excused = 0
+        """Lost since it last finished a trial: by itself, and with its machine."""
+        self._was_ready = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be given trials."""
+        return self.worker.ready
+
+    def arrives(self) -> bool:
+        """Whether it has become ready since the last call."""
+        before, self._was_ready = self._was_ready, self.ready
+        return self._was_ready and not before
+
+    def fruitful(self) -> None:
+        """It has finished a trial."""
+        self.deaths = self.excused = 0
 
     @property
     def idle(self) -> bool:
@@ -58,7 +73,7 @@ class Member:
     def rehire(self) -> None:
         """A fresh worker in the place of a lost one."""
         self.worker = self._backend.hire(self.worker.slots)
-        self.exclusive, self.rested = None, False
+        self.exclusive, self.rested, self._was_ready = None, False, False
 
     def spare_s(self, now: float) -> float:
         """About how long until the worker has nothing to step."""
@@ -80,6 +95,7 @@ class Crew:
         self._poll = select.poll()
         self._readable: set[int] = set()
         self.members: list[Member] = []
+        self._backends = backends
         self.places = len(backends)
         """How many kinds of workers there are."""
         try:
@@ -91,6 +107,8 @@ class Crew:
         except BaseException:
             for member in self.members:
                 member.worker.kill()
+            for backend in backends:
+                backend.close()
             raise
         for member in self.members:
             self._register(member)
@@ -106,9 +124,25 @@ class Crew:
         return any(member.fd is not None for member in self.members)
 
     def spread(self, tasks: Iterable[str]) -> dict[str, Member]:
-        """Somebody for each task who can make its environment, in turn."""
-        turns = {place: itertools.cycle(group) for place, group in self._by_place().items()}
-        return {task: next(next(turn for place, turn in turns.items() if task in place)) for task in tasks}
+        """Somebody for each task who can make its environment, in turn; nobody for tasks all of whose workers still
+        wait for a place to live."""
+        groups = {place: [m for m in group if m.ready] for place, group in self._by_place().items()}
+        turns = {place: itertools.cycle(group) for place, group in groups.items() if group}
+        found = {task: next((turn for place, turn in turns.items() if task in place), None) for task in tasks}
+        return {task: next(turn) for task, turn in found.items() if turn is not None}
+
+    def arrived(self) -> list[Member]:
+        """Who has become ready since the last call."""
+        return [member for member in self.members if member.arrives()]
+
+    def replicates(self, agent: AgentCfg) -> bool:
+        """Whether `replicate` finds a place for this agent."""
+        return any(backend.replicates(agent) for backend in self._backends)
+
+    def replicate(self, agent: AgentCfg, need: Need) -> Replicas | None:
+        """Where the policy of an agent lives that workers ask directly; None: the engine loads and asks it."""
+        backend = next((backend for backend in self._backends if backend.replicates(agent)), None)
+        return None if backend is None else backend.replicate(agent, need)
 
     def _by_place(self) -> dict[tuple[str, ...], list[Member]]:
         found: dict[tuple[str, ...], list[Member]] = {}
@@ -164,12 +198,15 @@ class Crew:
 
     def replace(self, member: Member, lost: Lost) -> None:
         """A fresh worker in the place of a lost one. Its slots must be free."""
-        member.deaths += 1
+        member.deaths += not lost.excused
+        member.excused += lost.excused
         self._unregister(member)
         most = MAX_FRUITLESS_HANGS if lost.hung else MAX_FRUITLESS_DEATHS
-        if member.deaths >= most and lost.slot is None:
+        fruitless = member.deaths >= most or member.excused >= MAX_FRUITLESS_EXCUSES
+        if fruitless and lost.slot is None:
+            times = member.deaths + member.excused
             raise RunError(
-                f"worker processes keep dying before they finish a trial ({lost.reason}, {member.deaths} times); "
+                f"worker processes keep dying before they finish a trial ({lost.reason}, {times} times); "
                 f"`proctor check` with `workers: inline` shows what goes wrong{printed(lost)}"
             )
         member.rehire()
@@ -185,7 +222,10 @@ class Crew:
         for member in self.members:
             member.worker.send(Close())
             member.worker.flush()
-        return [event for member in self.members for event in member.worker.drain()]
+        events = [event for member in self.members for event in member.worker.drain()]
+        for backend in self._backends:
+            backend.close()
+        return events
 
 
 def by_place(tasks: Iterable[TaskCfg]) -> dict[RuntimeCfg | None, list[str]]:
@@ -198,13 +238,15 @@ def by_place(tasks: Iterable[TaskCfg]) -> dict[RuntimeCfg | None, list[str]]:
 
 def _backends(cfg: EvalConfig, worker: WorkerCfg) -> Iterator[Backend]:
     """One for the tasks that are to be run as the config says, one for each runtime that others name."""
-    for runtime, names in by_place(cfg.tasks).items():
+    kind = BACKENDS.find("process" if cfg.workers.kind == "auto" else cfg.workers.kind)
+    places = by_place(cfg.tasks)
+    for runtime, names in places.items():
         theirs = replace(worker, tasks={name: worker.tasks[name] for name in names})
-        if runtime is not None:
+        if runtime is not None and (runtime.address is not None or not kind.runtimes):
             yield HostBackend.of(runtime, theirs)
-            continue
-        kind = BACKENDS.find("process" if cfg.workers.kind == "auto" else cfg.workers.kind)
-        yield kind(theirs, kind.Options.model_validate(cfg.workers.options))
+        else:
+            options = kind.Options.model_validate(cfg.workers.options)
+            yield kind(theirs, options, runtime, len(places)) if kind.runtimes else kind(theirs, options)
 
 
 def printed(lost: Lost) -> str:

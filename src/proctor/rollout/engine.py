@@ -32,23 +32,25 @@ from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
 from proctor.rollout.attending import BEGIN, REDO, SKIP, STOP, YES, Attending, Operator
-from proctor.rollout.backends.base import Lost
+from proctor.rollout.backends.base import Lost, Need
 from proctor.rollout.crew import Crew, Member
 from proctor.rollout.finishing import named_by_outcome
 from proctor.rollout.placing import Placing, choose_workers
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
+from proctor.rollout.replicated import ReplicatedAgent
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Slot, SlotState, TimeAccount
 from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels, know
 from proctor.rollout.stopper import Stopper
 from proctor.rollout.tasks import Task, worker_cfg
 from proctor.rollout.thread import Supervisor, Waker, prefer_short_slices
-from proctor.threads import pinned
+from proctor.threads import pinned, wanted
 from proctor_host.collecting import collecting_seldom
 from proctor_host.copies import end_if_copied, forks
 from proctor_host.episode import Outcome
 from proctor_host.limits import ALL_SLOTS
 from proctor_host.messages import (
+    Adrift,
     Asked,
     Asks,
     Chunk,
@@ -71,6 +73,8 @@ from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
 
 OBSERVE_S = 0.2
+MOST_DRIFTS = 8
+"""Times, for each slot, that trials have lost their policy on a cluster without any trial ending; then the run ends."""
 
 log = logging.getLogger("proctor")
 log.addHandler(logging.NullHandler())
@@ -104,13 +108,17 @@ class Engine:
         self._waker = Waker()
         self._answers: deque[tuple[Lane, Answers, float]] = deque()
         self._tasks: dict[str, Task] = {}
-        self._agents: dict[str, AgentRuntime] = {}
+        self._agents: dict[str, AgentRuntime | ReplicatedAgent] = {}
         self._live: dict[str, dict[Any, int]] = {}
         self._attempts: dict[str, int] = {}
         self._faults: dict[str, tuple[Outcome, str]] = {}
         """How the last attempt of a trial broke that is to be tried again."""
         self._suspects: set[str] = set()
         """Trials of which one has made its policy kill a worker: their policies are asked for them alone."""
+        self._drifts: dict[str, int] = {}
+        """How often a trial has waited for a replica that was lost."""
+        self._fruitless = 0
+        """How often any has, since a trial ended."""
         self._results: list[TrialResult] = []
         self._watched = self._observed = self._began = 0.0
         self._thread = threading.get_ident()
@@ -156,8 +164,9 @@ class Engine:
             self._loading = Loading(self.cfg, self._tasks, self.folder)
             worlds = {task.name: task.worlds for task in self._tasks.values() if task.worlds is not None}
             self._scheduler = Scheduler(self.plan, pending, worlds, learning.attended)
+            self._crew.arrived()
             self.progress.phase = "trying policies"
-            self._loading.try_loading(self._scheduler.later_agents(), partial(self._observe, force=True))
+            self._loading.try_loading(self._later_agents(), partial(self._observe, force=True))
             with collecting_seldom():
                 if self._crew.inline:
                     self._examine()
@@ -219,7 +228,10 @@ class Engine:
                 group = self._scheduler.next_group()
                 if group is None:
                     return
-                self._load(group)
+                try:
+                    self._load(group)
+                except _Cancelled:
+                    return
             self._loop()
             self._commit()
             if not self.cancel.cancelled:
@@ -267,21 +279,40 @@ class Engine:
         self.progress.phase = "loading policies"
         for name in group:
             self._observe(force=True)
+            self._live[name] = {}
+            need = Need(self.cfg, self._tasks, self.cfg.num_parallel, wanted(), self._wait_for_replicas)
+            if (replicas := self._crew.replicate(self.cfg.agent(name), need)) is not None:
+                self._agents[name] = ReplicatedAgent(name, replicas)
+                if not replicas.row_by_row:
+                    self.pad_to[name] = dict(replicas.pad_to)
+                continue
             options, load = options_for(self.cfg.agent(name)), partial(self._loading.load, name)
             agent = self._agents[name] = AgentRuntime(name, load, options, self.cfg.num_parallel, self._deliver)
             if not loader_for(self.cfg.agent(name).policy).row_by_row:
                 agent.runner.examined = True
                 self.pad_to[name] = {stage.name: stage.pad_to for stage in agent.runner.stages}
-            self._live[name] = {}
             agent.in_workers |= self._placing.begins_here(name, agent)
         for member in self._crew.members:
             self._settle(member)
 
+    def _later_agents(self) -> list[str]:
+        """The agents whose turn comes later, and whose policies are loaded here."""
+        later = self._scheduler.later_agents()
+        return [name for name in later if not self._crew.replicates(self.cfg.agent(name))]
+
     def _settle(self, member: Member) -> None:
         """Give a worker the policies that live in workers."""
         for name, agent in self._agents.items():
-            if agent.in_workers and member.worker.has_policies:
+            if isinstance(agent, ReplicatedAgent):
+                member.worker.send(agent.consult(member.worker))
+            elif agent.is_asked_in(member.worker):
                 member.worker.adopt(self.cfg.agent(name), agent.runner)
+
+    def _wait_for_replicas(self) -> None:
+        """Replicas start, which may take minutes."""
+        self._observe()
+        if self.cancel.cancelled:
+            raise _Cancelled
 
     def forwards(self) -> dict[str, dict[str, LaneStats]]:
         """What was asked of policies so far, by agent and stage: of those that are done, and of those in memory."""
@@ -305,6 +336,8 @@ class Engine:
 
     def _refill(self, slots: list[Slot]) -> None:
         for slot in slots:
+            if not slot.member.ready:
+                continue
             if self._crew.places > 1 and not self._has_room(slot.member):
                 return
             if slot.state is not SlotState.FREE or (trial := self._scheduler.pick(slot)) is None:
@@ -358,7 +391,8 @@ class Engine:
                     _log_policy(result.trial, result.outcome, result.error or "")
                 self.account.add(time.monotonic() - slot.since, spent)
                 self._free(slot)
-                member.deaths = 0
+                member.fruitful()
+                self._fruitless = 0
                 self._recorded(result)
                 self._refill(self._candidates(slot))
             case Asked(name, stage, stats, steps):
@@ -379,6 +413,8 @@ class Engine:
                 slot = member.slots[number]
                 self._charge(self._free(slot), outcome, error)
                 self._refill(self._candidates(slot))
+            case Adrift(number, reason, asked):
+                self._drift(member.slots[number], reason, asked)
             case Judge(number):
                 self._attending.judge(member.slots[number])
             case Fatal(error):
@@ -386,6 +422,23 @@ class Engine:
                     f"{error}\nFinished trials are safe. Make room or mend the folder, then: "
                     f"proctor resume {self.folder}"
                 )
+
+    def _drift(self, slot: Slot, reason: str, asked: bool) -> None:
+        """The replica that a trial has asked is gone: it starts again, and where that has happened before, asks without
+        company, so that one that kills its policy is found."""
+        trial = self._free(slot)
+        drifts = self._drifts[trial.key] = self._drifts.get(trial.key, 0) + asked
+        log.warning("trial %s starts again: %s", trial.key, reason)
+        self.progress.adrift += 1
+        self._fruitless += 1
+        if self._fruitless > MOST_DRIFTS * self.cfg.num_parallel:
+            raise RunError(f"policies on the cluster are lost before any trial ends ({reason})")
+        if asked and trial.key in self._suspects:
+            self._charge(trial, Outcome.POLICY_ERROR, f"its policy was lost while asked for this trial: {reason}")
+        else:
+            self._suspects.update({trial.key} if drifts > 1 else ())
+            self._scheduler.retry(trial)
+        self._refill(self._candidates(slot))
 
     def _note_states(self, known: dict[str, int]) -> None:
         """Keep how many initial states tasks have: whoever reads the run must know which trials repeat others."""
@@ -533,7 +586,9 @@ class Engine:
             self.progress.rows += len(answers.requests)
             limit, found = self.cfg.limits.act_s, answers
             if limit is not None and seconds > limit:
-                found = self._agents[answers.requests[0].trial.agent].too_slow(lane, limit, answers)
+                agent = self._agents[answers.requests[0].trial.agent]
+                assert isinstance(agent, AgentRuntime)
+                found = agent.too_slow(lane, limit, answers)
             if found is not None:
                 self._answer(found)
 
@@ -584,15 +639,31 @@ class Engine:
         for member in self._crew.members:
             if lost := member.worker.lost():
                 self._lose(member, lost)
+        for member in self._crew.arrived():
+            self._settle(member)
+            self._refill(member.slots)
+        self._look_at_replicas()
         for agent in list(self._agents.values()):
             for answers in agent.overdue(now, self.cfg.limits.act_s):
                 self._answer(answers)
         self._move_agents()
         self._observe()
 
+    def _look_at_replicas(self) -> None:
+        """Take in what replicas have done, and tell workers where they are where that has changed."""
+        for agent in self._agents.values():
+            if isinstance(agent, ReplicatedAgent):
+                moved = agent.replicas.look()
+                for event in agent.news():
+                    self._handle(self._crew.members[0], event)
+                for member in self._crew.members if moved else ():
+                    member.worker.send(agent.consult(member.worker))
+
     def _move_agents(self) -> None:
         """Have agents asked in the workers where that has turned out to be cheaper."""
         for name, agent in self._agents.items():
+            if isinstance(agent, ReplicatedAgent):
+                continue
             own = self.progress.agents[name]
             done = own.scored + own.unscored
             if self._placing.too_slow(name, agent):
@@ -633,7 +704,7 @@ class Engine:
         hang is found and its record kept; one that died is asked for this trial alone."""
         assert slot.agent is not None
         assert slot.trial is not None
-        if lost.hung:
+        if lost.hung and not isinstance(slot.agent, ReplicatedAgent):
             slot.agent.in_workers = False
             return False
         if not slot.in_worker:
@@ -649,6 +720,10 @@ class Engine:
         if self.observer is not None and (force or now - self._observed > OBSERVE_S):
             self._observed = now
             self.observer(self.progress)
+
+
+class _Cancelled(Exception):
+    """The run is to stop, while something is waited for."""
 
 
 def _log_policy(trial: Trial, outcome: Outcome, error: str) -> None:

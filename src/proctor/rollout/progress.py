@@ -39,13 +39,15 @@ class AgentProgress:
 @dataclass
 class Progress:
     """`done` counts finished trials and `unscored` those of them without a score, earlier sessions included; `spared`
-    those that a `stop_when` made unnecessary; `retried`, `steps` and `rows` are of this session."""
+    those that a `stop_when` made unnecessary; `retried`, `adrift` (trials
+    that started again since a replica of their policy was lost), `steps` and `rows` are of this session."""
 
     planned: int = 0
     done: int = 0
     running: int = 0
     unscored: int = 0
     retried: int = 0
+    adrift: int = 0
     steps: int = 0
     forwards: int = 0
     rows: int = 0

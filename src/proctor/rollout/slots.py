@@ -28,6 +28,7 @@ from proctor_host.trials import Trial
 if TYPE_CHECKING:
     from proctor.rollout.ask.agents import AgentRuntime
     from proctor.rollout.crew import Member
+    from proctor.rollout.replicated import ReplicatedAgent
 
 
 class SlotState(Enum):
@@ -47,7 +48,7 @@ class Slot:
         self.state = SlotState.FREE
         self.ticket = 0
         self.trial: Trial | None = None
-        self.agent: AgentRuntime | None = None
+        self.agent: AgentRuntime | ReplicatedAgent | None = None
         self.request: Request | None = None
         """What the trial asks of its policy, while there is a trial."""
         self.last_task: str | None = None
@@ -56,10 +57,10 @@ class Slot:
         self.in_worker = False
         """Whether the policy of its trial is asked in the worker."""
 
-    def assign(self, trial: Trial, task: Task, agent: AgentRuntime) -> None:
+    def assign(self, trial: Trial, task: Task, agent: AgentRuntime | ReplicatedAgent) -> None:
         """Take a trial. Its observations will be in the worker's columns, where its task has such."""
         self.trial, self.agent = trial, agent
-        self.in_worker = agent.in_workers and self.member.worker.has_policies
+        self.in_worker = agent.is_asked_in(self.member.worker)
         self.request = Request(self, trial, task, agent.first_stage)
         if task.layout is not None:
             self.request.see(self.member.worker.columns(task), self.number)

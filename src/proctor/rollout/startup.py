@@ -51,27 +51,39 @@ class Learning:
         self._deaths: dict[str, list[str]] = {}
         self.attended: dict[str, Member] = {}
         """Who has the environment of a task that a person must look after: trials of it go nowhere else."""
-        self._expected = crew.spread(self._cfgs)
-        one: dict[int, Member] = {}
-        for name, member in self._expected.items():
-            if self._cfgs[name].needs_reset is not None:
-                self._expected[name] = one.setdefault(id(member.tasks), member)
-        for name, member in self._expected.items():
-            member.worker.send(Probe(name))
+        self._expected: dict[str, Member] = {}
+        self._attends: dict[int, Member] = {}
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Have the environments made that nobody makes yet, by workers that can."""
+        open_ = self._cfgs.keys() - self._expected.keys() - self._tasks.keys() - self._failed.keys()
+        for name, member in self._crew.spread(name for name in self._cfgs if name in open_).items():
+            attended = self._cfgs[name].needs_reset is not None
+            owner = self._attends.setdefault(id(member.tasks), member) if attended else member
+            self._expected[name] = owner
+            owner.worker.send(Probe(name))
+
+    @property
+    def _learned(self) -> bool:
+        return len(self._tasks) + len(self._failed) >= len(self._cfgs)
 
     def tasks(self, cancel: CancelToken, waiting: Callable[[], None]) -> dict[str, Task]:
         """Every task, told to all workers. Raises InputError where an environment cannot be made, and RunError where
         that is because its workers die."""
         crew, expected = self._crew, self._expected
         crew.flush()
-        while expected and not cancel.cancelled:
+        while not (self._learned or cancel.cancelled):
             crew.work(WORK_S)
             for event in [event for _, events in crew.events() for event in events]:
                 self._take(event)
             for member in crew.members:
                 if lost := member.worker.lost():
                     self._lose(member, lost)
-            if expected and not crew.busy:
+            if len(self._tasks) + len(self._failed) + len(expected) < len(self._cfgs):
+                self._hand_out()
+                crew.flush()
+            if not (self._learned or crew.busy):
                 crew.wait(WATCH_S)
             waiting()
         if self._failed:
@@ -112,7 +124,10 @@ class Learning:
                 del self._expected[tasks.pop(0)]
         self._crew.replace(member, lost)
         for task in tasks:
-            member.worker.send(Probe(task))
+            if member.ready:
+                member.worker.send(Probe(task))
+            else:
+                del self._expected[task]
         member.worker.flush()
 
 

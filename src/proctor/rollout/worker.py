@@ -31,6 +31,7 @@ from proctor_host.cfg import TaskCfg
 from proctor_host.episode import Episode, Outcome
 from proctor_host.errors import explain
 from proctor_host.extras import Extras
+from proctor_host.frames import FrameSpool
 from proctor_host.host import Host
 from proctor_host.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
 from proctor_host.messages import Asked, Refused
@@ -215,8 +216,9 @@ class EngineExtras(Extras):
     def measure(self, episode: Episode) -> dict[str, float | None]:
         return metrics.compute(episode, tuple(self.cfg.metrics))
 
-    def film(self, folder: Path | None, stem: str, fps: float) -> VideoWriter:
-        assert folder is not None
+    def film(self, folder: Path | None, stem: str, fps: float) -> VideoWriter | FrameSpool:
+        if folder is None:
+            return FrameSpool(folder, stem, fps)
         return VideoWriter(folder / "videos" / f"{stem}.mp4", fps, poster=True)
 
     def policies(self, host: Host) -> LocalPolicies:

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from proctor.config.models import LimitsCfg
 from proctor.errors import BREAKS
@@ -23,6 +23,9 @@ from proctor.rollout.ask.runner import Answers, PolicyRunner
 from proctor_host.copies import end_if_copied, forks
 from proctor_host.errors import explain
 from proctor_host.limits import UNLOADING, limit_of
+
+if TYPE_CHECKING:
+    from proctor.rollout.backends.base import Worker
 
 MAX_HANGS = 8
 """After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""
@@ -64,6 +67,10 @@ class AgentRuntime:
             self.lanes[stage.name] = lane
         wanted = self._options.placement
         self.in_workers = self._hangs == 0 and (policy.placement if wanted == "auto" else wanted) == "worker"
+
+    def is_asked_in(self, worker: Worker) -> bool:
+        """Whether the policy is asked where this worker lives, for trials that begin now."""
+        return self.in_workers and worker.has_policies
 
     @property
     def may_move(self) -> bool:

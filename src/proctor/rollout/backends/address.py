@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -55,6 +55,16 @@ class Connection:
     workers: int
 
 
+class Way(Protocol):
+    """How a worker's host is found and called."""
+
+    address: str
+
+    def call(self, seconds: float, cancelled: threading.Event | None = None) -> Connection:
+        """A connection. Raises InputError for what calling again does not mend, and RunError where nobody answers."""
+        ...
+
+
 class Place:
     """Where a host is served. Raises InputError where the config does not say how to call it."""
 
@@ -78,7 +88,7 @@ class Place:
         until, pause = time.monotonic() + seconds, 0.1
         while True:
             try:
-                return self._once()
+                return connected(self._where, self._token)
             except Refusal as refusal:
                 if not refusal.busy:
                     raise InputError(self._refused(refusal)) from None
@@ -90,19 +100,6 @@ class Place:
             if cancelled is None:
                 time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
-
-    def _once(self) -> Connection:
-        sock = socket.create_connection(self._where, timeout=CONNECT_S)
-        try:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            said = introduce(sock, self._token, __version__)
-            sock.settimeout(None)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_S, 0))
-            return Connection(sock, said["workers"])
-        except BaseException:
-            sock.close()
-            raise
 
     def _refused(self, refusal: Refusal) -> str:
         if refusal.protocol is not None:
@@ -117,6 +114,21 @@ class Place:
             f"See that it is served there (proctor host serve ENTRY --address {self.address} --token-file FILE), that "
             "the address is right, and that a firewall lets it through"
         )
+
+
+def connected(where: tuple[str, int], token: bytes) -> Connection:
+    """Call once. Raises OSError, Lapse or Refusal."""
+    sock = socket.create_connection(where, timeout=CONNECT_S)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        said = introduce(sock, token, __version__)
+        sock.settimeout(None)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_S, 0))
+        return Connection(sock, said["workers"])
+    except BaseException:
+        sock.close()
+        raise
 
 
 class AddressBackend(Backend):
@@ -148,7 +160,7 @@ class AddressWorker(ChannelWorker):
 
     has_policies = False
 
-    def __init__(self, cfg: WorkerCfg, slots: int, place: Place, connection: Connection | None):
+    def __init__(self, cfg: WorkerCfg, slots: int, place: Way, connection: Connection | None):
         super().__init__(cfg, slots)
         self._place = place
         self.called = f"a worker of {place}"
@@ -164,11 +176,14 @@ class AddressWorker(ChannelWorker):
             self._calling = _Calling(place)
 
     def _begin(self, connection: Connection) -> None:
-        self._channel = Channel(connection.sock, Codec(False, self._cfg.tasks))
+        self._channel = Channel(connection.sock, Codec(self.has_policies, self._cfg.tasks))
         self._started = self._heard = time.monotonic()
         self._connected = True
-        self._tell([hello(self._cfg, self.slots, shared=False, threads=threads.wanted())])
+        self._tell([self._hello()])
         self.flush()
+
+    def _hello(self) -> dict[str, Any]:
+        return hello(self._cfg, self.slots, shared=False, threads=threads.wanted())
 
     def _look(self) -> None:
         """Whether the call was answered. Raises what ended it."""
@@ -291,7 +306,7 @@ class _Calling(threading.Thread):
     """Calls a host until it answers, on a thread of its own. When that has ended there is a connection, or a
     problem."""
 
-    def __init__(self, place: Place):
+    def __init__(self, place: Way):
         super().__init__(name=f"calling {place.address}", daemon=True)
         self.connection: Connection | None = None
         self.problem: ProctorError | None = None

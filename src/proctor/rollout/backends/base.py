@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from proctor.config.models import AgentCfg
+from proctor.config.models import AgentCfg, EvalConfig, RuntimeCfg
 from proctor.rollout.ask.runner import PolicyRunner
 from proctor.rollout.tasks import Task
 from proctor_host.cfg import WorkerCfg
-from proctor_host.messages import Command, Event, Load, Run
+from proctor_host.messages import Command, Consult, Event, Load, Run
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Lost:
     hung: bool
     acting: bool = False
     said: str = ""
+    excused: bool = False
+    """It was lost with its machine, or taken away, and says nothing of what ran there."""
 
 
 class Worker(abc.ABC):
@@ -80,6 +82,10 @@ class Worker(abc.ABC):
     def kill(self) -> None:
         """End it, and whatever it has started, at once."""
 
+    ready: bool = True
+    """Whether it can be given trials. One that waits for a place to live is not ready, and may be later."""
+    node: Mapping[str, Any] = MappingProxyType({})
+    """What is known of the machine that it lives on; empty where that is the engine's."""
     has_policies: bool = True
     """Whether policies can live there; if not, the engine is asked, wherever an agent's policy is placed."""
 
@@ -101,6 +107,50 @@ class Worker(abc.ABC):
         return False
 
 
+@dataclass(frozen=True)
+class Need:
+    """What replicas of an agent are told of the run. `slots`: how many trials run at once; `waiting` is called while
+    they start, and raises where that is pointless."""
+
+    cfg: EvalConfig
+    tasks: Mapping[str, Task]
+    slots: int
+    threads: int
+    waiting: Callable[[], None]
+
+
+class Replicas(abc.ABC):
+    """An agent's policy in several places, which workers ask directly. The engine sees where they are, what they have
+    done, and whether that can go on."""
+
+    pad_to: Mapping[str, int | None] = MappingProxyType({})
+    """Rows of a forward, by stage."""
+    row_by_row: bool = False
+    """Whether answers cannot depend on the rows beside them."""
+
+    @abc.abstractmethod
+    def look(self) -> bool:
+        """Replace what was lost. Whether places have changed since the last call. Raises RunError where replicas keep
+        dying."""
+
+    @abc.abstractmethod
+    def consult(self, worker: Worker, turn: int) -> Consult:
+        """Tells a worker where to ask, the best place first; `turn` spreads workers over places that are as good."""
+
+    @abc.abstractmethod
+    def told(self) -> list[tuple[str, Any, int]]:
+        """What was done since the last call: for each stage its name, its statistics and the steps of environments that
+        were given actions."""
+
+    @abc.abstractmethod
+    def node_of(self, place: str) -> Mapping[str, Any]:
+        """What is known of the machine that a place is on."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """End every replica."""
+
+
 class BackendOptions(BaseModel):
     """Base of a backend's options: frozen data, unknown keys refused."""
 
@@ -109,20 +159,35 @@ class BackendOptions(BaseModel):
 
 class Backend(abc.ABC):
     """Where workers live. `cfg` is what every worker needs to know of the run, `options` what the config says under
-    `workers.options`."""
+    `workers.options`. `runtime` is the one that its workers live in, if `runtimes` says that they can; `places`, how
+    many such backends the run has, which share what there is."""
 
     name: ClassVar[str]
     Options: ClassVar[type[BackendOptions]] = BackendOptions
+    runtimes: ClassVar[bool] = False
+    """Whether its workers can live in a runtime; if not, tasks that need one have processes of this machine."""
     in_this_process: ClassVar[bool] = False
     """Whether environments are stepped by the engine's own thread: then a policy that hangs cannot be left behind."""
 
-    def __init__(self, cfg: WorkerCfg, options: Any):
-        self.cfg, self.options = cfg, options
+    def __init__(self, cfg: WorkerCfg, options: Any, runtime: RuntimeCfg | None = None, places: int = 1):
+        self.cfg, self.options, self.runtime, self.places = cfg, options, runtime, places
 
     def shares(self, slots: int, count: int | None) -> list[int]:
         """How the run's slots are spread: so many for each worker. `count`: workers that the config asks for."""
         workers = min(count or os.cpu_count() or 1, slots)
         return [slots // workers + (i < slots % workers) for i in range(workers)]
+
+    def replicates(self, agent: AgentCfg) -> bool:
+        """Whether an agent's policy lives where workers ask it directly; if not, the engine loads it."""
+        return False
+
+    def replicate(self, agent: AgentCfg, need: Need) -> Replicas:
+        """Where an agent's policy lives that workers ask directly. Returns when it can be asked; raises InputError
+        where it cannot be loaded."""
+        raise NotImplementedError
+
+    def close(self) -> None:  # noqa: B027 - only for backends that hold something
+        """Let go of whatever the backend holds beside its workers."""
 
     @abc.abstractmethod
     def hire(self, slots: int) -> Worker:

@@ -1,0 +1,178 @@
+"""The replicas of one agent, as the engine sees them: started by Ray where there is room, looked at twice a second, and
+started again when they are lost.
+
+A replica is asked by workers directly; what passes here is where replicas are, what they have done, and whether they
+live.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from proctor import __version__
+from proctor.config.models import AgentCfg
+from proctor.errors import InputError, RunError
+from proctor.policies import loader_for
+from proctor.rollout.backends.base import Need, Replicas, Worker
+from proctor.rollout.cluster.actors import Home, Opened, ReplicaHome, Request
+from proctor.rollout.cluster.replica import Told
+from proctor_host.messages import Consult
+
+LOOK_S = 0.5
+CLOSE_S = 5.0
+MOST_FAILURES = 5
+"""Replicas in a row that are lost without an answer in between, on nodes that live; then the run ends."""
+
+log = logging.getLogger("proctor")
+
+
+@dataclass
+class _One:
+    """A replica that starts or runs. `asked`: what its actor has been asked and has not answered yet."""
+
+    actor: Any
+    asked: Any
+    opened: Opened | None = None
+
+
+class RayReplicas(Replicas):
+    """`kind` is what Ray is asked for. Waits until one replica can be asked; raises InputError where the policy cannot
+    be loaded."""
+
+    def __init__(self, ray: Any, home: Home, asked: Mapping[str, Any], agent: AgentCfg, need: Need, count: int):
+        self._ray, self._home, self._agent = ray, home, agent
+        tasks = tuple(task.inside for task in need.tasks.values())
+        self._request = Request(need.cfg, agent, tasks, need.slots, need.threads)
+        self._kind = ray.remote(ReplicaHome).options(**asked, max_concurrency=2)
+        self.row_by_row = loader_for(agent.policy).row_by_row
+        self._failures = 0
+        self._changed = False
+        self._looked = 0.0
+        self._news: list[tuple[str, Any, int]] = []
+        self._busy: dict[str, list[float]] = {}
+        self.given_up: str | None = None
+        self._ones = [self._start() for _ in range(count)]
+        self._known: dict[str, Mapping[str, Any]] = {}
+        try:
+            while not self._open:
+                need.waiting()
+                ray.wait([one.asked for one in self._ones], timeout=0.1)
+                self._look()
+        except BaseException:
+            self.close()
+            raise
+        first = self._open[0].opened
+        assert first is not None
+        self.pad_to = first.stages
+
+    @property
+    def _open(self) -> list[_One]:
+        return [one for one in self._ones if one.opened is not None]
+
+    def _start(self) -> _One:
+        actor = self._kind.remote()
+        return _One(actor, actor.open.remote(self._home, self._request))
+
+    def look(self) -> bool:
+        now = time.monotonic()
+        if now - self._looked >= LOOK_S:
+            self._looked = now
+            self._look()
+        changed, self._changed = self._changed, False
+        return changed
+
+    def _look(self) -> None:
+        """Take in what actors have answered, and ask them again."""
+        for one in list(self._ones):
+            if one.asked is None:
+                one.asked = one.actor.told.remote()
+                continue
+            if not self._ray.wait([one.asked], timeout=0)[0]:
+                continue
+            try:
+                answer = self._ray.get(one.asked)
+            except self._ray.exceptions.RayError as problem:
+                self._lose(one, problem)
+                continue
+            one.asked = None
+            if one.opened is None:
+                self._opened(one, answer)
+            else:
+                self._heard(answer, one.opened)
+
+    def _opened(self, one: _One, opened: Opened) -> None:
+        if opened.problem is not None:
+            if not self._open:
+                raise InputError(opened.problem)
+            log.warning("a replica of agent %s did not start: %s", self._agent.name, opened.problem)
+            self._ones.remove(one)
+            self._ray.kill(one.actor)
+            return
+        if (found := opened.node["proctor"]) != __version__:
+            raise InputError(f"{opened.node['address']} has proctor {found}, this is {__version__}: install the same")
+        one.opened, self._changed = opened, True
+        self._known[opened.address] = opened.node
+        log.info("agent %s has a replica on %s", self._agent.name, opened.node["address"])
+
+    def _heard(self, told: Told, opened: Opened) -> None:
+        rows = 0
+        for stage, stats in told.stats.items():
+            rows += stats.rows
+            if stats.rows or told.steps:
+                self._news.append((stage, stats, told.steps))
+                told.steps = 0
+        busy = self._busy.setdefault(opened.address, [0.0, 0.0])
+        busy[0] += sum(stats.seconds for stats in told.stats.values())
+        busy[1] += told.seconds
+        if rows:
+            self._failures = 0
+        if told.given_up is not None:
+            self.given_up = told.given_up
+
+    def _lose(self, lost: _One, problem: Exception) -> None:
+        node_died = isinstance(problem, self._ray.exceptions.NodeDiedError)
+        self._failures += not node_died
+        where = "that was starting" if lost.opened is None else f"on {lost.opened.node['address']}"
+        why = str(problem).strip().splitlines()[0]
+        log.warning("a replica of agent %s %s was lost: %s", self._agent.name, where, why)
+        if self._failures >= MOST_FAILURES:
+            raise RunError(f'replicas of agent "{self._agent.name}" keep dying before they answer ({why})')
+        self._changed = True
+        self._ones[self._ones.index(lost)] = self._start()
+
+    def consult(self, worker: Worker, turn: int) -> Consult:
+        places = [one.opened for one in self._open if one.opened is not None]
+        turn = turn % len(places) if places else 0
+        places = places[turn:] + places[:turn]
+        mine = worker.node.get("node")
+        ordered = sorted(places, key=lambda opened: opened.node["node"] != mine)
+        return Consult(self._agent.name, [opened.address for opened in ordered], self._home.token)
+
+    def told(self) -> list[tuple[str, Any, int]]:
+        news, self._news = self._news, []
+        return news
+
+    def busy(self) -> dict[str, float]:
+        """The share of their time that replicas spent in forwards, by place."""
+        return {place: round(used / whole, 4) for place, (used, whole) in self._busy.items() if whole}
+
+    def node_of(self, place: str) -> Mapping[str, Any]:
+        return self._known.get(place, {})
+
+    def close(self) -> None:
+        asked = [one.actor.told.remote() for one in self._open]
+        if asked and self._ray.is_initialized():
+            for one, answer in zip(self._open, asked, strict=True):
+                try:
+                    told = self._ray.get(answer, timeout=CLOSE_S)
+                    assert one.opened is not None
+                    self._heard(told, one.opened)
+                    self._ray.get(one.actor.close.remote(), timeout=CLOSE_S)
+                except self._ray.exceptions.RayError:
+                    continue
+        for one in self._ones:
+            self._ray.kill(one.actor)
