@@ -365,8 +365,9 @@ class Group:
             self.fault(slot, Outcome.ENV_ERROR, explain(problem))
             return
         seconds = self._seconds[slot]
+        replica = trial.request.line.place if type(trial.request) is Seat else ""
         self.release(slot)
-        self.host.ended(slot, ended, seconds)
+        self.host.ended(slot, ended, seconds, replica)
 
     def judge(self, slot: int, success: bool | None) -> None:
         """A trial that has ended was a success, or was none; or (None) it is dropped without a trace."""

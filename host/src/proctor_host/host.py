@@ -260,7 +260,7 @@ class Host:
         """A writer for the frames of a trial."""
         return self._extras.film(self._folder, stem, fps)
 
-    def ended(self, slot: int, ended: EndedTrial, seconds: float) -> None:
+    def ended(self, slot: int, ended: EndedTrial, seconds: float, replica: str = "") -> None:
         """Put the record of a finished trial on disk, then say that it is done."""
         began = time.monotonic()
         self.policies.tell()
@@ -272,7 +272,7 @@ class Host:
             return
         recording = time.monotonic() - began
         turns, self._turns_s = self._turns_s, recording * len(self.ready)
-        self.emit(Done(slot, result, Spent(seconds, recording, turns), left))
+        self.emit(Done(slot, result, Spent(seconds, recording, turns), left, replica))
 
     def broke(self, slot: int, outcome: Outcome, error: str) -> None:
         """An attempt broke for no fault of the policy."""

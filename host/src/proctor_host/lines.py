@@ -63,6 +63,8 @@ class Line:
         self.channel: Channel | None = None
         self.calling: _Calling | None = None
         self.outbox: list[Any] = []
+        self.place = ""
+        """Where it leads."""
         self._next = 0
 
     def take(self, trial: RunningTrial, group: Group, slot: int) -> Seat:
@@ -101,7 +103,7 @@ class Line:
         calling, self.calling = self.calling, None
         if calling.sock is None:
             return f"no replica of agent {self.agent} can be reached: {calling.why}"
-        self.channel = Channel(calling.sock, Codec(False, {}), _CHUNK)
+        self.channel, self.place = Channel(calling.sock, Codec(False, {}), _CHUNK), calling.place
         return self.flush()
 
     def hear(self) -> tuple[list[Any], str | None]:
@@ -234,7 +236,7 @@ class _Calling(threading.Thread):
     def __init__(self, places: Sequence[str], token: bytes):
         super().__init__(name="calling a replica", daemon=True)
         self.sock: socket.socket | None = None
-        self.why = "there is none"
+        self.place, self.why = "", "there is none"
         self.given_up = threading.Event()
         self._places, self._token = list(places), token
         self.start()
@@ -249,7 +251,7 @@ class _Calling(threading.Thread):
                 if self.given_up.is_set():
                     sock.close()
                 else:
-                    self.sock = sock
+                    self.sock, self.place = sock, place
                 return
             if time.monotonic() > until or self.given_up.wait(_PAUSE_S):
                 return

@@ -169,6 +169,8 @@ class Done(NamedTuple):
     result: TrialResult
     spent: Spent = Spent()
     left: Left = Left()
+    replica: str = ""
+    """The address of the replica that its policy was asked at, if it was one."""
 
 
 class Fault(NamedTuple):

@@ -55,6 +55,13 @@ CREATE TABLE trials (
 CREATE INDEX trials_in_order ON trials (agent_position, task_position, idx);
 """
 
+_PLACED = """
+CREATE TABLE IF NOT EXISTS placed (
+  agent TEXT NOT NULL, task TEXT NOT NULL, idx INTEGER NOT NULL, worker INTEGER NOT NULL, policy INTEGER,
+  PRIMARY KEY (agent, task, idx)
+) WITHOUT ROWID
+"""
+"""Only in the ledgers of runs that had several machines."""
 _RESULT_NAMES = NAMES[len(KEY) :]
 _COLUMNS = {name: "idx" if name == "index" else f'"{name}"' for name in NAMES}
 _FINISHED = f"SELECT {', '.join(_COLUMNS.values())} FROM trials WHERE state = 'done'"
@@ -216,6 +223,33 @@ class Ledger:
             f"UPDATE trials SET state = 'done', {assignments} WHERE agent = ? AND task = ? AND idx = ?",
             (_to_row(r) for r in results),
         )
+
+    def place(self, rows: Collection[tuple[Trial, int, int | None]], nodes: Sequence[dict[str, Any]]) -> None:
+        """Note on which nodes trials were done: the numbers of those of the environment and of the policy, in a list of
+        nodes."""
+        if rows:
+            self._db.execute(_PLACED)
+            self.set_meta("nodes", list(nodes))
+            self._write(
+                "INSERT OR REPLACE INTO placed VALUES (?, ?, ?, ?, ?)",
+                ((t.agent, t.task, t.index, worker, policy) for t, worker, policy in rows),
+            )
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """The nodes of a run that had several machines, each with the `trials` that were done there, and those whose
+        policy was `asked` there."""
+        nodes = [dict(node) for node in self.get_meta("nodes", []) if isinstance(node, dict)]
+        for name, column in (("trials", "worker"), ("asked", "policy")):
+            counts = self._db.execute(f"SELECT {column}, count(*) FROM placed GROUP BY 1") if nodes else ()
+            found = dict(counts)
+            for i, node in enumerate(nodes):
+                node[name] = found.get(i, 0)
+        return nodes
+
+    def placed(self) -> Iterator[tuple[str, str, int, int, int | None]]:
+        """(agent, task, index, node of the environment, node of the policy) of trials that were done on a cluster."""
+        if self.get_meta("nodes", []):
+            yield from self._db.execute("SELECT * FROM placed ORDER BY 1, 2, 3")
 
     def set_metrics(self, values: Iterable[tuple[Trial, dict[str, float | None]]]) -> None:
         """Replace the metrics of finished trials."""

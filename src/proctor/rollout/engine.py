@@ -44,6 +44,7 @@ from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_
 from proctor.rollout.stopper import Stopper
 from proctor.rollout.tasks import Task, worker_cfg
 from proctor.rollout.thread import Supervisor, Waker, prefer_short_slices
+from proctor.rollout.whereabouts import Whereabouts
 from proctor.threads import pinned, wanted
 from proctor_host.collecting import collecting_seldom
 from proctor_host.copies import end_if_copied, forks
@@ -119,6 +120,8 @@ class Engine:
         """How often a trial has waited for a replica that was lost."""
         self._fruitless = 0
         """How often any has, since a trial ended."""
+        self._where = Whereabouts(ledger.get_meta("nodes", []))
+        self.progress.nodes = self._where.progress
         self._results: list[TrialResult] = []
         self._watched = self._observed = self._began = 0.0
         self._thread = threading.get_ident()
@@ -387,6 +390,8 @@ class Engine:
         match event:
             case Done(number, result, spent):
                 slot = member.slots[number]
+                asked = slot.agent.replicas.node_of(event.replica) if isinstance(slot.agent, ReplicatedAgent) else {}
+                self._where.done(member, event, asked)
                 if slot.in_worker and result.outcome is Outcome.POLICY_ERROR:
                     _log_policy(result.trial, result.outcome, result.error or "")
                 self.account.add(time.monotonic() - slot.since, spent)
@@ -429,6 +434,7 @@ class Engine:
         trial = self._free(slot)
         drifts = self._drifts[trial.key] = self._drifts.get(trial.key, 0) + asked
         log.warning("trial %s starts again: %s", trial.key, reason)
+        self._where.lost(slot.member.worker.node, 1)
         self.progress.adrift += 1
         self._fruitless += 1
         if self._fruitless > MOST_DRIFTS * self.cfg.num_parallel:
@@ -507,6 +513,7 @@ class Engine:
         as many steps of a small environment. Until then a trial does not count as done."""
         if self._results:
             results, self._results = self._results, []
+            self.ledger.place(self._where.take(), self._where.nodes)
             self.ledger.finish(results)
             if settled := self._stopper.read(results):
                 self._scheduler.close(settled)
@@ -643,6 +650,7 @@ class Engine:
             self._settle(member)
             self._refill(member.slots)
         self._look_at_replicas()
+        self._where.look(self._crew.members)
         for agent in list(self._agents.values()):
             for answers in agent.overdue(now, self.cfg.limits.act_s):
                 self._answer(answers)
@@ -677,6 +685,7 @@ class Engine:
     def _lose(self, member: Member, lost: Lost) -> None:
         """A worker is gone: the trial whose code was running pays, the others start again."""
         log.warning("%s", lost.reason)
+        self._where.lost(member.worker.node, member.live)
         for event in member.worker.events():
             if type(event) is not Asks:
                 self._handle(member, event)

@@ -37,6 +37,29 @@ class AgentProgress:
 
 
 @dataclass
+class NodeProgress:
+    """What a node of a cluster does: workers that it has now, trials that were done there in this session, attempts
+    that were lost there, and seconds that its workers were there and were busy, all of them together."""
+
+    since: float = 0.0
+    workers: int = 0
+    trials: int = 0
+    lost: int = 0
+    busy_s: float = 0.0
+    worker_s: float = 0.0
+    looked: float = 0.0
+
+    @property
+    def busy(self) -> float | None:
+        """The share of their time that its workers were busy with trials that have ended."""
+        return min(self.busy_s / self.worker_s, 1.0) if self.worker_s else None
+
+    def rate(self, now: float) -> float:
+        """Trials per second."""
+        return self.trials / max(now - self.since, 1e-9)
+
+
+@dataclass
 class Progress:
     """`done` counts finished trials and `unscored` those of them without a score, earlier sessions included; `spared`
     those that a `stop_when` made unnecessary; `retried`, `adrift` (trials
@@ -58,6 +81,8 @@ class Progress:
     waits_for: str | None = None
     """What the operator is asked, where the run waits for one."""
     agents: dict[str, AgentProgress] = field(default_factory=dict)
+    nodes: dict[str, NodeProgress] = field(default_factory=dict)
+    """By name; empty where the run has one machine."""
     with_success: set[str] = field(default_factory=set)
     """Tasks of which some trial said whether it was a success: there a trial that does not say it was none."""
 

@@ -134,15 +134,17 @@ def _everywhere(options: RayOptions) -> dict[str, Any]:
 
 
 def home_of(folder: Path, cfg: WorkerCfg, runtime: RuntimeCfg | None) -> Home:
-    """With the probe written by which nodes know the folder."""
-    text = secrets.token_hex(16)
-    probe = folder / PROBE
-    if probe.is_file():
-        text = probe.read_text()
-    else:
-        probe.write_text(text)
+    """What actors are told of a run in this folder."""
     named = {name: task.suite for name, task in cfg.tasks.items()}
-    return Home(str(folder.resolve()), (PROBE, text), _TOKEN, tuple(at_hand()), runtime, named)
+    return Home(str(folder.resolve()), probe_in(folder), _TOKEN, tuple(at_hand()), runtime, named)
+
+
+def probe_in(folder: Path) -> tuple[str, str]:
+    """The name and the text of a file by which nodes know the folder, which is written if there is none."""
+    probe = folder / PROBE
+    if not probe.is_file():
+        probe.write_text(secrets.token_hex(16))
+    return PROBE, probe.read_text()
 
 
 _TOKEN = secrets.token_hex(32).encode()

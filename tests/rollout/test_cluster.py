@@ -1,0 +1,224 @@
+"""Runs on a cluster of several nodes, which are all on this machine: bytes are those of processes, and whatever is lost
+costs attempts only.
+
+`PROCTOR_FAULT_SCHEDULES` says how many random schedules of faults are tried; 20 by default."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examining import TOYS, by_key, digests, policy, task
+
+from proctor import CancelToken, Run, config_from_dict, run_evaluation
+from proctor.errors import InputError, RunError
+from proctor.testing import BackendConformance
+
+ray = pytest.importorskip("ray")
+psutil = pytest.importorskip("psutil")
+from ray.cluster_utils import Cluster  # noqa: E402 - only where Ray is
+
+SUPPORT = Path(__file__).parents[1] / "support"
+SCHEDULES = int(os.environ.get("PROCTOR_FAULT_SCHEDULES", "20"))
+AGENTS = ["Noisy", "Recurrent", "TwoStages"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+
+
+class Lab:
+    """A cluster of a head without work and three nodes of one CPU each."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        self.nodes = [self.cluster.add_node(num_cpus=1) for _ in range(3)]
+        self.address: str = self.cluster.address
+        ray.init(address=self.address, log_to_driver=False)
+
+    def workers(self, count: int = 3, **options: Any) -> dict[str, Any]:
+        return {"kind": "ray", "count": count, "options": {"address": self.address, "replicas": 2, **options}}
+
+    def lose_node(self) -> None:
+        self.cluster.remove_node(self.nodes.pop(0), allow_graceful=False)
+
+    def add_node(self) -> None:
+        self.nodes.append(self.cluster.add_node(num_cpus=1))
+
+    def actors(self, kind: str) -> list[Any]:
+        """Processes of actors of a kind."""
+        found = []
+        for process in psutil.process_iter(["cmdline", "status"]):
+            line = " ".join(process.info["cmdline"] or [])
+            if line.startswith(f"ray::{kind}") and process.info["status"] != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        return found
+
+    def kill(self, kind: str, which: int) -> None:
+        """Kill the process of an actor."""
+        found = self.actors(kind)
+        if found:
+            with_pid = found[which % len(found)]
+            try:
+                os.kill(with_pid.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+
+    def close(self) -> None:
+        ray.shutdown()
+        self.cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_DEDUP_LOGS", "0")
+        patch.setenv("RAY_health_check_period_ms", "500")
+        found = Lab()
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@pytest.fixture
+def whole(lab: Lab) -> Lab:
+    """With three nodes, whatever a test before has done."""
+    while len(lab.nodes) < 3:
+        lab.add_node()
+    return lab
+
+
+def agents(*names: str, **options: Any) -> list[dict[str, Any]]:
+    return [policy(name, **options) for name in names]
+
+
+# The same bytes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["env", "rows", "batch", "columns", "vector"])
+def test_bytes_are_those_of_this_process(whole: Lab, examine: Callable[..., Run], kind: str, tmp_path: Path) -> None:
+    """For every kind of environment, with policies in replicas, in the workers and in the engine."""
+    file = tmp_path / "policies.py"
+    file.write_text(
+        "import numpy as np\nfrom proctor import Actions, Policy\n"
+        "W = np.random.default_rng(1).normal(size=(4, 2)).astype(np.float32)\n"
+        "class Plain(Policy):\n"
+        "    def act(self, batch):\n"
+        "        return np.tanh(batch.observation['state'] @ W + 0.1 * batch.normal((2,), np.float32))\n"
+        "class Stateful(Policy):\n"
+        "    def reset(self, trials):\n        return np.zeros((len(trials), 2), np.float32)\n"
+        "    def act(self, batch):\n        h = 0.5 * batch.state + batch.observation['state'] @ W\n"
+        "        return Actions(np.tanh(h)[:, None] * np.array([1, -0.5], np.float32)[:, None], h)\n"
+    )
+    world = {"suite": f"{SUPPORT / 'many_worlds.py'}:ManyWorlds", "name": "world", "options": {"kind": kind}}
+    keys: dict[str, Any] = {
+        "agents": [
+            {"name": f"{name}-{place}", "policy": f"{file}:{name}", "options": {"placement": place}}
+            for name in ("Plain", "Stateful")
+            for place in ("auto", "worker", "engine")
+        ],
+        "tasks": [{**world, "wait_steps": 1}],
+        "record": {"level": "series", "observations": True},
+    }
+    ours = examine(**keys, workers="inline")
+    theirs = examine(**keys, workers=whole.workers(2))
+    assert digests(theirs) == digests(ours)
+
+
+def test_records_come_home_where_the_folder_is_not_shared(
+    whole: Lab, examine: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records and films are sent, and are the same."""
+    pole = {"suite": "gymnasium", "name": "pole", "options": {"id": "CartPole-v1"}}
+    keys: dict[str, Any] = {
+        "agents": [{"name": "random", "policy": "random"}],
+        "tasks": [pole],
+        "n_trials": 4,
+        "record": {"level": "video"},
+    }
+    ours = examine(**keys, workers="process")
+    monkeypatch.setattr("proctor.rollout.cluster.backend.probe_in", lambda folder: ("no/such/file", "x"))
+    theirs = examine(**keys, workers=whole.workers(2))
+    assert digests(theirs) == digests(ours)
+    for result in theirs.results():
+        assert result.npz is not None
+        assert (theirs.path / result.npz).stat().st_size == result.npz_size
+    films = [r.video for r in theirs.results() if r.video is not None]
+    assert films
+    assert all((theirs.path / film).stat().st_size > 1000 for film in films)
+
+
+class TestRayWorkers(BackendConformance):
+    """The laws of every backend."""
+
+    kind = "ray"
+
+    @pytest.fixture(autouse=True)
+    def on_the_cluster(self, whole: Lab) -> None:
+        type(self).options = {"address": whole.address, "replicas": 1}
+
+
+# Faults ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """What the trials of the fault schedules give in this process."""
+    return digests(_examined(tmp_path_factory.mktemp("undisturbed"), "inline"))
+
+
+def _examined(root: Path, workers: Any, **keys: Any) -> Run:
+    told: dict[str, Any] = {
+        "agents": agents(*AGENTS), "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 24, "num_parallel": 6,
+        "scoring": "success", "report": {"pictures": False}, "output_root": str(root), "workers": workers, **keys,
+    }  # fmt: skip
+    return run_evaluation(config_from_dict(told))
+
+
+class Saboteur(threading.Thread):
+    """Does something bad every now and then, as its seed says, until it is told to stop."""
+
+    def __init__(self, lab: Lab, seed: int):
+        super().__init__(daemon=True)
+        self.lab, self.random, self.over = lab, random.Random(seed), threading.Event()
+        self.done: list[str] = []
+
+    def run(self) -> None:
+        self.over.wait(self.random.uniform(1.0, 3.0))
+        for _ in range(self.random.randint(1, 3)):
+            if self.over.is_set():
+                return
+            what = self.random.choice(["worker", "worker", "replica", "replica", "node", "join"])
+            which = self.random.randrange(8)
+            self.done.append(what)
+            if what == "worker":
+                self.lab.kill("WorkerHome", which)
+            elif what == "replica":
+                self.lab.kill("ReplicaHome", which)
+            elif what == "node" and len(self.lab.nodes) > 1:
+                self.lab.lose_node()
+            elif what == "join" and len(self.lab.nodes) < 4:
+                self.lab.add_node()
+            self.over.wait(self.random.uniform(0.2, 1.5))
+
+
+@pytest.mark.parametrize("seed", range(SCHEDULES))
+def test_no_schedule_of_faults_loses_or_changes_a_trial(
+    whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path, seed: int
+) -> None:
+    saboteur = Saboteur(whole, seed)
+    saboteur.start()
+    try:
+        found = _examined(tmp_path, whole.workers(3))
+    finally:
+        saboteur.over.set()
+        saboteur.join()
+    assert digests(found) == undisturbed, saboteur.done
