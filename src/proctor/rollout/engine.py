@@ -283,11 +283,9 @@ class Engine:
         for name in group:
             self._observe(force=True)
             self._live[name] = {}
-            need = Need(self.cfg, self._tasks, self.cfg.num_parallel, wanted(), self._wait_for_replicas)
+            need = Need(self.cfg, self._tasks, self.cfg.num_parallel, wanted())
             if (replicas := self._crew.replicate(self.cfg.agent(name), need)) is not None:
                 self._agents[name] = ReplicatedAgent(name, replicas)
-                if not replicas.row_by_row:
-                    self.pad_to[name] = dict(replicas.pad_to)
                 continue
             options, load = options_for(self.cfg.agent(name)), partial(self._loading.load, name)
             agent = self._agents[name] = AgentRuntime(name, load, options, self.cfg.num_parallel, self._deliver)
@@ -295,6 +293,11 @@ class Engine:
                 agent.runner.examined = True
                 self.pad_to[name] = {stage.name: stage.pad_to for stage in agent.runner.stages}
             agent.in_workers |= self._placing.begins_here(name, agent)
+        for name, agent in self._agents.items():
+            if isinstance(agent, ReplicatedAgent):
+                agent.wait(self._wait_for_replicas)
+                if not agent.replicas.row_by_row:
+                    self.pad_to[name] = dict(agent.replicas.pad_to)
         for member in self._crew.members:
             self._settle(member)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from proctor.config.models import LimitsCfg
@@ -24,9 +24,15 @@ class ReplicatedAgent:
     def __init__(self, name: str, replicas: Replicas):
         self.name, self.replicas = name, replicas
         self.lanes: Mapping[str, Lane] = {}
-        self.first_stage = next(iter(replicas.pad_to))
-        self.stats = {stage: LaneStats() for stage in replicas.pad_to}
+        self.first_stage = ""
+        self.stats: dict[str, LaneStats] = {}
         self._turn = 0
+
+    def wait(self, waiting: Callable[[], None]) -> None:
+        """Until a replica can be asked; `waiting` is called meanwhile."""
+        self.replicas.wait(waiting)
+        self.first_stage = next(iter(self.replicas.pad_to))
+        self.stats = {stage: LaneStats() for stage in self.replicas.pad_to}
 
     def is_asked_in(self, worker: Worker) -> bool:
         return True

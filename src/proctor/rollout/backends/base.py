@@ -109,14 +109,12 @@ class Worker(abc.ABC):
 
 @dataclass(frozen=True)
 class Need:
-    """What replicas of an agent are told of the run. `slots`: how many trials run at once; `waiting` is called while
-    they start, and raises where that is pointless."""
+    """What replicas of an agent are told of the run. `slots`: how many trials run at once."""
 
     cfg: EvalConfig
     tasks: Mapping[str, Task]
     slots: int
     threads: int
-    waiting: Callable[[], None]
 
 
 class Replicas(abc.ABC):
@@ -127,6 +125,11 @@ class Replicas(abc.ABC):
     """Rows of a forward, by stage."""
     row_by_row: bool = False
     """Whether answers cannot depend on the rows beside them."""
+
+    @abc.abstractmethod
+    def wait(self, waiting: Callable[[], None]) -> None:
+        """Until one of them can be asked. `waiting` is called meanwhile, and raises where that is pointless. Raises
+        InputError where the policy cannot be loaded."""
 
     @abc.abstractmethod
     def look(self) -> bool:
@@ -182,8 +185,7 @@ class Backend(abc.ABC):
         return False
 
     def replicate(self, agent: AgentCfg, need: Need) -> Replicas:
-        """Where an agent's policy lives that workers ask directly. Returns when it can be asked; raises InputError
-        where it cannot be loaded."""
+        """Start what workers are to ask for an agent directly."""
         raise NotImplementedError
 
     def close(self) -> None:  # noqa: B027 - only for backends that hold something

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +40,7 @@ class _One:
 
 
 class RayReplicas(Replicas):
-    """`kind` is what Ray is asked for. Waits until one replica can be asked; raises InputError where the policy cannot
-    be loaded."""
+    """`asked` is what Ray is asked for, for each replica. They start when this is made."""
 
     def __init__(self, ray: Any, home: Home, asked: Mapping[str, Any], agent: AgentCfg, need: Need, count: int):
         self._ray, self._home, self._agent = ray, home, agent
@@ -57,14 +56,12 @@ class RayReplicas(Replicas):
         self.given_up: str | None = None
         self._ones = [self._start() for _ in range(count)]
         self._known: dict[str, Mapping[str, Any]] = {}
-        try:
-            while not self._open:
-                need.waiting()
-                ray.wait([one.asked for one in self._ones], timeout=0.1)
-                self._look()
-        except BaseException:
-            self.close()
-            raise
+
+    def wait(self, waiting: Callable[[], None]) -> None:
+        while not self._open:
+            waiting()
+            self._ray.wait([one.asked for one in self._ones], timeout=0.1)
+            self._look()
         first = self._open[0].opened
         assert first is not None
         self.pad_to = first.stages
@@ -109,8 +106,8 @@ class RayReplicas(Replicas):
             if not self._open:
                 raise InputError(opened.problem)
             log.warning("a replica of agent %s did not start: %s", self._agent.name, opened.problem)
-            self._ones.remove(one)
             self._ray.kill(one.actor)
+            self._ones.remove(one)
             return
         if (found := opened.node["proctor"]) != __version__:
             raise InputError(f"{opened.node['address']} has proctor {found}, this is {__version__}: install the same")
@@ -142,6 +139,7 @@ class RayReplicas(Replicas):
         if self._failures >= MOST_FAILURES:
             raise RunError(f'replicas of agent "{self._agent.name}" keep dying before they answer ({why})')
         self._changed = True
+        self._ray.kill(lost.actor)
         self._ones[self._ones.index(lost)] = self._start()
 
     def consult(self, worker: Worker, turn: int) -> Consult:
