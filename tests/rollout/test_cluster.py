@@ -1,10 +1,11 @@
 """Runs on a cluster of several nodes, which are all on this machine: bytes are those of processes, and whatever is lost
 costs attempts only.
 
-`PROCTOR_FAULT_SCHEDULES` says how many random schedules of faults are tried; 20 by default."""
+`PROCTOR_FAULT_SCHEDULES` says how many random schedules of faults are tried: 4 by default, 20 by `make campaign`."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -16,11 +17,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from examining import TOYS, by_key, digests, policy, task
+from examining import by_key, digests, policy, task
 
 from proctor import CancelToken, Run, config_from_dict, run_evaluation
-from proctor.errors import InputError, RunError
+from proctor.errors import InputError
 from proctor.testing import BackendConformance
 
 ray = pytest.importorskip("ray")
@@ -28,7 +30,7 @@ psutil = pytest.importorskip("psutil")
 from ray.cluster_utils import Cluster  # noqa: E402 - only where Ray is
 
 SUPPORT = Path(__file__).parents[1] / "support"
-SCHEDULES = int(os.environ.get("PROCTOR_FAULT_SCHEDULES", "20"))
+SCHEDULES = int(os.environ.get("PROCTOR_FAULT_SCHEDULES", "4"))
 AGENTS = ["Recurrent", "TwoStages"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -228,3 +230,188 @@ def test_no_schedule_of_faults_loses_or_changes_a_trial(
     running.join()
     assert found, f"the run ended with an error after {saboteur.done}"
     assert digests(found[0]) == undisturbed, saboteur.done
+
+
+def running(function: Callable[[], Run]) -> tuple[threading.Thread, list[Any]]:
+    """The function on a thread of its own, with what it gives or raises."""
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            found.append(function())
+        except Exception as problem:
+            found.append(problem)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, found
+
+
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
+    """Wait for something to become true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.02)
+
+
+def done_in(root: Path) -> int:
+    """How many records a run in this folder has written."""
+    return len(list(root.glob("*/trials/*.npz")))
+
+
+def log_of(root: Path) -> str:
+    return "".join(file.read_text() for file in root.glob("*/run.log"))
+
+
+def test_a_replica_that_is_lost_costs_attempts_only(
+    whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path
+) -> None:
+    thread, found = running(lambda: _examined(tmp_path, whole.workers(2, replicas=1)))
+    until(lambda: done_in(tmp_path) >= 5)
+    whole.kill("ReplicaHome", 0)
+    whole.kill("ReplicaHome", 1)
+    thread.join()
+    assert digests(found[0]) == undisturbed
+    assert "starts again: the replica of agent" in log_of(tmp_path)
+
+
+def test_nodes_may_leave_and_join(whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path) -> None:
+    """All nodes are lost, and the run waits for others."""
+    thread, found = running(lambda: _examined(tmp_path, whole.workers(3)))
+    until(lambda: done_in(tmp_path) >= 5)
+    for _ in range(3):
+        whole.lose_node()
+    whole.add_node()
+    thread.join()
+    assert digests(found[0]) == undisturbed
+    assert "was lost with its actor or node" in log_of(tmp_path)
+    with found[0].ledger() as ledger:
+        nodes = ledger.nodes()
+        assert sum(node["trials"] for node in nodes) == len(undisturbed)
+        assert len(nodes) > 1
+
+
+def test_a_worker_joins_when_there_is_room(whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path) -> None:
+    """More workers than there are CPUs: the others wait for a node."""
+    thread, found = running(lambda: _examined(tmp_path, whole.workers(4)))
+    until(lambda: done_in(tmp_path) >= 5)
+    whole.add_node()
+    thread.join()
+    assert digests(found[0]) == undisturbed
+
+
+def test_a_node_that_stands_still_is_waited_for(whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path) -> None:
+    thread, found = running(lambda: _examined(tmp_path, whole.workers(2, replicas=1)))
+    until(lambda: done_in(tmp_path) >= 5)
+    stopped = whole.actors("WorkerHome")[0]
+    everybody = [stopped, *stopped.children(recursive=True)]
+    for process in everybody:
+        process.suspend()
+    time.sleep(3.0)
+    for process in everybody:
+        process.resume()
+    thread.join()
+    assert digests(found[0]) == undisturbed
+    assert "was lost" not in log_of(tmp_path)
+
+
+def test_a_full_object_store_is_no_trouble(whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path) -> None:
+    """Nothing of a run goes through it."""
+    held = []
+    room = int(ray.available_resources().get("object_store_memory", 1e8))
+    try:
+        for _ in range(20):
+            held.append(ray.put(np.zeros(room // 20, np.uint8)))
+    except ray.exceptions.ObjectStoreFullError:
+        pass
+    found = _examined(tmp_path, whole.workers(2, replicas=1))
+    assert digests(found) == undisturbed
+    del held
+
+
+def test_the_driver_dies_and_the_run_goes_on(whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path) -> None:
+    told = {
+        "agents": agents(*AGENTS), "tasks": [task(kwargs={"nap_s": 0.004})], "n_trials": 24, "num_parallel": 6,
+        "scoring": "success", "report": {"pictures": False}, "output_root": str(tmp_path / "runs"),
+    }  # fmt: skip
+    (tmp_path / "examination.yml").write_text(json.dumps(told))
+    proctor = [sys.executable, "-m", "proctor"]
+    command = [*proctor, "run", str(tmp_path / "examination.yml"), "--cluster", whole.address, "--quiet"]
+    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: done_in(tmp_path / "runs") >= 5)
+    driver.kill()
+    driver.wait()
+    (folder,) = (tmp_path / "runs").iterdir()
+    kept = done_in(tmp_path / "runs")
+    until(lambda: not whole.actors("WorkerHome"))
+    resumed = subprocess.run([*proctor, "resume", str(folder), "--quiet"], capture_output=True, text=True, check=False)
+    assert resumed.returncode == 0, resumed.stderr
+    run = Run.open(folder)
+    assert digests(run) == undisturbed
+    assert kept >= 5
+
+
+def test_a_node_without_a_suite_s_packages_is_named(
+    whole: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package is importable where the run is started, but not on the nodes."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "onlyhere.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path / "here"))
+    suite = tmp_path / "needy.py"
+    suite.write_text(
+        f"import sys\nsys.path.insert(0, {str(SUPPORT)!r})\nfrom many_worlds import ManyWorlds\n"
+        "class Needy(ManyWorlds):\n    name = 'needy'\n"
+        "    def needs(self):\n        return [('onlyhere', 'needy')]\n"
+    )
+    world = {"suite": f"{suite}:Needy", "name": "world"}
+    with pytest.raises(InputError, match=r"node .* needs onlyhere, which this node does not have"):
+        _examined(tmp_path, whole.workers(2), tasks=[world], agents=[{"name": "zero", "policy": "zero"}])
+
+
+def test_a_policy_that_cannot_be_loaded_is_an_error_before_the_first_trial(whole: Lab, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there are no weights"):
+        _examined(tmp_path, whole.workers(2), agents=agents("Unloadable"))
+
+
+def test_a_policy_that_dies_for_one_trial_is_found(whole: Lab, tmp_path: Path) -> None:
+    """It costs that trial alone; the others are what they would have been."""
+    ours = _examined(tmp_path / "ours", "inline", agents=agents("Troubled", kwargs={"trouble": "none", "seeds": []}))
+    seed = next(result.trial.seed for result in ours.results() if result.steps_total > 4)
+    told = {"trouble": "kill", "seeds": [seed]}
+    theirs = _examined(
+        tmp_path / "theirs", whole.workers(2, replicas=1), agents=agents("Troubled", kwargs=told), limits={"retries": 1}
+    )
+    found, expected = by_key(theirs), by_key(ours)
+    guilty = [key for key, result in found.items() if result.trial.seed == seed]
+    assert guilty
+    assert all(found[key].outcome == "policy_error" for key in guilty)
+    assert {k: r.digest for k, r in found.items() if k not in guilty} == {
+        k: r.digest for k, r in expected.items() if k not in guilty
+    }
+
+
+def test_a_run_can_be_stopped(whole: Lab, tmp_path: Path) -> None:
+    """What is done is kept, and nothing of it is left on the nodes."""
+    cancel = CancelToken()
+    told = {
+        "agents": agents("Recurrent"), "tasks": [task(kwargs={"nap_s": 0.01})], "n_trials": 200, "num_parallel": 6,
+        "scoring": "success", "report": {"pictures": False}, "output_root": str(tmp_path), "workers": whole.workers(2),
+    }  # fmt: skip
+    thread, found = running(lambda: run_evaluation(config_from_dict(told), cancel=cancel))
+    until(lambda: done_in(tmp_path) >= 5)
+    cancel.cancel()
+    thread.join()
+    assert 5 <= len(list(found[0].results())) < 200
+    until(lambda: not (whole.actors("WorkerHome") or whole.actors("ReplicaHome")))
+
+
+def test_where_there_is_no_cluster_an_error_says_how_to_start_one(tmp_path: Path) -> None:
+    code = (
+        "from proctor.rollout.cluster.backend import connect\n"
+        "from proctor.errors import InputError\n"
+        "try:\n    connect('127.0.0.1:1')\nexcept InputError as error:\n    print(error)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert "ray start --head" in said.stdout

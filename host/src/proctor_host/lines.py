@@ -25,7 +25,7 @@ from proctor_host import __version__
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import Codec
 from proctor_host.handshake import Lapse, Refusal, introduce, split_address
-from proctor_host.messages import Adrift, Asks, Consult, Finish, Leave, Run, Take
+from proctor_host.messages import Adrift, Asks, Consult, Finish, Leave, Run, Take, Trying
 
 if TYPE_CHECKING:
     from proctor_host.group import Group
@@ -43,13 +43,13 @@ _PAUSE_S = 0.2
 
 
 class Seat:
-    """What a trial asks of a policy elsewhere. `asks`: it waits for an answer."""
+    """What a trial asks of a policy elsewhere. `asks`: it waits for an answer; `tried`: and nobody else is answered."""
 
-    __slots__ = ("asks", "group", "line", "number", "slot")
+    __slots__ = ("asks", "group", "line", "number", "slot", "tried")
 
     def __init__(self, line: Line, number: int, group: Group, slot: int):
         self.line, self.number, self.group, self.slot = line, number, group, slot
-        self.asks = False
+        self.asks = self.tried = False
 
 
 class Line:
@@ -94,7 +94,7 @@ class Line:
     def _look(self) -> str | None:
         if self.calling is None:
             if self.seats:
-                self.calling = _Calling(self.places, self.token)
+                self.calling = _Calling(self)
             else:
                 self.outbox = []
             return None
@@ -205,7 +205,7 @@ class Lines:
         if type(message) is Run:
             found = [(row, line.seats[number]) for row, number in enumerate(message.slots) if number in line.seats]
             for _, seat in found:
-                seat.asks = False
+                seat.asks = seat.tried = False
             if found:
                 rows = [row for row, _ in found]
                 whole = len(rows) == len(message.slots) or not isinstance(message.chunks, np.ndarray)
@@ -214,15 +214,20 @@ class Lines:
             seat = line.seats.get(message.slot)
             if seat is not None:
                 self._host.end(seat.slot, message.outcome, message.error)
+        elif type(message) is Trying:
+            seat = line.seats.get(message.seat)
+            if seat is not None:
+                seat.tried = True
         else:
             return False
         return True
 
     def _lose(self, line: Line, why: str) -> None:
+        answered = line.channel is not None
         for seat in line.drop():
             if seat.slot in seat.group.running and seat.group.running[seat.slot].request is seat:
                 seat.group.drift(seat.slot)
-                self._host.emit(Adrift(seat.slot, why, seat.asks))
+                self._host.emit(Adrift(seat.slot, why, answered and seat.asks, answered and seat.tried))
 
     def close(self) -> None:
         for line in self._lines.values():
@@ -231,20 +236,20 @@ class Lines:
 
 
 class _Calling(threading.Thread):
-    """Calls places in turn until one answers. When it has ended there is a socket, or it says why not."""
+    """Calls a line's places in turn until one answers. When it has ended there is a socket, or it says why not."""
 
-    def __init__(self, places: Sequence[str], token: bytes):
+    def __init__(self, line: Line):
         super().__init__(name="calling a replica", daemon=True)
         self.sock: socket.socket | None = None
         self.place, self.why = "", "there is none"
         self.given_up = threading.Event()
-        self._places, self._token = list(places), token
+        self._line = line
         self.start()
 
     def run(self) -> None:
         until = time.monotonic() + CALL_S
         while not self.given_up.is_set():
-            for place in self._places:
+            for place in list(self._line.places):
                 sock = self._call(place)
                 if sock is None:
                     continue
@@ -261,7 +266,7 @@ class _Calling(threading.Thread):
         try:
             sock = socket.create_connection(split_address(place), timeout=CONNECT_S)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            introduce(sock, self._token, __version__)
+            introduce(sock, self._line.token, __version__)
             sock.settimeout(None)
             return sock
         except (OSError, Lapse, Refusal) as problem:

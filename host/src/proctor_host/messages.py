@@ -189,11 +189,12 @@ class Judge(NamedTuple):
 
 class Adrift(NamedTuple):
     """The replica that a trial has asked is gone; the slot is free again, and the trial is to start again. `asked`: it
-    waited for an answer, which may be what the replica has died of."""
+    waited for an answer, which may be what the replica has died of; `alone`: nobody else was answered then."""
 
     slot: int
     reason: str
     asked: bool
+    alone: bool
 
 
 class Unclosed(NamedTuple):
@@ -220,6 +221,12 @@ class Take(NamedTuple):
     seat: int
     trial: Trial
     alone: bool
+
+
+class Trying(NamedTuple):
+    """A replica is about to answer this seat, and nobody else, until it has."""
+
+    seat: int
 
 
 class Leave(NamedTuple):

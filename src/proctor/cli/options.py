@@ -27,6 +27,12 @@ Sets = Annotated[
         "--set", metavar="KEY=VALUE", help="Override a config value, e.g. n_trials=50 or agents.ppo.device=cuda."
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="ADDRESS", help="Work on a Ray cluster: auto, local or HOST:PORT (docs: Clusters)."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, for programs.")]
 JsonAnswer = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
@@ -72,6 +78,12 @@ def runs_by_name(given: Sequence[str]) -> list[str] | dict[str, str]:
             raise InputError(f'two runs are named "{name}"; give each its own name')
         found[name] = path
     return found
+
+
+def with_cluster(sets: Sequence[str] | None, address: str | None) -> list[str]:
+    """Overrides, with those that --cluster stands for."""
+    more = [] if address is None else ["workers.kind=ray", f"workers.options.address={address}"]
+    return [*(sets or ()), *more]
 
 
 def changes_of(out: str | None, name: str | None) -> dict[str, str]:

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from proctor.cli.options import Json, Quiet, RunPath, Sets, Trust, follow
+from proctor.cli.options import Cluster, Json, Quiet, RunPath, Sets, Trust, follow, with_cluster
 
 
 def resume_command(
     run: RunPath,
     sets: Sets = None,
+    cluster: Cluster = None,
     retry_unscored: Annotated[
         bool, typer.Option(help="Also run again what the infrastructure broke for good.")
     ] = False,
@@ -26,7 +27,7 @@ def resume_command(
     from proctor.runs.resume import resume
 
     follow(
-        lambda hooks: resume(run, sets or [], hooks, retry_unscored=retry_unscored, trust=trust),
+        lambda hooks: resume(run, with_cluster(sets, cluster), hooks, retry_unscored=retry_unscored, trust=trust),
         as_json=as_json,
         quiet=quiet,
     )

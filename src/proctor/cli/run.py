@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from proctor.cli.options import Json, Name, Quiet, Root, Sets, changes_of, follow
+from proctor.cli.options import Cluster, Json, Name, Quiet, Root, Sets, changes_of, follow, with_cluster
 from proctor.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def run_command(
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Run part I of N; join the parts with merge.")
     ] = None,
+    cluster: Cluster = None,
     out: Root = None,
     name: Name = None,
     as_json: Json = False,
@@ -40,7 +41,7 @@ def run_command(
     if (config is None) == (config_option is None):
         raise InputError("name one config file: proctor run CONFIG")
     file = config or config_option or ""
-    cfg = load_config(file, sets or []).model_copy(update=changes_of(out, name))
+    cfg = load_config(file, with_cluster(sets, cluster)).model_copy(update=changes_of(out, name))
     cfg = confirmed(cfg)
     part = None if shard is None else Shard.parse(shard)
     follow(lambda hooks: start(cfg, hooks, part, config=file), as_json=as_json, quiet=quiet)

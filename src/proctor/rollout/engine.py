@@ -421,8 +421,8 @@ class Engine:
                 slot = member.slots[number]
                 self._charge(self._free(slot), outcome, error)
                 self._refill(self._candidates(slot))
-            case Adrift(number, reason, asked):
-                self._drift(member.slots[number], reason, asked)
+            case Adrift(number):
+                self._drift(member.slots[number], event)
             case Judge(number):
                 self._attending.judge(member.slots[number])
             case Fatal(error):
@@ -431,19 +431,19 @@ class Engine:
                     f"proctor resume {self.folder}"
                 )
 
-    def _drift(self, slot: Slot, reason: str, asked: bool) -> None:
+    def _drift(self, slot: Slot, event: Adrift) -> None:
         """The replica that a trial has asked is gone: it starts again, and where that has happened before, asks without
         company, so that one that kills its policy is found."""
         trial = self._free(slot)
-        drifts = self._drifts[trial.key] = self._drifts.get(trial.key, 0) + asked
-        log.warning("trial %s starts again: %s", trial.key, reason)
+        drifts = self._drifts[trial.key] = self._drifts.get(trial.key, 0) + event.asked
+        log.warning("trial %s starts again: %s", trial.key, event.reason)
         self._where.lost(slot.member.worker.node, 1)
         self.progress.adrift += 1
         self._fruitless += 1
         if self._fruitless > MOST_DRIFTS * self.cfg.num_parallel:
-            raise RunError(f"policies on the cluster are lost before any trial ends ({reason})")
-        if asked and trial.key in self._suspects:
-            self._charge(trial, Outcome.POLICY_ERROR, f"its policy was lost while asked for this trial: {reason}")
+            raise RunError(f"policies on the cluster are lost before any trial ends ({event.reason})")
+        if event.alone:
+            self._charge(trial, Outcome.POLICY_ERROR, f"its policy died, asked for this trial alone: {event.reason}")
         else:
             self._suspects.update({trial.key} if drifts > 1 else ())
             self._scheduler.retry(trial)

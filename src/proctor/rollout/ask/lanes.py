@@ -159,6 +159,11 @@ class Lane:
         self._alone = deque(r for r in self._alone if r.owner is not owner)
 
     @property
+    def asked_alone(self) -> bool:
+        """Whether a request waits for a forward of its own."""
+        return bool(self._alone)
+
+    @property
     def asked(self) -> bool:
         """Whether a request waits for a forward."""
         return bool(self._alone) or any(self.waiting.values())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ from proctor.rollout.cluster.replicas import RayReplicas
 from proctor_host.cfg import WorkerCfg
 from proctor_host.handshake import Lapse, Refusal, split_address
 
+KNOCK_S = 10.0
 LOOK_S = 0.1
 MOST_FAILURES = 5
 """Actors in a row that die before they have opened, on nodes that live; then the run ends."""
@@ -64,6 +66,7 @@ def connect(address: str) -> Any:
     if not ray.is_initialized():
         told = {"include_dashboard": False} if address == "local" else {"address": address}
         try:
+            _knock(address)
             ray.init(**told, log_to_driver=False, logging_level=logging.WARNING)
         except (ConnectionError, RuntimeError, ValueError, OSError) as problem:
             raise InputError(
@@ -71,6 +74,13 @@ def connect(address: str) -> Any:
                 "--head` on this machine and `ray start --address HOST:6379` on the others, or use address: local"
             ) from problem
     return ray
+
+
+def _knock(address: str) -> None:
+    """Raise OSError where nobody listens at an address: Ray itself would try for long, and then end the process."""
+    if address not in ("auto", "local"):
+        with socket.create_connection(split_address(address.removeprefix("ray://")), timeout=KNOCK_S):
+            pass
 
 
 class RayBackend(Backend):

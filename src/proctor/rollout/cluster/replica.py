@@ -37,7 +37,7 @@ from proctor.rollout.thread import Waker, prefer_short_slices
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import Codec
 from proctor_host.handshake import HEADER, Doorkeeper, Lapse
-from proctor_host.messages import Asks, Finish, Leave, Run, Take
+from proctor_host.messages import Asks, Finish, Leave, Run, Take, Trying
 
 WATCH_S = 0.05
 MOST_CALLERS = 4096
@@ -121,6 +121,9 @@ class Replica:
         self._arrived: deque[socket.socket] = deque()
         self._callers: dict[int, Caller] = {}
         self._live: dict[Any, int] = {}
+        self._alone: deque[Seat] = deque()
+        """Who is to be answered without company."""
+        self._trying: Seat | None = None
         self._steps, self._told_at = 0, time.monotonic()
         self._stopping = False
         self._lock = threading.Lock()
@@ -173,7 +176,7 @@ class Replica:
         while not self._stopping:
             self._take_answers()
             now = time.monotonic()
-            due = self.runtime.dispatch(Moment(now, lambda _: 0.0, here=False), self._live)
+            due = self._dispatch(now)
             self._send()
             if now - watched > WATCH_S:
                 watched = now
@@ -181,6 +184,25 @@ class Replica:
                     self._answer(answers)
             self._listen(WATCH_S if due is None else min(max(due - time.monotonic(), 0.0), WATCH_S))
         self._close()
+
+    def _dispatch(self, now: float) -> float | None:
+        """Start what is due; when to look again. Who is to be answered alone is told so first: if that is the last that
+        is heard of this replica, it is known why."""
+        if (self._trying is None and not self._alone) or self.runtime.given_up is not None:
+            return self.runtime.dispatch(Moment(now, lambda _: 0.0, here=False), self._live)
+        moment = Moment(now, lambda _: 0.0, here=False)
+        for lane in self.runtime.lanes.values():
+            if self._trying is not None and lane.asked_alone:
+                lane.dispatch(moment, self._live)
+        if self._trying is None and not any(lane.in_flight for lane in self.runtime.lanes.values()):
+            seat = self._trying = self._alone.popleft()
+            seat.caller.outbox.append(Trying(seat.number))
+            with contextlib.suppress(Closed):
+                seat.caller.flush()
+            lane = self.runtime.lanes[seat.request.stage]
+            lane.put_alone(seat.request)
+            lane.dispatch(moment, self._live)
+        return None
 
     def stop(self) -> None:
         """From any thread."""
@@ -238,6 +260,8 @@ class Replica:
         if seat is not None:
             seat.ticket += 1
             self.runtime.drop(seat)
+            self._alone = deque(other for other in self._alone if other is not seat)
+            self._trying = None if self._trying is seat else self._trying
             self._live[seat.request.task.key] -= 1
 
     def _send(self) -> None:
@@ -255,7 +279,7 @@ class Replica:
         if self.runtime.given_up is not None:
             self._answer(Answers.failed([request], self.runtime.given_up))
         elif seat.alone:
-            self.runtime.lanes[request.stage].put_alone(request)
+            self._alone.append(seat)
         else:
             self.runtime.lanes[request.stage].put(request)
 
@@ -279,6 +303,8 @@ class Replica:
 
     def _answer(self, answers: Answers) -> None:
         """Tell callers what a policy has decided, all of one caller and task in one message."""
+        if self._trying is not None and any(request.owner is self._trying for request in answers.requests):
+            self._trying = None
         acting, chunks, asking, ended = decide(answers)
         alike: dict[tuple[Caller, Task], list[int]] = {}
         for row, request in enumerate(acting):
