@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import sides, transport, turns
+from benchmarks.cluster import cluster
 from benchmarks.comparing import comparing
 from benchmarks.first_example import first_example
 from benchmarks.goals import goals
@@ -201,6 +202,7 @@ COMPARISONS: dict[str, Callable[[int], Iterable[Row]]] = {
     "cameras": cameras,
     "workers": workers,
     "hosts": hosts,
+    "cluster": cluster,
     "first_example": first_example,
     "start": start,
     "memory": memory,

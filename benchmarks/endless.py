@@ -1,8 +1,9 @@
 """Proctor working on and on, so that two sides can take turns (`benchmarks/turns.py`).
 
-    python -m benchmarks.endless CASE [PLACEMENT [INTERPRETER]]
+    python -m benchmarks.endless CASE [PLACEMENT [INTERPRETER | ray]]
 
-With an interpreter, environments live in it as in a runtime of their own.
+With an interpreter, environments live in it as in a runtime of their own; with `ray`, workers and one replica of the
+policy are actors of a Ray cluster of this machine.
 
 It imports only what every version of Proctor exports, so that another checkout's interpreter can run it, too.
 """
@@ -61,7 +62,8 @@ CASES: dict[str, tuple[dict[str, Any], list[float], dict[str, Any]]] = {
 
 def config(case: str, placement: str, python: str | None = None) -> dict[str, Any]:
     task, action, run = CASES[case]
-    there = {} if python is None else {"runtime": {"python": python}}
+    there = {} if python in (None, "ray") else {"runtime": {"python": python}}
+    cluster = {"workers": {"kind": "ray", "count": 2, "options": {"address": "local"}}} if python == "ray" else {}
     options: dict[str, Any] = {"placement": placement, "kwargs": {"action": action}}
     if case == "tracking":
         options["pad_to"] = run["num_parallel"]
@@ -72,6 +74,7 @@ def config(case: str, placement: str, python: str | None = None) -> dict[str, An
         "record": "series",
         "scoring": "success",
         **run,
+        **cluster,
     }
 
 

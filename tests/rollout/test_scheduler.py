@@ -42,7 +42,8 @@ class Floor:
     def __init__(self, scheduler: Scheduler, slots: list[int]):
         self.scheduler = scheduler
         tasks = dict.fromkeys(scheduler._plan.tasks)
-        backend: Any = SimpleNamespace(hire=lambda n: SimpleNamespace(slots=n), cfg=SimpleNamespace(tasks=tasks))
+        cfg = SimpleNamespace(tasks=tasks)
+        backend: Any = SimpleNamespace(hire=lambda n: SimpleNamespace(slots=n, ready=True), cfg=cfg)
         self.members = [Member(backend, n) for n in slots]
         self.running: dict[int, tuple[Slot, Trial]] = {}
 
@@ -55,7 +56,8 @@ class Floor:
         started = []
         for slot in self.slots:
             if slot.state is SlotState.FREE and (trial := self.scheduler.pick(slot)) is not None:
-                slot.assign(trial, SimpleNamespace(layout=None), SimpleNamespace(first_stage="act", in_workers=False))  # type: ignore[arg-type]
+                agent: Any = SimpleNamespace(first_stage="act", is_asked_in=lambda worker: False)
+                slot.assign(trial, SimpleNamespace(layout=None), agent)  # type: ignore[arg-type]
                 self.running[id(slot)] = (slot, trial)
                 started.append(trial)
         return started

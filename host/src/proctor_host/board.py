@@ -53,8 +53,8 @@ class Board:
 
 class SharedBoard(Board):
     """In shared memory: an unnamed file, inherited by the worker. It has no name to leak and goes when the last process
-    that maps it goes, however that process ends. It is sparse: only touched pages cost memory. `shared` False: only the
-    pulse is looked at from elsewhere; whoever asks a policy is on another machine, and gets observations by message."""
+    that maps it goes, however that process ends. It is sparse: only touched pages cost memory. `shared` False: the
+    engine is on another machine, looks at the pulse only, and gets observations by message."""
 
     def __init__(self, fd: int, slots: int, shared: bool = True):
         super().__init__(slots)
@@ -68,16 +68,41 @@ class SharedBoard(Board):
         os.ftruncate(fd, _PULSE_BYTES + slots * _SLOT_BYTES)
         return cls(fd, slots)
 
+    def shown(self) -> tuple[int, int, int, int, int]:
+        """By what another process of this machine finds the file, if it may look: process, file, device and node of the
+        file, slots."""
+        said = os.fstat(self.fd)
+        return os.getpid(), self.fd, said.st_dev, said.st_ino, self.slots
+
+    @classmethod
+    def seen(cls, shown: tuple[int, int, int, int, int]) -> SharedBoard | None:
+        """The board that another process shows; None where it cannot be had from here."""
+        pid, file, device, node, slots = shown
+        try:
+            fd = os.open(f"/proc/{int(pid)}/fd/{int(file)}", os.O_RDWR)
+        except OSError:
+            return None
+        said = os.fstat(fd)
+        if (said.st_dev, said.st_ino) != (device, node) or said.st_size < _PULSE_BYTES + slots * _SLOT_BYTES:
+            os.close(fd)
+            return None
+        return cls(fd, slots)
+
     @property
     def pulse(self) -> memoryview:
         """The memory of the worker's pulse."""
         return memoryview(self._map)[:_PULSE_BYTES]
 
     def reaches(self, layout: Layout | None) -> bool:
-        return self._shared and layout is not None and layout.nbytes <= OBSERVATION_BYTES
+        return self._shared and self.holds(layout)
+
+    @staticmethod
+    def holds(layout: Layout | None) -> bool:
+        """Whether the columns of this layout lie in the file."""
+        return layout is not None and layout.nbytes <= OBSERVATION_BYTES
 
     def _make(self, layout: Layout) -> list[np.ndarray]:
-        if not self.reaches(layout):
+        if not self.holds(layout):
             return super()._make(layout)
         return [self._strided(leaf.dtype, leaf.shape, leaf.offset) for leaf in layout.leaves]
 

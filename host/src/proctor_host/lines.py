@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, Sequence
 import numpy as np
 
 from proctor_host import __version__
+from proctor_host.board import Board, SharedBoard
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import Codec
 from proctor_host.handshake import Lapse, Refusal, introduce, split_address
-from proctor_host.messages import Adrift, Asks, Consult, Finish, Leave, Run, Take, Trying
+from proctor_host.messages import Adrift, Asks, Consult, Finish, Leave, Run, Sees, Shows, Take, Trying
 
 if TYPE_CHECKING:
     from proctor_host.group import Group
@@ -40,6 +41,8 @@ LOOK_MS = 20
 """How often is looked whether a call was answered."""
 _CHUNK = 1 << 20
 _PAUSE_S = 0.2
+_MOST_SEATS = 60_000
+"""Numbers of seats; far more than there are slots."""
 
 
 class Seat:
@@ -55,8 +58,8 @@ class Seat:
 class Line:
     """The connection to one replica of an agent; called when it is first needed, and again when it was lost."""
 
-    def __init__(self, agent: str):
-        self.agent = agent
+    def __init__(self, agent: str, board: Board):
+        self.agent, self._board = agent, board
         self.places: Sequence[str] = ()
         self.token = b""
         self.seats: dict[int, Seat] = {}
@@ -65,13 +68,15 @@ class Line:
         self.outbox: list[Any] = []
         self.place = ""
         """Where it leads."""
+        self.seen = False
+        """Whether the replica looks at the worker's board."""
         self._next = 0
 
     def take(self, trial: RunningTrial, group: Group, slot: int) -> Seat:
         """A seat for a trial."""
-        self._next += 1
+        self._next = (self._next + 1) % _MOST_SEATS
         seat = self.seats[self._next] = Seat(self, self._next, group, slot)
-        self.outbox.append(Take(seat.number, trial.start.trial, trial.start.alone))
+        self.outbox.append(Take(seat.number, trial.start.trial, slot, trial.start.alone))
         return seat
 
     def leave(self, seat: Seat) -> None:
@@ -104,6 +109,8 @@ class Line:
         if calling.sock is None:
             return f"no replica of agent {self.agent} can be reached: {calling.why}"
         self.channel, self.place = Channel(calling.sock, Codec(False, {}), _CHUNK), calling.place
+        if isinstance(self._board, SharedBoard) and calling.sock.getpeername()[0] == calling.sock.getsockname()[0]:
+            self.outbox.insert(0, Shows(self._board.shown()))
         return self.flush()
 
     def hear(self) -> tuple[list[Any], str | None]:
@@ -124,7 +131,7 @@ class Line:
         seats, self.seats, self.outbox = list(self.seats.values()), {}, []
         if self.channel is not None:
             self.channel.sock.close()
-            self.channel = None
+            self.channel, self.seen = None, False
         if self.calling is not None:
             self.calling.given_up.set()
             self.calling = None
@@ -143,7 +150,7 @@ class Lines:
 
     def consult(self, command: Consult) -> None:
         """An agent has replicas here. A line that stands is kept, wherever it leads."""
-        line = self._lines.setdefault(command.agent, Line(command.agent))
+        line = self._lines.setdefault(command.agent, Line(command.agent, self._host.board))
         line.places, line.token = list(command.places), command.token
 
     def knows(self, agent: str) -> bool:
@@ -165,7 +172,11 @@ class Lines:
             else:
                 others.append(slot)
         layout, seen = group.task.layout, group.worlds.seen
+        laid = SharedBoard.holds(layout)
         for line, seats in asking.items():
+            if line.seen and laid:
+                line.outbox.append([seat.number for seat in seats])
+                continue
             shown = [
                 seen[seat.slot] if layout is None else [np.array(column[seat.slot]) for column in seen]
                 for seat in seats
@@ -214,6 +225,8 @@ class Lines:
             seat = line.seats.get(message.slot)
             if seat is not None:
                 self._host.end(seat.slot, message.outcome, message.error)
+        elif type(message) is Sees:
+            line.seen = message.board
         elif type(message) is Trying:
             seat = line.seats.get(message.seat)
             if seat is not None:

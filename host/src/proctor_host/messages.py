@@ -214,13 +214,27 @@ class Rest(NamedTuple):
 
 
 class Take(NamedTuple):
-    """A worker tells a replica that a trial has this seat from now on. A replica is asked by `Asks` and answers with
-    `Run` and `Finish`, all with seats for slots. `alone`: its forwards have no company, since one of them may have
-    killed a replica."""
+    """A worker tells a replica that a trial has this seat from now on, and this row of its board. A replica is asked by
+    `Asks` and answers with `Run` and `Finish`, all with seats for slots. `alone`: its forwards have no company, since
+    one of them may have killed a replica."""
 
     seat: int
     trial: Trial
+    row: int
     alone: bool
+
+
+class Shows(NamedTuple):
+    """Where a worker's board is, for a replica on the same machine, which answers with `Sees`. If it can look there,
+    the worker then asks with a list of seats, whose observations lie on the board."""
+
+    board: tuple[int, int, int, int, int]
+
+
+class Sees(NamedTuple):
+    """Whether a replica can look at the board."""
+
+    board: bool
 
 
 class Trying(NamedTuple):

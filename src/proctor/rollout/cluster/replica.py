@@ -34,10 +34,11 @@ from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
 from proctor.rollout.tasks import Task
 from proctor.rollout.thread import Waker, prefer_short_slices
+from proctor_host.board import SharedBoard
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import Codec
 from proctor_host.handshake import HEADER, Doorkeeper, Lapse
-from proctor_host.messages import Asks, Finish, Leave, Run, Take, Trying
+from proctor_host.messages import Asks, Finish, Leave, Run, Sees, Shows, Take, Trying
 
 WATCH_S = 0.05
 MOST_CALLERS = 4096
@@ -60,10 +61,10 @@ class Told:
 class Seat:
     """A trial of a caller."""
 
-    __slots__ = ("alone", "caller", "number", "request", "ticket")
+    __slots__ = ("alone", "caller", "number", "request", "row", "ticket")
 
     def __init__(self, caller: Caller, said: Take, task: Task, stage: str):
-        self.caller, self.number, self.alone = caller, said.seat, said.alone
+        self.caller, self.number, self.row, self.alone = caller, said.seat, said.row, said.alone
         self.request = Request(self, said.trial, task, stage)
         self.ticket = 0
 
@@ -76,6 +77,8 @@ class Caller:
         self.channel = Channel(sock, self._codec, _CHUNK)
         self.seats: dict[int, Seat] = {}
         self.outbox: list[Any] = []
+        self.board: SharedBoard | None = None
+        """Where its observations lie, if it is on this machine."""
         self._bytes = bytearray()
 
     def flush(self) -> None:
@@ -165,6 +168,8 @@ class Replica:
         self._callers.pop(caller.channel.fileno(), None)
         for number in list(caller.seats):
             self._leave(caller, number)
+        if caller.board is not None:
+            caller.board.close()
         caller.channel.sock.close()
 
     # The loop ---------------------------------------------------------------------------------------------------------
@@ -241,7 +246,15 @@ class Replica:
                     self._hang_up(caller_)
 
     def _take_in(self, caller: Caller, message: Any, now: float) -> None:
-        if type(message) is Asks:
+        if type(message) is list:
+            assert caller.board is not None
+            for number in message:
+                seat = caller.seats[number]
+                layout = seat.request.task.layout
+                assert layout is not None
+                seat.request.see(caller.board.columns(layout), seat.row)
+                self._ask(seat, now)
+        elif type(message) is Asks:
             for number, shown in zip(message.slots, message.shown or (), strict=True):
                 seat = caller.seats[number]
                 seat.request.show(shown)
@@ -250,6 +263,9 @@ class Replica:
             task = self._tasks[message.trial.task]
             caller.seats[message.seat] = Seat(caller, message, task, self.runtime.first_stage)
             self._live[task.key] = self._live.get(task.key, 0) + 1
+        elif type(message) is Shows:
+            caller.board = SharedBoard.seen(message.board)
+            caller.outbox.append(Sees(caller.board is not None))
         elif type(message) is Leave:
             self._leave(caller, message.seat)
         else:
