@@ -56,6 +56,7 @@ PARTS = {
         "signals": "proctor.report.sections.signals:Signals",
         "components": "proctor.report.sections.results:Components",
         "failures": "proctor.report.sections.evidence:Endings",
+        "nodes": "proctor.report.sections.nodes:NodesSection",
         "metrics": "proctor.report.sections.results:Metrics",
         "how": "proctor.report.sections.evidence:How",
     },

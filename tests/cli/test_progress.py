@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from proctor.cli.progress import JsonLines, LiveTable, PlainLines, _table, duration, make_display
-from proctor.rollout.progress import AgentProgress, Progress
+from proctor.rollout.progress import AgentProgress, NodeProgress, Progress
 
 
 def progress(**keys: object) -> Progress:
@@ -54,6 +54,24 @@ def test_what_a_line_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == (
         "[   3.0 s] running: 30/100 trials, 8 running, 300 steps/s, 7.5 rows/forward, 7 s left, 2 unscored, 1 retried\n"
     )
+
+
+def test_nodes_of_a_cluster_have_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = {f"node {i}": NodeProgress(workers=i, trials=10, lost=int(i == 2), busy_s=3, worker_s=4) for i in range(14)}
+    shown = progress(nodes=nodes, adrift=2)
+    out = Console(width=120, file=io.StringIO())
+    out.print(_table(shown))
+    lines = out.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert "node 13" in lines[4]
+    assert "13 workers" in lines[4]
+    assert "75 % busy" in lines[4]
+    assert lines[-1].strip() == "… and 2 more nodes"
+    assert "1 attempt lost" in next(line for line in lines if "node 2 " in line)
+    JsonLines(quiet=False).update(shown)
+    told = json.loads(capsys.readouterr().out)
+    assert told["adrift"] == 2
+    assert told["nodes"]["node 0"]["workers"] == 0
+    assert next(iter(told["nodes"])) == "node 13"
 
 
 def test_time_left_is_by_the_rate_of_this_session() -> None:

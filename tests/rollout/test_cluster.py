@@ -23,6 +23,7 @@ from examining import by_key, digests, policy, task
 
 from proctor import CancelToken, Run, config_from_dict, run_evaluation
 from proctor.errors import InputError
+from proctor.rollout.cluster.doctor import examine
 from proctor.testing import BackendConformance
 
 ray = pytest.importorskip("ray")
@@ -290,6 +291,8 @@ def test_nodes_may_leave_and_join(whole: Lab, undisturbed: dict[str, str | None]
         nodes = ledger.nodes()
         assert sum(node["trials"] for node in nodes) == len(undisturbed)
         assert len(nodes) > 1
+        assert len(list(ledger.placed())) == len(undisturbed)
+    assert found[0].report()["nodes"] == nodes
 
 
 def test_a_worker_joins_when_there_is_room(whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path) -> None:
@@ -405,6 +408,29 @@ def test_a_run_can_be_stopped(whole: Lab, tmp_path: Path) -> None:
     thread.join()
     assert 5 <= len(list(found[0].results())) < 200
     until(lambda: not (whole.actors("WorkerHome") or whole.actors("ReplicaHome")))
+
+
+def test_the_doctor_says_what_each_node_can_run(whole: Lab) -> None:
+    """The head and three nodes; as they are all this machine, the same is said of all of them."""
+    said = subprocess.run(
+        [sys.executable, "-m", "proctor", "doctor", "--cluster", whole.address, "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    sections = json.loads(said.stdout)
+    nodes, found = sections
+    assert nodes == f"cluster at {whole.address}"
+    assert len(sections[nodes]) == 4
+    assert all(check["ok"] for check in sections[nodes])
+    assert sorted(check["detail"].split(";")[0] for check in sections[nodes]) == [
+        *["1 CPU"] * 3,
+        "no CPU or GPU for work",
+    ]
+    assert "gymnasium" in next(check["detail"] for check in sections[found] if check["name"] == "suites")
+
+
+def test_a_node_on_which_proctor_is_not_installed_is_named(whole: Lab) -> None:
+    (first, *_) = examine(whole.address, "no_such_module:here")
+    assert first.problem == "ModuleNotFoundError: No module named 'no_such_module'"
 
 
 def test_where_there_is_no_cluster_an_error_says_how_to_start_one(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -112,6 +113,10 @@ def test_jobs_make_the_run_of_one_process(tmp_path: Path, examine: Examine) -> N
     assert sorted(p.name for p in (run.path / "trials").iterdir()) == sorted(
         p.name for p in (whole.path / "trials").iterdir()
     )
+    with run.ledger() as ledger:
+        (here,) = ledger.nodes()
+        assert (here["host"], here["trials"]) == (socket.gethostname(), 24)
+        assert len(list(ledger.placed())) == 24
     with pytest.raises(InputError, match="is finished: it was merged into"):
         made.revive()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import typer
 
@@ -22,11 +23,22 @@ class Check:
     """The word for a finding that is not ok."""
 
 
-def doctor_command(as_json: JsonAnswer = False) -> None:
+def doctor_command(
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="ADDRESS", help="Ask each node of a Ray cluster: auto, local or HOST:PORT."),
+    ] = None,
+    as_json: JsonAnswer = False,
+) -> None:
     """Say what is installed, what is missing, and what renders."""
-    from proctor.cli.probes import SECTIONS
+    if cluster is None:
+        from proctor.cli.probes import SECTIONS
 
-    sections = {title: probe() for title, probe in SECTIONS.items()}
+        sections = {title: probe() for title, probe in SECTIONS.items()}
+    else:
+        from proctor.cli.cluster import cluster as asked
+
+        sections = dict(asked(cluster))
     plain = {title: [asdict(check) for check in checks] for title, checks in sections.items()}
     typer.echo(json.dumps(plain, indent=2) if as_json else as_text(sections))
 

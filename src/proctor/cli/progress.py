@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from proctor.cli.options import console, print_cautions, report_file
 from proctor.rollout.attending import Operator, Question
-from proctor.rollout.progress import Progress
+from proctor.rollout.progress import Progress, node_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 PLAIN_EVERY_S = 5.0
-MAX_AGENTS_SHOWN = 12
+MAX_AGENTS_SHOWN = MAX_NODES_SHOWN = 12
 
 
 def make_display(as_json: bool, quiet: bool) -> Display:
@@ -138,6 +138,7 @@ def _numbers(p: Progress) -> dict[str, Any]:
         "phase": p.phase, "planned": p.planned, "done": p.done, "running": p.running, "unscored": p.unscored,
         "spared": p.spared, "retried": p.retried, "steps": p.steps, "seconds": round(p.seconds, 3),
         "rows_per_forward": p.rows_per_forward, "seconds_left": p.seconds_left, "waits_for": p.waits_for,
+        **({"adrift": p.adrift, "nodes": node_numbers(p)} if p.nodes else {}),
     }  # fmt: skip
 
 
@@ -155,6 +156,7 @@ def _note(p: Progress) -> str:
         f"{p.spared} not needed" if p.spared else "",
         f"{p.unscored} unscored" if p.unscored else "",
         f"{p.retried} retried" if p.retried else "",
+        f"{p.adrift} started again" if p.adrift else "",
     ]
     return "".join(f", {part}" for part in parts if part)
 
@@ -185,7 +187,24 @@ def _table(p: Progress) -> Any:
         body.add_row(f"  {name}", f"{agent.scored} done", success, note)
     if len(p.agents) > MAX_AGENTS_SHOWN:
         body.add_row(f"  … and {count(len(p.agents) - MAX_AGENTS_SHOWN, 'more agent')}")
-    return Group(head, body)
+    return Group(head, body, *([_node_table(p)] if p.nodes else []))
+
+
+def _node_table(p: Progress) -> Any:
+    """A line for each node, those with the most workers first."""
+    from rich.table import Table
+
+    from proctor.report.text import count, percent
+
+    body = Table.grid(padding=(0, 2))
+    for name, node in list(node_numbers(p).items())[:MAX_NODES_SHOWN]:
+        busy = "" if node["busy"] is None else f"{percent(node['busy'])} busy"
+        lost = f"{count(node['lost'], 'attempt')} lost" if node["lost"] else ""
+        workers = count(node["workers"], "worker") if node["workers"] else "gone"
+        body.add_row(f"  {name}", workers, f"{node['trials_per_s']:.2f} trials/s", busy, lost)
+    if len(p.nodes) > MAX_NODES_SHOWN:
+        body.add_row(f"  … and {count(len(p.nodes) - MAX_NODES_SHOWN, 'more node')}")
+    return body
 
 
 def duration(seconds: float) -> str:

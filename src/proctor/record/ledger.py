@@ -99,7 +99,15 @@ class _Rows(BaseModel):
     memory: int = 0
 
 
+class _Node(BaseModel):
+    node: str
+    host: str
+    address: str
+    devices: list[str]
+
+
 _NOTES: dict[str, Any] = {
+    "nodes": list[_Node],
     "asked": dict[str, str],
     "corrected": list[str],
     "imported_from": str,
@@ -238,18 +246,30 @@ class Ledger:
     def nodes(self) -> list[dict[str, Any]]:
         """The nodes of a run that had several machines, each with the `trials` that were done there, and those whose
         policy was `asked` there."""
-        nodes = [dict(node) for node in self.get_meta("nodes", []) if isinstance(node, dict)]
+        nodes = self.get_meta("nodes", [])
         for name, column in (("trials", "worker"), ("asked", "policy")):
-            counts = self._db.execute(f"SELECT {column}, count(*) FROM placed GROUP BY 1") if nodes else ()
-            found = dict(counts)
+            found = dict(self._of_nodes(f"SELECT {column}, count(*) FROM placed GROUP BY 1")) if nodes else {}
             for i, node in enumerate(nodes):
                 node[name] = found.get(i, 0)
         return nodes
 
-    def placed(self) -> Iterator[tuple[str, str, int, int, int | None]]:
-        """(agent, task, index, node of the environment, node of the policy) of trials that were done on a cluster."""
-        if self.get_meta("nodes", []):
-            yield from self._db.execute("SELECT * FROM placed ORDER BY 1, 2, 3")
+    def placed(self) -> Iterator[tuple[Trial, int, int | None]]:
+        """Trials of a run that had several machines, with the number of the node of the environment, and that of the
+        policy where it was another process."""
+        known = (
+            "SELECT agent, task, idx, seed, worker, policy FROM placed JOIN trials USING (agent, task, idx) "
+            "ORDER BY agent_position, task_position, idx"
+        )
+        for agent, task, index, seed, worker, policy in self._of_nodes(known) if self.get_meta("nodes", []) else ():
+            yield Trial(agent, task, index, unsigned(seed)), worker, policy
+
+    def _of_nodes(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self._db.execute(statement)
+        except sqlite3.OperationalError as error:
+            raise InputError(
+                f"the ledger is damaged: it notes nodes, but not where trials were done: {error}"
+            ) from None
 
     def set_metrics(self, values: Iterable[tuple[Trial, dict[str, float | None]]]) -> None:
         """Replace the metrics of finished trials."""

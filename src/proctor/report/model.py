@@ -57,6 +57,8 @@ class ReportContext:
     """How many initial states a task has, where that is known."""
     by_seed: frozenset[str] = frozenset()
     """Tasks whose trials begin by their seed alone, and are paired by it."""
+    nodes: tuple[Mapping[str, Any], ...] = ()
+    """The machines of a run that had several, as `Ledger.nodes` has them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,8 @@ class Engine:
         """Numeric threads; None: what this process is told (`proctor.threads`)."""
         self.learned: Callable[[], None] | None = None
         """Called once every task is known, before the first trial: `greetings` is complete then."""
+        self.here: Mapping[str, Any] = {}
+        """What is known of this machine, where a run has several and this is one of them (`rollout.nodes`)."""
         self.fresh = True
         """Whether no session has worked on the run before."""
         self.placed: dict[str, Any] = {}
@@ -394,7 +396,7 @@ class Engine:
             case Done(number, result, spent):
                 slot = member.slots[number]
                 asked = slot.agent.replicas.node_of(event.replica) if isinstance(slot.agent, ReplicatedAgent) else {}
-                self._where.done(member, event, asked)
+                self._where.done(member.worker.node or self.here, event, asked)
                 if slot.in_worker and result.outcome is Outcome.POLICY_ERROR:
                     _log_policy(result.trial, result.outcome, result.error or "")
                 self.account.add(time.monotonic() - slot.since, spent)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 
 class CancelToken:
@@ -119,6 +120,22 @@ class Progress:
         """At the rate of this session; None before anything is known."""
         new = self.done - self.done_before
         return self.seconds * (self.planned - self.spared - self.done) / new if new else None
+
+
+def node_numbers(progress: Progress) -> dict[str, dict[str, Any]]:
+    """What each node of a cluster does, as plain data; those with the most workers first."""
+    now = time.monotonic()
+    ordered = sorted(progress.nodes.items(), key=lambda pair: -pair[1].workers)
+    return {
+        name: {
+            "workers": node.workers,
+            "trials": node.trials,
+            "trials_per_s": round(node.rate(now), 4),
+            "busy": node.busy,
+            "lost": node.lost,
+        }
+        for name, node in ordered
+    }
 
 
 Observer = Callable[[Progress], None]

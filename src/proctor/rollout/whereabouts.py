@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from proctor.record.nodes import name_of
 from proctor.rollout.crew import Member
 from proctor.rollout.progress import NodeProgress
 from proctor_host.messages import Done
@@ -44,9 +45,8 @@ class Whereabouts:
             self.nodes.append(told_of(node))
         return self._numbers[key]
 
-    def done(self, member: Member, done: Done, policy: Mapping[str, Any]) -> None:
-        """A trial was done by this member, and its policy asked on that node; an empty one is not known."""
-        node = member.worker.node
+    def done(self, node: Mapping[str, Any], done: Done, policy: Mapping[str, Any]) -> None:
+        """A trial was done on the one node, and its policy asked on the other; an empty one is not known."""
         if node:
             self._new.append(
                 Placed(done.result.trial, self.number(node), self.number(policy) if policy else None),
@@ -61,7 +61,7 @@ class Whereabouts:
             self._of(node).lost += attempts
 
     def _of(self, node: Mapping[str, Any]) -> NodeProgress:
-        name = f"{node['address']} ({node['node'][:6]})"
+        name = name_of(node)
         if name not in self.progress:
             self.progress[name] = NodeProgress(since=time.monotonic())
         return self.progress[name]

@@ -24,6 +24,7 @@ from proctor.record.ledger import Ledger
 from proctor.record.records import damage
 from proctor.record.rundir import RunDir
 from proctor.record.video import poster_of
+from proctor.rollout.whereabouts import Whereabouts
 from proctor.runs import pinning
 from proctor.runs.conditions import added
 from proctor.runs.noting import join_protocols
@@ -62,6 +63,7 @@ def joined(paths: Sequence[str | Path], changes: Mapping[str, str], *, trust: bo
         ledger.add(Plan(cfg).placed())
         for run in runs:
             _copy(run, merged, ledger)
+            _copy_places(run, ledger)
         ledger.set_meta("seconds", sum(_noted(run, "seconds", 0.0) for run in runs))
         ledger.set_meta("rows", reduce(added, (_noted(run, "rows", {}) for run in runs)))
         ledger.set_meta("initial_states", reduce(or_, (_noted(run, "initial_states", {}) for run in runs)))
@@ -113,6 +115,18 @@ def _copy(run: RunDir, merged: RunDir, ledger: Ledger) -> None:
             ledger.finish(results)
             results = []
     ledger.finish(results)
+
+
+def _copy_places(run: RunDir, ledger: Ledger) -> None:
+    """Where the trials of a part were done, if it says so."""
+    with run.ledger() as part:
+        where = Whereabouts(ledger.get_meta("nodes", []))
+        numbers = [where.number(node) for node in part.get_meta("nodes", [])]
+        rows = [
+            (trial, numbers[worker], None if policy is None else numbers[policy])
+            for trial, worker, policy in part.placed()
+        ]
+    ledger.place(rows, where.nodes)
 
 
 def _replaces(known: TrialResult, result: TrialResult, run: RunDir) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 from proctor.record.files import replacing
 from proctor.rollout.engine import Engine
-from proctor.rollout.progress import Observer, Progress
+from proctor.rollout.progress import Observer, Progress, node_numbers
 
 NAME = "live.json"
 EVERY_S = 2.0
@@ -68,6 +68,7 @@ class Pulse:
             },
             "spent": engine.account.seconds([stats for stages in lanes.values() for stats in stages.values()]),
             "workers": engine.workers(),
+            "nodes": node_numbers(progress),
             "memory_bytes": memory_bytes(),
         }
 

@@ -91,6 +91,7 @@ def _context(run: RunDir, cfg: EvalConfig, ledger: Ledger) -> ReportContext:
         looks=tuple(ledger.looks()),
         initial_states=ledger.initial_states(),
         by_seed=frozenset(ledger.by_seed()),
+        nodes=tuple(ledger.nodes()),
     )
 
 

@@ -10,8 +10,8 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
@@ -56,11 +56,13 @@ class RunEnd:
 
 @dataclass(frozen=True)
 class Hooks:
-    """How a caller follows and stops a run; `operator` is asked where trials need a person."""
+    """How a caller follows and stops a run; `operator` is asked where trials need a person. `node`: what is noted of
+    this machine, where it is one of several that work on the same examination."""
 
     progress: Observer | None = None
     cancel: CancelToken | None = None
     operator: Operator | None = None
+    node: Mapping[str, Any] = field(default_factory=dict)
 
 
 def work(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
@@ -79,7 +81,7 @@ def _session(run: RunDir, cfg: EvalConfig, hooks: Hooks) -> RunEnd:
     sessions = _note_session(run, threads, runtimes)
     with run.ledger() as ledger:
         engine = Engine(cfg, Plan(cfg, shard_of(ledger)), run.path, ledger)
-        engine.threads = threads
+        engine.threads, engine.here = threads, hooks.node
         engine.fresh = len(sessions["sessions"]) == 1
         engine.learned = lambda: _note_hosts(run, sessions, engine)
         pulse = Pulse(run.real, engine, hooks.progress)

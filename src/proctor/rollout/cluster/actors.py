@@ -7,15 +7,13 @@ machine is told: which files to import, which metrics to compute, and, where the
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import logging
 import os
 import platform
 import socket
-import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from proctor.policies import loader_for, options_for
 from proctor.rollout.backends.host import interpreter_of
 from proctor.rollout.backends.process import environment_of, here
 from proctor.rollout.cluster.replica import Replica, Told
+from proctor.rollout.nodes import devices
 from proctor.rollout.startup import Loading
 from proctor.rollout.tasks import Task
 from proctor.runtimes import locate
@@ -75,25 +74,6 @@ def describe_node() -> dict[str, Any]:
         "python": platform.python_version(),
         "proctor": __version__,
     }
-
-
-def devices(given: Any) -> list[str]:
-    """The kinds of GPU that were given to this process; where there are none, the kind of its CPU."""
-    if given:
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            asked = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader", f"--id={','.join(map(str, given))}"]
-            found = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=True)
-            return sorted(set(filter(None, map(str.strip, found.stdout.splitlines()))))
-        return ["GPU"]
-    return [f"CPU ({_processor()})"]
-
-
-def _processor() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 class _Actor:
@@ -213,17 +193,3 @@ class ReplicaHome(_Actor):
     def close(self) -> None:
         """Let the policy close."""
         self._replica.stop()
-
-
-def look_at(needs: Mapping[str, tuple[str, ...]], runtimes: Mapping[str, RuntimeCfg]) -> Iterator[Any]:
-    """For `proctor doctor --cluster`, run on a node: what it is like; then for each suite the packages that are
-    missing; then for each runtime what is wrong with it."""
-    yield describe_node()
-    yield {suite: [name for name in names if not _importable(name)] for suite, names in needs.items()}
-    found: dict[str, str] = {}
-    for name, runtime in runtimes.items():
-        try:
-            locate(runtime)
-        except InputError as problem:
-            found[name] = str(problem).splitlines()[0]
-    yield found

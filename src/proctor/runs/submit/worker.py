@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from proctor.errors import BREAKS, InputError, ProctorError, RunError
 from proctor.plan.plan import Shard
 from proctor.record.rundir import RunDir
+from proctor.rollout.nodes import this_machine
 from proctor.rollout.progress import CancelToken
 from proctor.runs.report import shard_of
 from proctor.runs.resume import resume
@@ -73,6 +74,7 @@ class Work(threading.Thread):
         super().__init__(daemon=True)
         self.submission, self.owner = submission, owner
         self.chunks = 0
+        self._node = this_machine()
         self._stopped = threading.Event()
         self._cancel = CancelToken()
 
@@ -101,7 +103,7 @@ class Work(threading.Thread):
         if self._stopped.is_set():
             cancel.cancel()
         with Heartbeat(lease, cancel.cancel):
-            end = None if cancel.cancelled else self._run(lease, Hooks(cancel=cancel))
+            end = None if cancel.cancelled else self._run(lease, Hooks(cancel=cancel, node=self._node))
         if lease.lost:
             return
         if end is None or not end.complete:

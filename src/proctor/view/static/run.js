@@ -24,7 +24,7 @@ export async function show(page) {
     replace(parts.agents, agents(id, run, report));
     replace(parts.tasks, cells(id, run));
     chart.add(run);
-    replace(parts.going, going(run, chart));
+    replace(parts.going, going(run, chart), nodes(run));
     replace(parts.faults, faults(id, run));
   }
 
@@ -60,7 +60,7 @@ export async function show(page) {
     page.main.dataset.done = run.done;
     replace(parts.facts, facts(run));
     chart.add(run);
-    replace(parts.going, going(run, chart));
+    replace(parts.going, going(run, chart), nodes(run));
   });
   events.addEventListener("gone", (event) => {
     events.close();
@@ -175,6 +175,16 @@ function going(run, chart) {
     batch.length ? h("figure", {}, h("figcaption", {}, "Forwards"), wide(h("table", { class: "small" },
       h("thead", {}, h("tr", {}, ["Agent", "Stage", "Forwards", "Rows each", "Seconds"].map((name, place) => h("th", { scope: "col", class: place > 1 ? "num" : null }, name)))),
       h("tbody", {}, batch.slice(0, 12).map((own) => h("tr", {}, h("td", {}, own.agent), h("td", {}, own.stage), h("td", { class: "num" }, number(own.forwards)), h("td", { class: "num" }, number(own.rows_per_forward)), h("td", { class: "num" }, number(own.seconds)))))))) : null)];
+}
+
+function nodes(run) {
+  const known = Object.entries((run.state === "running" && run.pulse && run.pulse.nodes) || {});
+  if (!known.length) return [];
+  return [h("h2", {}, "Nodes"), wide(h("table", { class: "small" },
+    h("thead", {}, h("tr", {}, ["Node", "Workers", "Trials", "Trials / s", "Busy", "Attempts lost"].map((name, place) => h("th", { scope: "col", class: place ? "num" : null }, name)))),
+    h("tbody", {}, known.map(([name, own]) => h("tr", {}, h("th", { scope: "row" }, name),
+      h("td", { class: "num" }, own.workers || "gone"), h("td", { class: "num" }, own.trials.toLocaleString("en")), h("td", { class: "num" }, number(own.trials_per_s, 3)),
+      h("td", { class: "num" }, own.busy === null ? "–" : percent(own.busy)), h("td", { class: "num" }, own.lost || ""))))))];
 }
 
 function faults(id, run) {
