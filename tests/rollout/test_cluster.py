@@ -304,6 +304,30 @@ def test_a_worker_joins_when_there_is_room(whole: Lab, undisturbed: dict[str, st
     assert digests(found[0]) == undisturbed
 
 
+def test_a_replica_that_starts_late_is_asked_too(
+    whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path
+) -> None:
+    """Trials that begin then ask it; those that run stay with the first one."""
+    file, told = tmp_path / "late.py", tmp_path / "told"
+    told.mkdir()
+    file.write_text(
+        f"import os, sys, time\nfrom pathlib import Path\nsys.path.insert(0, {str(SUPPORT)!r})\n"
+        "from toys import Recurrent\n"
+        "class Late(Recurrent):\n"
+        "    def __init__(self, *args, folder, **kwargs):\n"
+        "        super().__init__(*args, **kwargs)\n"
+        "        self.folder = Path(folder)\n"
+        "        try:\n            (self.folder / 'first').open('x')\n"
+        "        except FileExistsError:\n            time.sleep(1.0)\n"
+        "    def act(self, batch):\n"
+        "        (self.folder / f'pid-{os.getpid()}').touch()\n        return super().act(batch)\n"
+    )
+    late = {"name": "recurrent", "policy": f"{file}:Late", "options": {"kwargs": {"folder": str(told)}}}
+    found = _examined(tmp_path / "runs", whole.workers(2), agents=[late], tasks=[task(kwargs={"nap_s": 0.05})])
+    assert len(list(told.glob("pid-*"))) == 2
+    assert digests(found).items() <= undisturbed.items()
+
+
 def test_a_node_that_stands_still_is_waited_for(whole: Lab, undisturbed: dict[str, str | None], tmp_path: Path) -> None:
     thread, found = running(lambda: _examined(tmp_path, whole.workers(2, replicas=1)))
     until(lambda: done_in(tmp_path) >= 5)

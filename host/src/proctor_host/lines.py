@@ -74,7 +74,8 @@ class Line:
 
     def take(self, trial: RunningTrial, group: Group, slot: int) -> Seat:
         """A seat for a trial."""
-        self._next = (self._next + 1) % _MOST_SEATS
+        while self._next in self.seats or not self._next:
+            self._next = (self._next + 1) % _MOST_SEATS
         seat = self.seats[self._next] = Seat(self, self._next, group, slot)
         self.outbox.append(Take(seat.number, trial.start.trial, slot, trial.start.alone))
         return seat
@@ -144,14 +145,26 @@ class Lines:
     def __init__(self, host: Host):
         self._host = host
         self._lines: dict[str, Line] = {}
+        self._leaving: list[Line] = []
+        """Lines to replicas that are asked only for the trials that have begun with them."""
 
     def __bool__(self) -> bool:
         return bool(self._lines)
 
     def consult(self, command: Consult) -> None:
-        """An agent has replicas here. A line that stands is kept, wherever it leads."""
-        line = self._lines.setdefault(command.agent, Line(command.agent, self._host.board))
+        """An agent has replicas here. Trials that run stay with the replica that they have asked; those that begin from
+        now on ask the first of these."""
+        line = self._lines.get(command.agent)
+        if line is not None and line.channel is not None and command.places and line.place != command.places[0]:
+            self._leaving.append(line)
+            line = None
+        if line is None:
+            line = self._lines[command.agent] = Line(command.agent, self._host.board)
         line.places, line.token = list(command.places), command.token
+
+    @property
+    def _all(self) -> list[Line]:
+        return [*self._lines.values(), *self._leaving]
 
     def knows(self, agent: str) -> bool:
         return agent in self._lines
@@ -186,15 +199,18 @@ class Lines:
 
     def flush(self) -> None:
         """Send what has been gathered."""
-        for line in self._lines.values():
+        for line in self._all:
             if why := line.flush():
                 self._lose(line, why)
+        for line in [line for line in self._leaving if not line.seats]:
+            self._leaving.remove(line)
+            line.drop()
 
     def wait(self, fd: int) -> None:
         """Until the engine, behind `fd`, or a replica has said something."""
         poll, calling = select.poll(), False
         poll.register(fd, select.POLLIN)
-        for line in self._lines.values():
+        for line in self._all:
             if line.channel is not None:
                 poll.register(line.channel.fileno(), select.POLLIN)
             calling = calling or line.calling is not None
@@ -202,7 +218,7 @@ class Lines:
 
     def hear(self) -> None:
         """Carry out what replicas have answered."""
-        for line in self._lines.values():
+        for line in self._all:
             if line.channel is not None:
                 messages, why = line.hear()
                 for message in messages:
@@ -243,9 +259,9 @@ class Lines:
                 self._host.emit(Adrift(seat.slot, why, answered and seat.asks, answered and seat.tried))
 
     def close(self) -> None:
-        for line in self._lines.values():
+        for line in self._all:
             line.drop()
-        self._lines = {}
+        self._lines, self._leaving = {}, []
 
 
 class _Calling(threading.Thread):

@@ -26,7 +26,8 @@ class ReplicatedAgent:
         self.lanes: Mapping[str, Lane] = {}
         self.first_stage = ""
         self.stats: dict[str, LaneStats] = {}
-        self._turn = 0
+        self._turns: dict[int, int] = {}
+        """By worker: which of several replicas that are as good is its own."""
 
     def wait(self, waiting: Callable[[], None]) -> None:
         """Until a replica can be asked; `waiting` is called meanwhile."""
@@ -39,8 +40,7 @@ class ReplicatedAgent:
 
     def consult(self, worker: Worker) -> Consult:
         """Tells a worker where to ask; the next worker another place first."""
-        self._turn += 1
-        return self.replicas.consult(worker, self._turn)
+        return self.replicas.consult(worker, self._turns.setdefault(id(worker), len(self._turns)))
 
     def news(self) -> list[Asked]:
         """What was asked since the last call."""
