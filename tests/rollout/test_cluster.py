@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,12 @@ class Lab:
         self.nodes.append(self.cluster.add_node(num_cpus=1))
 
     def actors(self, kind: str) -> list[Any]:
-        """Processes of actors of a kind."""
+        """Processes of actors of a kind, on the nodes of this cluster."""
         found = []
-        for process in psutil.process_iter(["cmdline", "status"]):
-            line = " ".join(process.info["cmdline"] or [])
-            if line.startswith(f"ray::{kind}") and process.info["status"] != psutil.STATUS_ZOMBIE:
-                found.append(process)
+        for raylet in [one.process for node in self.nodes for one in node.all_processes["raylet"]]:
+            with suppress(psutil.NoSuchProcess):
+                children = psutil.Process(raylet.pid).children()
+                found += [child for child in children if child.name() == f"ray::{kind}" and _lives(child)]
         return found
 
     def kill(self, kind: str, which: int) -> None:
@@ -77,6 +78,10 @@ class Lab:
     def close(self) -> None:
         ray.shutdown()
         self.cluster.shutdown()
+
+
+def _lives(process: psutil.Process) -> bool:
+    return process.status() != psutil.STATUS_ZOMBIE
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +101,8 @@ def whole(lab: Lab) -> Lab:
     """With three nodes, whatever a test before has done."""
     while len(lab.nodes) < 3:
         lab.add_node()
+    while len(lab.nodes) > 3:
+        lab.lose_node()
     return lab
 
 

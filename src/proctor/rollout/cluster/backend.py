@@ -64,7 +64,7 @@ def connect(address: str) -> Any:
     """Ray, connected to a cluster. Raises InputError where there is none."""
     ray = optional("ray", "workers: {kind: ray}", "ray")
     if not ray.is_initialized():
-        told = {"include_dashboard": False} if address == "local" else {"address": address}
+        told = {"address": address, **({"include_dashboard": False} if address == "local" else {})}
         try:
             _knock(address)
             ray.init(**told, log_to_driver=False, logging_level=logging.WARNING)
