@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         BatchEnv,
         ColumnEnv,
         Columns,
+        DeviceEnv,
         Env,
         Moment,
         Portrayer,
@@ -114,8 +115,8 @@ __getattr__ = lazily(__name__, __file__)
 __all__ = [
     "Actions", "AgentCfg", "ArrowTable", "Backend", "BackendOptions", "Batch", "BatchEnv", "Board", "CancelToken",
     "CaseLayout", "Column", "ColumnEnv", "Columns", "ConfigError", "ConfigForm", "CsvLogger", "Curriculum",
-    "CurriculumCfg", "DictLogger", "Discordance", "Drawing", "EngineExtras", "Env", "Episode", "EvalConfig",
-    "EvaluationCallback", "Execute", "Fail", "Finding", "Format", "Goto", "Grid", "GroupMetric", "Host",
+    "CurriculumCfg", "DeviceEnv", "DictLogger", "Discordance", "Drawing", "EngineExtras", "Env", "Episode",
+    "EvalConfig", "EvaluationCallback", "Execute", "Fail", "Finding", "Format", "Goto", "Grid", "GroupMetric", "Host",
     "HumanoidVerseBuffer", "HumanoidVerseEnvironment", "HumanoidVerseMotions", "Idle", "InputError", "LeftPad",
     "LentEnvironment", "Loader", "Logger", "LoggerOptions", "Loggers", "Lost", "Metric", "MetricFamily", "MissingExtra",
     "MlflowLogger", "Moment", "Outcome", "Plots", "Policy", "PolicyOptions", "Portrayer", "Practice", "Problems",

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from proctor_host import spaces
-    from proctor_host.environments import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step
+    from proctor_host.environments import BatchEnv, ColumnEnv, Columns, DeviceEnv, Env, SheetEnv, Step
     from proctor_host.errors import InputError
     from proctor_host.sheet import Sheet
 
 __version__ = "0.1.0"
-__all__ = ["BatchEnv", "ColumnEnv", "Columns", "Env", "InputError", "Sheet", "SheetEnv", "Step", "spaces"]
+__all__ = ["BatchEnv", "ColumnEnv", "Columns", "DeviceEnv", "Env", "InputError", "Sheet", "SheetEnv", "Step", "spaces"]
 _HOMES = {
-    **dict.fromkeys(("BatchEnv", "ColumnEnv", "Columns", "Env", "SheetEnv", "Step"), "environments"),
+    **dict.fromkeys(("BatchEnv", "ColumnEnv", "Columns", "DeviceEnv", "Env", "SheetEnv", "Step"), "environments"),
     "InputError": "errors",
     "Sheet": "sheet",
 }

@@ -1,7 +1,8 @@
 """What an environment is.
 
-`Env` is one world; `BatchEnv` steps N worlds in one call. Both are thin: they know nothing of agents, slots
-or recording. `reset(seed, index)` starts a trial: the same arguments give the same episode, in a fresh
+`Env` is one world; `BatchEnv` steps N worlds in one call, `ColumnEnv` gives what that came to as arrays, and with
+`DeviceEnv` these stay on the device where the worlds are. All are thin: they know nothing of agents, slots or
+recording. `reset(seed, index)` starts a trial: the same arguments give the same episode, in a fresh
 environment or in one that has been used (else the suite says `reusable = False` and gets a fresh one for each
 trial). `index` is the explicit initial-state index, for environments that have such.
 
@@ -18,6 +19,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
+from proctor_host.arrays import placed, to_host
 from proctor_host.sheet import HEAD, Sheet
 from proctor_host.spaces import neutral_action
 from proctor_host.values import flag
@@ -38,14 +40,14 @@ class Step(NamedTuple):
 
 class Columns(NamedTuple):
     """A step of k worlds: the fields of `Step`, each an array `(k, ...)`, the observation one array or a flat dict of
-    them."""
+    them. A `ColumnEnv` gives arrays of numpy, a `DeviceEnv` those of its device."""
 
     observation: Any
-    reward: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    success: np.ndarray
-    signals: dict[str, np.ndarray]
+    reward: Any
+    terminated: Any
+    truncated: Any
+    success: Any
+    signals: dict[str, Any]
 
 
 class Env(abc.ABC):
@@ -210,6 +212,67 @@ class ColumnEnv(BatchEnv):
         every_signal = split_rows(signals) if signals else [NO_SIGNALS] * len(order)
         lists = (array.tolist() for array in flags)
         return dict(zip(order, map(Step, observations, *lists, every_signal)))
+
+
+class DeviceEnv(ColumnEnv):
+    """Worlds on a device whose arrays stay there, of any library that speaks DLPack. All `num_worlds` worlds step in
+    one call; each begins, ends and begins anew by itself. Where the policy is on the same device nothing is copied to
+    the host but what is recorded, in blocks; anywhere else the environment is used as the `ColumnEnv` that it is.
+
+    A world without a trial is stepped, too, with any action. It may do anything, and must not disturb the others. What
+    begins in a world, and how it goes on, follows from its seed, its index and its actions alone."""
+
+    device: str
+    """Where its arrays are, and where it wants actions, as torch says it: `cpu`, `cuda:0`."""
+
+    exact: bool = False
+    """Whether a trial's record is the same to the byte on every such device, with the same number of worlds, whatever
+    its neighbours do and whichever world it has."""
+
+    @abc.abstractmethod
+    def begin_device(self, worlds: np.ndarray, seeds: Sequence[int], indices: Sequence[int]) -> Any:
+        """Start trials in these worlds (int64, ascending), the others stay where they are. The observation of all
+        worlds: one array `(num_worlds, ...)` or a flat dict of them, on the device."""
+
+    @abc.abstractmethod
+    def step_device(self, actions: Any) -> Columns:
+        """Step all worlds with one row of `actions` each, a tensor of torch on the device (on the processor of an
+        interpreter without torch: an array of numpy). Columns of arrays on the device: the observation as
+        `begin_device` gives it; reward float32 or float64, NaN where a world broke down; terminated, truncated and
+        success bool; signals `(num_worlds, ...)`, with the same names, shapes and dtypes at every step.
+
+        What is returned may be the same memory each time: it is read before the next call. Nothing in here waits for
+        the device."""
+
+    def reset(self, worlds: Sequence[int], seeds: Sequence[int], indices: Sequence[int]) -> list[Any]:
+        rows = np.asarray(worlds, np.int64)
+        order = np.argsort(rows)
+        seen = self.begin_device(rows[order], [seeds[i] for i in order], [indices[i] for i in order])
+        if isinstance(seen, Mapping):
+            return list(split_rows({name: to_host(array)[rows] for name, array in seen.items()}))
+        return list(to_host(seen)[rows])
+
+    def step_columns(self, worlds: np.ndarray | None, actions: np.ndarray) -> Columns:
+        rows = slice(None) if worlds is None else worlds
+        given = np.array(actions, self.action_space.dtype)
+        if worlds is not None:
+            dummy = np.asarray(self.dummy_action(), given.dtype)
+            given = np.tile(dummy, (self.num_worlds, *[1] * dummy.ndim))
+            given[worlds] = actions
+        columns = self.step_device(placed(given, self.device))
+
+        def kept(array: Any) -> np.ndarray:
+            return np.array(to_host(array)[rows])
+
+        seen, signals = columns.observation, {name: kept(array) for name, array in columns.signals.items()}
+        return Columns(
+            {name: kept(array) for name, array in seen.items()} if isinstance(seen, Mapping) else kept(seen),
+            kept(columns.reward),
+            kept(columns.terminated),
+            kept(columns.truncated),
+            kept(columns.success),
+            signals,
+        )
 
 
 def split_rows(arrays: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:

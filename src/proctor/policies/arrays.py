@@ -1,5 +1,5 @@
 """numpy arrays and torch tensors alike. Torch is looked for, never imported: where it was not imported, nothing is a
-tensor."""
+tensor. What workers need of this is in `proctor_host.arrays`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from proctor_host.arrays import is_tensor, to_host, to_tensor
 
-def is_tensor(values: Any) -> bool:
-    torch: Any = sys.modules.get("torch")
-    return torch is not None and isinstance(values, torch.Tensor)
+__all__ = [
+    "beside", "concatenate", "is_module", "is_tensor", "no_gradients", "to_host", "to_tensor", "zero_rows",
+]  # fmt: skip
 
 
 def is_module(model: Any) -> bool:
@@ -33,11 +34,6 @@ def zero_rows(like: Any, rows: int) -> Any:
 def concatenate(parts: list[Any]) -> Any:
     """Along the first axis."""
     return sys.modules["torch"].cat(parts) if is_tensor(parts[0]) else np.concatenate(parts)
-
-
-def to_host(values: Any) -> np.ndarray:
-    """As an array; a tensor is copied from its device."""
-    return values.detach().cpu().numpy() if is_tensor(values) else np.asarray(values)
 
 
 def no_gradients() -> AbstractContextManager[Any]:

@@ -173,6 +173,10 @@ class Policy(abc.ABC):
     every worker."""
     elsewhere: bool = False
     """Whether it computes in another process: then it is never asked on the engine's own thread."""
+    device: str | None = None
+    """Where it takes and gives arrays, as torch says it: `cuda:0`. Beside worlds on that device (`DeviceEnv`) it gets
+    observations as tensors that lie there, one row for every world, and answers with one; where its worlds are
+    elsewhere, and where this is None, it gets arrays of numpy. It must take both."""
     row_by_row: bool = False
     """Whether every row is answered by a call of its own, so that there is nothing to gain from pad rows: it gets
     none."""

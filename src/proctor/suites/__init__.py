@@ -10,14 +10,24 @@ from proctor.registry import SUITES
 
 if TYPE_CHECKING:
     from proctor.config.models import TaskCfg
-    from proctor.suites.protocol import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, Suite, SuiteOptions
+    from proctor.suites.protocol import (
+        BatchEnv,
+        ColumnEnv,
+        Columns,
+        DeviceEnv,
+        Env,
+        SheetEnv,
+        Step,
+        Suite,
+        SuiteOptions,
+    )
     from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED, Sheet
 
 __getattr__ = lazily(__name__, __file__)
 
 __all__ = [
-    "HEAD", "REWARD", "SUCCESS", "TERMINATED", "TRUNCATED", "BatchEnv", "ColumnEnv", "Columns", "Env", "Sheet",
-    "SheetEnv", "Step", "Suite", "SuiteOptions", "find_suite",
+    "HEAD", "REWARD", "SUCCESS", "TERMINATED", "TRUNCATED", "BatchEnv", "ColumnEnv", "Columns", "DeviceEnv",
+    "Env", "Sheet", "SheetEnv", "Step", "Suite", "SuiteOptions", "find_suite",
 ]  # fmt: skip
 
 

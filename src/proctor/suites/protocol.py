@@ -11,11 +11,21 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from proctor.registry import import_object
-from proctor_host.environments import NO_SIGNALS, BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step, split_rows
+from proctor_host.environments import (
+    NO_SIGNALS,
+    BatchEnv,
+    ColumnEnv,
+    Columns,
+    DeviceEnv,
+    Env,
+    SheetEnv,
+    Step,
+    split_rows,
+)
 
 __all__ = [
-    "NO_SIGNALS", "BatchEnv", "ColumnEnv", "Columns", "Env", "Moment", "Portrayer", "SheetEnv", "Step", "Suite",
-    "SuiteOptions", "split_rows",
+    "NO_SIGNALS", "BatchEnv", "ColumnEnv", "Columns", "DeviceEnv", "Env", "Moment", "Portrayer", "SheetEnv", "Step",
+    "Suite", "SuiteOptions", "split_rows",
 ]  # fmt: skip
 
 
