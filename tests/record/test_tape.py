@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proctor_host.episode import Outcome
-from proctor_host.tape import MISSING, Record, RoundRecord, Tape
+from proctor_host.tape import NOTHING_SAID, Record, RoundRecord, Tape
 
 
 def record(dt_s: float | None = 0.1, labels: tuple[str, ...] = ()) -> Record:
@@ -18,13 +18,11 @@ def record(dt_s: float | None = 0.1, labels: tuple[str, ...] = ()) -> Record:
 
 
 def page(signals: dict[str, Any], reward: float = 0.0, success: bool = False, leaves: Any = ()) -> RoundRecord:
-    """A round of one slot."""
-    own = {
-        "actions": np.full((1, 2), reward, np.float32),
-        "rewards": np.array([reward]),
-        "success": np.array([success]),
-    }
-    return RoundRecord(own, signals, leaves)
+    """A round of one slot. Signals that are arrays come as columns, others as an environment gives them by itself."""
+    own = {"actions": np.full((1, 2), reward, np.float32), "rewards": [reward], "success": [success]}
+    columns = {name: value for name, value in signals.items() if isinstance(value, np.ndarray)}
+    said = [(tuple(signals), tuple(signals.values()))] if signals and not columns else []
+    return RoundRecord(own, columns, leaves, said)
 
 
 def written(*pages: RoundRecord, **keys: Any) -> Record:
@@ -36,7 +34,7 @@ def written(*pages: RoundRecord, **keys: Any) -> Record:
 
 def steps(*signals: dict[str, Any]) -> Record:
     """Steps with what an environment gave by itself."""
-    return written(*(page({name: [value] for name, value in said.items()}) for said in signals))
+    return written(*(page(said) for said in signals))
 
 
 # Laws -----------------------------------------------------------------------------------------------------------------
@@ -47,7 +45,9 @@ def steps(*signals: dict[str, Any]) -> Record:
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_a_record_does_not_depend_on_who_shared_its_rounds(rounds: list[list[int]], lists: bool, seed: int) -> None:
+def test_a_record_does_not_depend_on_who_shared_its_rounds(
+    rounds: list[list[int]], by_themselves: bool, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     shared, apart = ({i: record(labels=("state",)) for i in range(5)} for _ in range(2))
     tape, own = Tape(), {i: Tape() for i in range(5)}
@@ -58,16 +58,15 @@ def test_a_record_does_not_depend_on_who_shared_its_rounds(rounds: list[list[int
         n = len(slots)
         actions, rewards = rng.normal(size=(n, 2)).astype(np.float32), rng.normal(size=n)
         success, x, seen = rng.random(n) > 0.5, rng.normal(size=(n, 3)).astype(np.float32), rng.normal(size=(n, 3))
-        signal: Any = list(x) if lists else x
-        tape.write(
-            tuple(slots),
-            shared,
-            RoundRecord({"actions": actions, "rewards": rewards, "success": success}, {"x": signal}, [seen]),
-        )
+        columns = {} if by_themselves else {"x": x}
+        said = [(("x",), (value,)) for value in x] if by_themselves else []
+        theirs: dict[str, Any] = {"actions": actions, "rewards": rewards.tolist(), "success": success.tolist()}
+        tape.write(tuple(slots), shared, RoundRecord(theirs, columns, [seen], said))
         for i, slot in enumerate(slots):
             row = slice(i, i + 1)
-            mine = {"actions": actions[row], "rewards": rewards[row], "success": success[row]}
-            own[slot].write((slot,), apart, RoundRecord(mine, {"x": signal[row]}, [seen[row]]))
+            mine = {name: column[row] for name, column in theirs.items()}
+            one = {name: column[row] for name, column in columns.items()}
+            own[slot].write((slot,), apart, RoundRecord(mine, one, [seen[row]], said[row]))
     for slot in range(5):
         found, expected = shared[slot].arrays(True, False), apart[slot].arrays(True, False)
         assert found.keys() == expected.keys()
@@ -90,7 +89,7 @@ def test_a_trial_that_follows_in_a_slot_has_its_own_steps() -> None:
 
 
 def test_arrays_have_one_row_for_each_step_and_the_end_is_marked_on_the_last() -> None:
-    made = written(*(page({"height": [i * 0.5]}, float(i), i == 1) for i in range(3)))
+    made = written(*(page({"height": i * 0.5}, float(i), i == 1) for i in range(3)))
     arrays = made.arrays(terminated=True, truncated=False)
     assert {name: a.dtype.str for name, a in arrays.items()} == {
         "actions": "<f4", "rewards": "<f8", "terminals": "|b1", "truncations": "|b1", "success": "|b1",
@@ -132,7 +131,10 @@ def test_a_plain_observation_has_a_plain_name() -> None:
     ("values", "says"),
     [
         ([{"x": 1.0}, {}], 'signal "x" has 1 values for 2 steps; give it at every step, NaN where unknown'),
-        ([{"x": 1.0}, {"x": MISSING}], 'signal "x" has 1 values for 2 steps; give it at every step, NaN where unknown'),
+        (
+            [{"y": 2.0}, {"x": 1.0, "y": 2.0}],
+            'signal "x" has 1 values for 2 steps; give it at every step, NaN where unknown',
+        ),
         ([{"x": [1.0]}, {"x": [1.0, 2.0]}], 'signal "x" changes its shape from step to step; it must keep one'),
         ([{"x": None}, {"x": None}], 'signal "x" has values of type NoneType; only numbers and text can be recorded'),
     ],
@@ -141,6 +143,15 @@ def test_signals_that_make_no_array(values: list[dict[str, Any]], says: str) -> 
     with pytest.raises(ValueError, match="signal") as error:
         steps(*values).arrays(terminated=True, truncated=False)
     assert str(error.value) == says
+
+
+def test_a_signal_that_only_another_slot_has_is_no_signal_of_this_one() -> None:
+    mine, other, tape = record(), record(), Tape()
+    own: dict[str, Any] = {"actions": np.zeros((2, 2), np.float32), "rewards": [0.0, 0.0], "success": [False, False]}
+    for _ in range(20):
+        tape.write((0, 1), {0: mine, 1: other}, RoundRecord(own, {}, (), [NOTHING_SAID, (("x",), (1.0,))]))
+    assert "x" not in mine.arrays(terminated=True, truncated=False)
+    assert other.arrays(terminated=True, truncated=False)["x"].tolist() == [1.0] * 20
 
 
 def test_columns_that_change_their_shape_are_refused() -> None:

@@ -15,8 +15,9 @@ from proctor.rollout.progress import CancelToken, Progress
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
 from proctor.runs.start import start
-from proctor_host import trial
+from proctor_host import writing
 from proctor_host.episode import Outcome
+from proctor_host.files import write_synced
 
 N = 16
 BAD = 123 + 7
@@ -237,14 +238,13 @@ def test_an_agent_that_cannot_be_loaded_is_bad_input_before_the_first_trial(
 def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
 
-    def write(path: Path, arrays: Any) -> tuple[int, int]:
+    def write(path: Path, data: bytes) -> None:
         if len(written) == 5:
             raise OSError(28, "No space left on device")
         written.append(path)
-        return real(path, arrays)
+        write_synced(path, data)
 
-    real = trial.write_npz
-    monkeypatch.setattr(trial, "write_npz", write)
+    monkeypatch.setattr(writing, "write_synced", write)
     with pytest.raises(
         RunError, match=r"No space left on device.*; 5 of 16 trials are finished and kept.*proctor resume"
     ):

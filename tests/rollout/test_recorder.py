@@ -21,10 +21,8 @@ def recorded(folder: Path, ends: bytes = b"first last", **constants: np.ndarray)
     }  # fmt: skip
     episode = Episode(arrays, Outcome.FAILURE, 3, "t")
     cfg = WorkerCfg(str(folder), {}, RecordCfg(series=False))
-    result, _ = Recorder(cfg, Extras(cfg)).record(
-        EndedTrial(Trial("a", "t", 0, 1), "0", episode, False, None, 0.1, ends)
-    )
-    return result
+    ended = EndedTrial(Trial("a", "t", 0, 1), "0", episode, False, None, 0.1, ends)
+    return Recorder(cfg, Extras(cfg)).record(ended).result
 
 
 def test_the_seed_of_a_reset_is_no_part_of_what_happened(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ class BatchWorlds(Worlds):
             self.close()
             never = [False] * rows
             faults: dict[int, BaseException] = dict.fromkeys(range(rows), broken)
-            return Given(np.zeros(rows), never, never, np.zeros(rows, bool), {}, faults, spent)
+            return Given([0.0] * rows, never, never, never, {}, faults, spent)
 
     def _from_columns(self, slots: Sequence[int], columns: Columns, seconds: list[float]) -> Given:
         rows = len(slots)
@@ -96,8 +96,9 @@ class BatchWorlds(Worlds):
         for name in FLAGS:
             column = getattr(columns, name)
             faults.update({row: wrong_flag(name, column[row]) for row in odd_rows(column)})
-        terminated, truncated = (flag.astype(bool).tolist() for flag in (columns.terminated, columns.truncated))
-        reward, success = columns.reward.astype(np.float64), columns.success.astype(bool)
+        flags = (columns.terminated, columns.truncated, columns.success)
+        terminated, truncated, success = (flag.astype(bool).tolist() for flag in flags)
+        reward = columns.reward.astype(np.float64).tolist()
         return Given(reward, terminated, truncated, success, columns.signals, faults, seconds)
 
     def _one_by_one(self, slots: Sequence[int], observation: Any) -> dict[int, BaseException]:

@@ -194,11 +194,12 @@ class Link:
         if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
             return []
         self._looked_at = self._stepped_at
+        alone = not (host.lines or host.writer.pending)
+        if not (alone or host.busy):
+            host.lines.wait(self.channel.fileno(), *([host.writer.fd] if host.writer.pending else []))
         if host.lines:
-            if not host.busy:
-                host.lines.wait(self.channel.fileno())
             host.lines.hear()
-        commands = self.channel.receive(block=not (host.lines or host.busy))
+        commands = self.channel.receive(block=alone and not host.busy)
         if commands:
             self._asked_at = 0.0
         return commands

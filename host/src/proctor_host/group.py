@@ -236,7 +236,8 @@ class Group:
             made = made.take(rows)
         leaves = [column[made.slots] for column in self.worlds.seen] if self._labels else ()
         own = {"actions": made.actions, "rewards": made.given.reward, "success": made.given.success}
-        self._tape.write(tuple(made.slots), self._records, RoundRecord(own, made.given.signals, leaves))
+        record = RoundRecord(own, made.given.signals, leaves, made.given.said)
+        self._tape.write(tuple(made.slots), self._records, record)
         if self._odd:
             self._count_clipped(made.slots)
         self._go_on(made)
@@ -244,10 +245,10 @@ class Group:
     def _broken(self, slots: list[int], waiting: list[int], given: Given) -> set[int]:
         """End the attempts that broke: what was raised, a reward or observation that is NaN, a limit. Their rows."""
         faults, limits, total = given.faults, self.host.limits, self._seconds
-        if not math.isfinite(sum(given.reward.tolist())):
-            for row in np.flatnonzero(~np.isfinite(given.reward)).tolist():
-                if row not in faults and row not in waiting:
-                    faults[row] = ValueError(f"the environment gave reward {given.reward[row]}")
+        if not math.isfinite(sum(given.reward)):
+            for row, reward in enumerate(given.reward):
+                if not (math.isfinite(reward) or row in faults or row in waiting):
+                    faults[row] = ValueError(f"the environment gave reward {reward}")
         if self._nans is not None and (found := self._nans.found(slots)):
             for row, slot in enumerate(slots):
                 if slot in found and row not in faults and row not in waiting:

@@ -1,8 +1,8 @@
 """A worker's inside: it takes commands, steps whatever can be stepped, and reports through `emit`.
 
 The host is the same in the caller's process and in one of its own. `handle` takes a command and returns at once; `work`
-does one thing after another: begin a trial, a round of steps, asking the policies that live here. Live environments
-never exceed slots: a slot that goes to another task lets go of its environment first.
+does one thing after another: begin a trial, a round of steps, asking the policies that live here, saying which records
+are on disk. Live environments never exceed slots: a slot that goes to another task lets go of its environment first.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ from proctor_host.one_by_one import OneByOne, RowByRow
 from proctor_host.task import Task, ignores_seed
 from proctor_host.trial import EndedTrial, Recorder, RunningTrial
 from proctor_host.worlds import Worlds
+from proctor_host.writing import Writer
 
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
 """How long a round of steps may last, where the policy lives here and where an engine elsewhere is asked: commands are
@@ -98,11 +99,12 @@ class Host:
         """What slots have waited while others were stepped, since the last trial was done."""
         self._folder = None if cfg.folder is None else Path(cfg.folder)
         self._recorder = Recorder(cfg, extras)
+        self.writer = Writer(beside=apart)
 
     @property
     def busy(self) -> bool:
         """Whether `work` has something to do."""
-        if self.ready or self.policies.waiting or self._probes or self._untried:
+        if self.ready or self.policies.waiting or self.writer.written or self._probes or self._untried:
             return True
         return self._batch is not None and (self._batch.can_begin or self._batch.can_go)
 
@@ -188,7 +190,9 @@ class Host:
     def _one_thing(self) -> bool:
         """Do the next thing; False where there is nothing to do."""
         batch = self._batch
-        if self._untried:
+        if self.writer.written:
+            self.writer.report()
+        elif self._untried:
             self._try_seeds(*self._untried.popleft())
         elif batch is not None and batch.can_begin:
             batch.begin(list(batch.starts))
@@ -243,12 +247,13 @@ class Host:
         """These slots need an action: from a replica, from the policies here, or from the engine."""
         if self.lines:
             slots = self.lines.ask(group, slots)
-            if not slots:
-                return
-        here = [request for slot in slots if (request := group.running[slot].request) is not None]
-        self.policies.ask(here)
-        if len(here) == len(slots):
+        if not slots:
             return
+        here = [request for slot in slots if (request := group.running[slot].request) is not None]
+        if here:
+            self.policies.ask(here)
+            if len(here) == len(slots):
+                return
         asking = [slot for slot in slots if group.running[slot].request is None] if here else slots
         layout, seen = group.task.layout, group.worlds.seen
         shown = None
@@ -264,15 +269,26 @@ class Host:
         """Put the record of a finished trial on disk, then say that it is done."""
         began = time.monotonic()
         self.policies.tell()
+
+        def written(problem: BaseException | None) -> None:
+            if problem is None:
+                turns, self._turns_s = self._turns_s, 0.0
+                spent = Spent(seconds, time.monotonic() - began, turns)
+                self.emit(Done(slot, recorded.result, spent, recorded.left, replica))
+            else:
+                why = str(problem) if isinstance(problem, (InputError, OSError)) else explain(problem)
+                self.emit(Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}"))
+
         try:
-            result, left = self._recorder.record(ended)
+            recorded = self._recorder.record(ended)
         except Exception as problem:
-            why = str(problem) if isinstance(problem, (InputError, OSError)) else explain(problem)
-            self.emit(Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}"))
+            written(problem)
             return
-        recording = time.monotonic() - began
-        turns, self._turns_s = self._turns_s, recording * len(self.ready)
-        self.emit(Done(slot, result, Spent(seconds, recording, turns), left, replica))
+        if recorded.file is None:
+            written(None)
+        else:
+            self.writer.write(recorded.file, written)
+        self._turns_s += (time.monotonic() - began) * len(self.ready)
 
     def broke(self, slot: int, outcome: Outcome, error: str) -> None:
         """An attempt broke for no fault of the policy."""
@@ -357,6 +373,7 @@ class Host:
 
     def close(self) -> None:
         """Let go of every environment and policy."""
+        self.writer.finish()
         for group in self._groups.values():
             group.close()
         self._groups, self._of_slot, self._batch = {}, {}, None

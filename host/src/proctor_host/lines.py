@@ -206,10 +206,11 @@ class Lines:
             self._leaving.remove(line)
             line.drop()
 
-    def wait(self, fd: int) -> None:
-        """Until the engine, behind `fd`, or a replica has said something."""
+    def wait(self, *fds: int) -> None:
+        """Until there is something to read from one of these files, or a replica has said something."""
         poll, calling = select.poll(), False
-        poll.register(fd, select.POLLIN)
+        for fd in fds:
+            poll.register(fd, select.POLLIN)
         for line in self._all:
             if line.channel is not None:
                 poll.register(line.channel.fileno(), select.POLLIN)

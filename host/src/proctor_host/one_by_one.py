@@ -133,10 +133,9 @@ class RowByRow(OneByOne):
         held = flags == 1.0
         if held.tobytes() != (flags != 0.0).tobytes():
             faults.update(_odd_flags(flags))
-        terminated, truncated, success = (held[:, i - TERMINATED] for i in (TERMINATED, TRUNCATED, SUCCESS))
+        terminated, truncated, success = (held[:, i - TERMINATED].tolist() for i in (TERMINATED, TRUNCATED, SUCCESS))
         signals = {name: cells.column(rows) for name, cells in sheet.signals.items()}
-        reward = rows[:, REWARD].copy()
-        return Given(reward, terminated.tolist(), truncated.tolist(), success, signals, faults, seconds)
+        return Given(rows[:, REWARD].tolist(), terminated, truncated, success, signals, faults, seconds)
 
 
 def _odd_flags(flags: np.ndarray) -> dict[int, BaseException]:

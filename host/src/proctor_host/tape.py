@@ -7,16 +7,18 @@ lie in; its arrays are cut out once, when it ends, many steps at a time.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, List, Mapping, Sequence, Union
+from typing import Any, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
 
 import numpy as np
 
 from proctor_host.episode import RESERVED, Episode, Outcome
 
 Column = Union[np.ndarray, List[Any]]
-"""One quantity of a round, a row per slot: an array, or a list of what each environment gave by itself."""
-MISSING: Any = object()
-"""In a list: this slot's environment gave no such signal in this step."""
+"""One quantity of a round, a row per slot."""
+Said = Tuple[Tuple[str, ...], Tuple[Any, ...]]
+"""The signals of one step that an environment gave by itself: their names and their values. They stay as they come:
+columns of a round would cost more than the round where slots are few, and a trial needs columns over its steps."""
+NOTHING_SAID: Said = ((), ())
 SHORT = 8
 """Rounds of the same slots below which putting them together costs more than picking each slot's rows."""
 MOST_OPEN = 8
@@ -24,27 +26,36 @@ MOST_OPEN = 8
 
 
 class RoundRecord:
-    """One round: `own` are actions, rewards and success flags, `signals` by name, `leaves` the observations after the
-    step where they are recorded. The arrays are not to be changed afterwards."""
+    """One round: `own` are actions, rewards and success flags, `signals` those that came as columns, `said` those that
+    each environment gave by itself, `leaves` the observations after the step where they are recorded. Arrays are not to
+    be changed afterwards."""
 
-    __slots__ = ("leaves", "own", "signals")
+    __slots__ = ("leaves", "own", "said", "signals")
 
-    def __init__(self, own: dict[str, np.ndarray], signals: Mapping[str, Column], leaves: Sequence[np.ndarray] = ()):
-        self.own, self.signals, self.leaves = own, signals, leaves
+    def __init__(
+        self,
+        own: dict[str, Column],
+        signals: Mapping[str, np.ndarray],
+        leaves: Sequence[np.ndarray] = (),
+        said: Sequence[Said] = (),
+    ):
+        self.own, self.signals, self.leaves, self.said = own, signals, leaves, said
 
 
 class Stretch:
     """Rounds of the same slots with the same signals. Once it has been read nothing is added any more."""
 
-    __slots__ = ("_columns", "count", "rounds")
+    __slots__ = ("_columns", "_said", "count", "rounds")
 
     def __init__(self) -> None:
         self.count = 0
         self.rounds: list[RoundRecord] = []
-        self._columns: dict[str, Any] = {}
+        self._said: list[Sequence[Said]] = []
+        self._columns: dict[str, np.ndarray] = {}
 
     def add(self, made: RoundRecord) -> None:
         self.rounds.append(made)
+        self._said.append(made.said)
         self.count += 1
 
     def rows(self, row: int, first: int, stop: int) -> Iterator[tuple[str, Column]]:
@@ -53,19 +64,17 @@ class Stretch:
         if self.rounds:
             self._columns, self.rounds = dict(_stacked(self.rounds)), []
         for name, column in self._columns.items():
-            if isinstance(column, np.ndarray):
-                yield name, column[first:stop, row]
-            else:
-                yield name, [made[row] for made in column[first:stop]]
+            yield name, column[first:stop, row]
+        yield from _over_steps([said[row] for said in self._said[first:stop] if said])
 
 
-def _stacked(rounds: Sequence[RoundRecord]) -> Iterator[tuple[str, Any]]:
+def _stacked(rounds: Sequence[RoundRecord]) -> Iterator[tuple[str, np.ndarray]]:
     first = rounds[0]
-    for name in first.own:
-        yield name, np.stack([made.own[name] for made in rounds])
-    for name, column in first.signals.items():
-        found = [made.signals[name] for made in rounds]
-        yield _SIGNAL + name, np.stack(found) if isinstance(column, np.ndarray) else found
+    for name, column in first.own.items():
+        found = [made.own[name] for made in rounds]
+        yield name, np.stack(found) if isinstance(column, np.ndarray) else np.array(found)
+    for name in first.signals:
+        yield _SIGNAL + name, np.stack([made.signals[name] for made in rounds])
     for i in range(len(first.leaves)):
         yield str(i), np.stack([made.leaves[i] for made in rounds])
 
@@ -76,11 +85,26 @@ def _picked(loose: Sequence[tuple[RoundRecord, int]]) -> Iterator[tuple[str, Col
     for name in first.own:
         yield name, np.array([made.own[name][row] for made, row in loose])
     for name in dict.fromkeys(name for made, _ in loose for name in made.signals):
-        found = [made.signals[name][row] for made, row in loose if name in made.signals]
-        whole = isinstance(next(made.signals[name] for made, _ in loose if name in made.signals), np.ndarray)
-        yield _SIGNAL + name, _stack(name, found) if whole else found
+        yield _SIGNAL + name, _stack(name, [made.signals[name][row] for made, row in loose if name in made.signals])
     for i in range(len(first.leaves)):
         yield str(i), np.array([made.leaves[i][row] for made, row in loose])
+    yield from _over_steps([made.said[row] for made, row in loose if made.said])
+
+
+def _over_steps(said: Sequence[Said]) -> Iterator[tuple[str, list[Any]]]:
+    """The values of each signal that an environment gave by itself, in the order of its steps."""
+    if not said:
+        return
+    names = said[0][0]
+    if all([one[0] is names or one[0] == names for one in said]):
+        for name, values in zip(names, zip(*[one[1] for one in said])):
+            yield _SIGNAL + name, list(values)
+        return
+    found: dict[str, list[Any]] = {}
+    for one in said:
+        for name, value in zip(*one):
+            found.setdefault(_SIGNAL + name, []).append(value)
+    yield from found.items()
 
 
 _SIGNAL = "signal "
@@ -95,8 +119,8 @@ class Tape:
 
     def write(self, slots: tuple[int, ...], records: Mapping[int, Record], made: RoundRecord) -> None:
         """Write a round of these slots; `records` has the record of each slot's trial."""
-        shapes = [column.shape[1:] for column in made.signals.values() if type(column) is np.ndarray]
-        key = (slots, tuple(made.signals), tuple(shapes)) if made.signals else slots
+        columns = made.signals
+        key = (slots, tuple(columns), tuple([column.shape[1:] for column in columns.values()])) if columns else slots
         stretch = self._open.get(key)
         if stretch is None:
             if len(self._open) >= MOST_OPEN:
@@ -214,7 +238,7 @@ def _joined(name: str, pieces: Sequence[Column], n: int) -> np.ndarray:
             raise ValueError(_shapeless(name))
         array = np.concatenate(pieces) if have == n else None
     else:
-        values = [value for piece in pieces for value in piece if value is not MISSING]
+        values = pieces[0] if len(pieces) == 1 else [value for piece in pieces for value in piece]
         have = len(values)
         array = _stack(name, values) if have == n else None
     if array is None:

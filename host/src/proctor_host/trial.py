@@ -1,8 +1,8 @@
 """One trial inside a worker: its record, its video, what it asks of a policy, how it ends.
 
 A finished trial is put on disk (metrics, digest, npz) in the worker, where the arrays are, and before it is reported as
-done. It is done on the stepping thread: that is little next to an episode, and a thread of its own would cost more in
-waiting for the interpreter.
+done. All but the writing is done on the stepping thread: that is little next to an episode, and a thread of its own
+would cost more in waiting for the interpreter.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from proctor_host.episode import PROVENANCE, Episode, Outcome, digest
 from proctor_host.extras import Extras
 from proctor_host.frames import FrameSpool
 from proctor_host.messages import Chunk, Left, Start
-from proctor_host.npz import pack_npz, write_npz
+from proctor_host.npz import pack_npz
 from proctor_host.result import TrialResult
 from proctor_host.tape import Record
 from proctor_host.task import Task
 from proctor_host.trials import Trial
+from proctor_host.writing import File
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,15 @@ class EndedTrial:
     """What wrote the video."""
 
 
+class Recorded(NamedTuple):
+    """What a trial came to, what is left to the engine, and its record, which has to be on disk before the trial is
+    done; None: there is none, or it is left."""
+
+    result: TrialResult
+    left: Left
+    file: File | None
+
+
 class Recorder:
     """For a worker with this config; `extras` measures, where it can. What cannot be done here, since there is no
     folder or no metric, is left to the engine."""
@@ -55,20 +65,19 @@ class Recorder:
         self._folder = None if cfg.folder is None else Path(cfg.folder)
         self._series, self._extras = cfg.record.series, extras
 
-    def record(self, ended: EndedTrial) -> tuple[TrialResult, Left]:
-        """Write one trial and say what it came to, and what is left to do. When this returns, the arrays survive a
-        crash, unless they are left."""
+    def record(self, ended: EndedTrial) -> Recorded:
+        """Pack one trial."""
         episode, folder = ended.episode, self._folder
-        npz = size = crc = record = None
-        if self._series and folder is not None:
-            npz = f"trials/{ended.stem}.npz"
-            size, crc = write_npz(folder / npz, episode.arrays)
-        elif folder is None or not self._extras.measures:
-            record = pack_npz(episode.arrays)
-            if self._series:
-                npz, size, crc = f"trials/{ended.stem}.npz", len(record), zlib.crc32(record)
-        left = Left(record, *self._film(ended), self._extras.measures)
-        return self._result(ended, (npz, size, crc)), left
+        packed = npz = size = crc = None
+        if self._series or folder is None or not self._extras.measures:
+            packed = pack_npz(episode.arrays)
+        if self._series and packed is not None:
+            npz, size, crc = f"trials/{ended.stem}.npz", len(packed), zlib.crc32(packed)
+        file = None
+        if folder is not None and npz is not None and packed is not None:
+            file, packed = File(folder / npz, packed), None
+        left = Left(packed, *self._film(ended), self._extras.measures)
+        return Recorded(self._result(ended, (npz, size, crc)), left, file)
 
     def _film(self, ended: EndedTrial) -> tuple[bytes | None, float]:
         """The frames of a trial, where they have to be sent."""

@@ -22,7 +22,7 @@ from proctor_host import spaces
 from proctor_host.cfg import TaskCfg
 from proctor_host.environments import Step
 from proctor_host.errors import BREAKS
-from proctor_host.tape import MISSING, Column
+from proctor_host.tape import NOTHING_SAID, Said
 from proctor_host.task import Task
 from proctor_host.values import NUMBERS, flag, number, shown
 
@@ -102,23 +102,24 @@ class Given(NamedTuple):
     such a row mean nothing. There may be fewer rows than slots, where time ran out; the first slots have been stepped
     then. Observations are in the `seen` columns of the worlds."""
 
-    reward: np.ndarray
+    reward: list[float]
     terminated: list[bool]
     truncated: list[bool]
-    success: np.ndarray
-    signals: Mapping[str, Column]
+    success: list[bool]
+    signals: Mapping[str, np.ndarray]
+    """Those that came as columns."""
     faults: dict[int, BaseException]
     seconds: list[float]
+    said: Sequence[Said] = ()
+    """The signals of each row, where environments gave them by themselves; empty where none has any."""
 
     def take(self, rows: list[int]) -> Given:
         """These rows alone; they have no faults."""
-        signals = {
-            name: column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
-            for name, column in self.signals.items()
-        }
-        terminated, truncated = ([flags[row] for row in rows] for flags in (self.terminated, self.truncated))
-        seconds = [self.seconds[row] for row in rows]
-        return Given(self.reward[rows], terminated, truncated, self.success[rows], signals, {}, seconds)
+        signals = {name: column[rows] for name, column in self.signals.items()}
+        lists = (self.reward, self.terminated, self.truncated, self.success, self.seconds)
+        reward, terminated, truncated, success, seconds = ([values[row] for row in rows] for values in lists)
+        said = [self.said[row] for row in rows] if self.said else ()
+        return Given(reward, terminated, truncated, success, signals, {}, seconds, said)
 
 
 class Worlds(abc.ABC):
@@ -176,7 +177,7 @@ class Worlds(abc.ABC):
                 column[slot] = leaf
 
 
-_NOTHING: tuple[float, bool, bool, bool, Mapping[str, Any]] = (0.0, False, False, False, {})
+_NOTHING: tuple[float, bool, bool, bool, Said] = (0.0, False, False, False, NOTHING_SAID)
 
 
 def given_of(
@@ -187,16 +188,18 @@ def given_of(
     seconds: list[float],
     unseen: Sequence[bool] | None = None,
 ) -> Given:
-    """What the steps of slots came to, as columns; their observations are written to `seen`. A step that is None has
-    its fault already. A value of the wrong kind is a fault of its slot."""
+    """What the steps of slots came to; their observations are written to `seen`. A step that is None has its fault
+    already. A value of the wrong kind is a fault of its slot."""
     rewards: list[float] = []
-    flags: tuple[list[bool], list[bool], list[bool]] = ([], [], [])
-    signals: list[Mapping[str, Any]] = []
+    ends: list[bool] = []
+    cuts: list[bool] = []
+    successes: list[bool] = []
+    said: list[Said] = []
     for row, step in enumerate(steps):
-        reward, terminated, truncated, success, said = _NOTHING
+        reward, terminated, truncated, success, told = _NOTHING
         if step is not None:
             try:
-                observation, reward, terminated, truncated, success, said = step
+                observation, reward, terminated, truncated, success, signals = step
                 if unseen is None or not unseen[row]:
                     worlds.see(slots[row], observation)
                 if type(reward) is not float:
@@ -207,25 +210,14 @@ def given_of(
                     truncated = flag("truncated", truncated)
                 if type(success) is not bool:
                     success = flag("success", success)
+                told = (tuple(signals), tuple(signals.values())) if signals else NOTHING_SAID
             except BREAKS as problem:
                 faults[row] = problem
-                reward, terminated, truncated, success, said = _NOTHING
+                reward, terminated, truncated, success, told = _NOTHING
         rewards.append(reward)
-        flags[0].append(terminated)
-        flags[1].append(truncated)
-        flags[2].append(success)
-        signals.append(said)
-    terminated, truncated, success = flags
-    return Given(np.array(rewards), terminated, truncated, np.array(success), columns_of(signals), faults, seconds)
-
-
-def columns_of(signals: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
-    """Signals by name, with a value of each slot; `MISSING` where a slot's environment did not give one."""
-    if not any(signals):
-        return {}
-    names = tuple(signals[0])
-    if all([tuple(one) == names for one in signals]):
-        values = zip(*[one.values() for one in signals])
-        return {name: list(column) for name, column in zip(names, values)}
-    every = dict.fromkeys(name for one in signals for name in one)
-    return {name: [one.get(name, MISSING) for one in signals] for name in every}
+        ends.append(terminated)
+        cuts.append(truncated)
+        successes.append(success)
+        said.append(told)
+    spoken = any([names for names, _ in said])
+    return Given(rewards, ends, cuts, successes, {}, faults, seconds, said if spoken else ())

@@ -575,7 +575,8 @@ class Engine:
         asked = [(name, agent) for name, agent in self._agents.items() if agent.asked]
         if not asked:
             return None
-        moment = Moment(now, self._crew.spare_s, here=not (self._crew.busy or self._answers))
+        crew = self._crew
+        moment = Moment(now, crew.spare_s, not (crew.busy or self._answers), crew.next_s)
         soonest = None
         self._supervisor.enter()
         try:
@@ -593,8 +594,8 @@ class Engine:
             if lane.retired:
                 continue
             seconds = landed_at - (lane.started_at or landed_at)
+            self.progress.forwards += lane.forwards(len(answers.requests))
             lane.landed(seconds)
-            self.progress.forwards += 1
             self.progress.rows += len(answers.requests)
             limit, found = self.cfg.limits.act_s, answers
             if limit is not None and seconds > limit:

@@ -9,7 +9,9 @@ lane. Nothing of this changes a trial, only how long it takes.
 
 A forward that is known to be short is run on the engine's own thread when that has nothing else to do: handing it to
 another thread would take longer than the forward itself. `supervisor` sees to it that a policy that hangs there does
-not take the engine with it.
+not take the engine with it. Where forwards are shorter than what the engine does about each of them, several are run
+one after the other and answered together: a policy that is asked row by row costs what its rows cost, not an errand
+for each.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ WORTH = 0.5
 """Of a forward: more is not waited for slots to come back."""
 QUICK_S = 0.0003
 """A forward so quick that waking up once more, for company, would cost as much."""
+TRIFLE_S = 0.0001
+"""A forward so quick that no company is worth a wait, however short."""
 TICK_S = 0.001
 """Shorter waits are not worth it: the system's clock for waiting is no finer."""
 
@@ -60,11 +64,13 @@ def uncounted() -> Iterator[None]:
 
 class Moment(NamedTuple):
     """What the engine knows when it looks at its lanes. `spare_s(now)`: how long until the first worker has nothing to
-    do; `here`: the engine's thread has nothing else to do."""
+    do; `here`: the engine's thread has nothing else to do; `next_s(now)`: how long until a worker that has something to
+    do asks again."""
 
     now: float
     spare_s: Callable[[float], float]
     here: bool
+    next_s: Callable[[float], float] = lambda _: math.inf
 
 
 @dataclass
@@ -80,10 +86,10 @@ class LaneStats:
     queued_s: float = 0.0
     found: RowFindings = field(default_factory=RowFindings)
 
-    def count(self, requests: Sequence[Request], started_at: float, seconds: float) -> None:
-        """Add a forward that these requests have waited for."""
+    def count(self, requests: Sequence[Request], started_at: float, seconds: float, forwards: int = 1) -> None:
+        """Add forwards that these requests have waited for."""
         rows = len(requests)
-        self.forwards += 1
+        self.forwards += forwards
         self.rows += rows
         self.seconds += seconds
         self.slot_s += rows * seconds
@@ -187,12 +193,27 @@ class Lane:
                 continue
             due = self._due(requests[0].since, moment)
             could_join = live.get(key, 0) - sum([lane.held(key) for lane in others])
-            if len(requests) >= min(self.max_batch, could_join) or due <= moment.now + TICK_S:
-                batch = [requests.popleft() for _ in range(min(len(requests), self.max_batch))]
+            whole = len(requests) >= min(self.max_batch, could_join)
+            if not whole and due <= moment.now + TICK_S and self._company_comes(requests[0].since, moment):
+                due = requests[0].since + self._recent_s
+            elif whole or due <= moment.now + TICK_S:
+                batch = [requests.popleft() for _ in range(min(len(requests), self._most()))]
                 self._start(batch, moment.now, moment.here)
                 return None
             soonest = due if soonest is None else min(soonest, due)
         return soonest
+
+    def _company_comes(self, since: float, moment: Moment) -> bool:
+        """Whether others are about to ask, so soon that one forward for all is worth the wait. Who has waited for as
+        long as a forward takes waits no more, and a worker that is late by as much is not expected."""
+        if not TRIFLE_S < self._recent_s < SHORT_S or moment.now - since >= self._recent_s:
+            return False
+        return abs(moment.next_s(moment.now)) < self._recent_s
+
+    def _most(self) -> int:
+        """How many requests are taken at once: those of one forward, or of several that are quick even together."""
+        several = int(QUICK_S / self._recent_s) if 0.0 < self._recent_s < QUICK_S else 1
+        return self.max_batch * max(several, 1)
 
     def _start(self, requests: list[Request], now: float, here: bool) -> None:
         self.in_flight, self.started_at = requests, now
@@ -206,11 +227,17 @@ class Lane:
 
     def landed(self, seconds: float) -> None:
         """The forward in flight has come back."""
+        forwards = self.forwards(len(self.in_flight))
         if self.started_at is not None:
             self._landed_at = self.started_at + seconds
-            self.stats.count(self.in_flight, self.started_at, seconds)
-        self._recent_s = seconds if self._recent_s == 0.0 else 0.7 * self._recent_s + 0.3 * seconds
+            self.stats.count(self.in_flight, self.started_at, seconds, forwards)
+        each = seconds / forwards
+        self._recent_s = each if self._recent_s == 0.0 else 0.7 * self._recent_s + 0.3 * each
         self.in_flight, self.started_at = [], None
+
+    def forwards(self, rows: int) -> int:
+        """How many forwards so many rows take."""
+        return max(-(-rows // self.max_batch), 1)
 
     def close(self) -> None:
         """No more forwards. A thread that is stuck in the policy is left behind."""
@@ -228,7 +255,9 @@ class Lane:
 
     def _forward(self, requests: list[Request]) -> None:
         _RUNNING.lane = self
-        answers = self.runner.answers(self.stage.name, requests)
+        stage, size = self.stage.name, self.max_batch
+        parts = [self.runner.answers(stage, requests[i : i + size]) for i in range(0, len(requests), size)]
+        answers = Answers.joined(parts)
         if found := self.runner.examine(self.stage.name, self._begin):
             self.stats.found += found
         self._deliver(self, answers)

@@ -74,7 +74,9 @@ class Answers:
         if len(parts) == 1:
             return parts[0]
         requests = [request for part in parts for request in part.requests]
-        states = [state for part in parts for state in part.states or [None] * len(part.requests)]
+        states = None
+        if any([part.states is not None for part in parts]):
+            states = [state for part in parts for state in part.states or [None] * len(part.requests)]
         arrays = [part.actions for part in parts if part.actions is not None]
         if len(arrays) == len(parts) and len({(array.shape[1:], array.dtype) for array in arrays}) == 1:
             return cls(requests, np.concatenate(arrays), (), states)
