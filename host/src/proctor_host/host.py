@@ -15,6 +15,7 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from proctor_host.batch import BatchWorlds
+from proctor_host.beside import Beside
 from proctor_host.board import Board
 from proctor_host.cfg import TaskCfg, WorkerCfg
 from proctor_host.copies import end_if_copied, forks
@@ -57,6 +58,8 @@ from proctor_host.worlds import Worlds
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
 """How long a round of steps may last, where the policy lives here and where an engine elsewhere is asked: commands are
 not looked at meanwhile."""
+RECORD_S = 0.001
+"""How long is waited for a record where there is nothing else to do."""
 
 
 class Host:
@@ -98,11 +101,13 @@ class Host:
         """What slots have waited while others were stepped, since the last trial was done."""
         self._folder = None if cfg.folder is None else Path(cfg.folder)
         self._recorder = Recorder(cfg, extras)
+        self._beside: Beside[Done | Fatal] = Beside()
+        """Trials that have ended, while they are recorded beside the steps of others."""
 
     @property
     def busy(self) -> bool:
         """Whether `work` has something to do."""
-        if self.ready or self.policies.waiting or self._probes or self._untried:
+        if self.ready or self.policies.waiting or self._probes or self._untried or self._beside.outstanding:
             return True
         return self._batch is not None and (self._batch.can_begin or self._batch.can_go)
 
@@ -188,7 +193,9 @@ class Host:
     def _one_thing(self) -> bool:
         """Do the next thing; False where there is nothing to do."""
         batch = self._batch
-        if self._untried:
+        if self._beside.landed:
+            self._report()
+        elif self._untried:
             self._try_seeds(*self._untried.popleft())
         elif batch is not None and batch.can_begin:
             batch.begin(list(batch.starts))
@@ -200,6 +207,8 @@ class Host:
             self.policies.answer()
         elif self._probes:
             self._probe(self._probes.popleft())
+        elif self._beside.outstanding:
+            self._beside.wait(RECORD_S)
         else:
             return False
         return True
@@ -261,18 +270,34 @@ class Host:
         return self._extras.film(self._folder, stem, fps)
 
     def ended(self, slot: int, ended: EndedTrial, seconds: float, replica: str = "") -> None:
-        """Put the record of a finished trial on disk, then say that it is done."""
+        """Put the record of a finished trial on disk, then say that it is done: here, or beside the steps of others."""
         began = time.monotonic()
+        if self._recorder.beside(ended.episode):
+            turns, self._turns_s = self._turns_s, 0.0
+            self._beside.put(lambda: self._written(slot, ended, Spent(seconds, began, turns), replica))
+            return
         self.policies.tell()
+        event = self._written(slot, ended, Spent(seconds, began, self._turns_s), replica)
+        if isinstance(event, Done):
+            self._turns_s = event.spent.recording_s * len(self.ready)
+        self.emit(event)
+
+    def _written(self, slot: int, ended: EndedTrial, spent: Spent, replica: str) -> Done | Fatal:
+        """Put the record of a finished trial on disk; what to say then. On any thread. `spent` has the time at which
+        the trial ended in the place of the time that its recording took."""
         try:
             result, left = self._recorder.record(ended)
         except Exception as problem:
             why = str(problem) if isinstance(problem, (InputError, OSError)) else explain(problem)
-            self.emit(Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}"))
-            return
-        recording = time.monotonic() - began
-        turns, self._turns_s = self._turns_s, recording * len(self.ready)
-        self.emit(Done(slot, result, Spent(seconds, recording, turns), left, replica))
+            return Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}")
+        spent = spent._replace(recording_s=time.monotonic() - spent.recording_s)
+        return Done(slot, result, spent, left, replica)
+
+    def _report(self) -> None:
+        """Say what has been recorded beside the steps."""
+        self.policies.tell()
+        for event in self._beside.reports():
+            self.emit(event)
 
     def broke(self, slot: int, outcome: Outcome, error: str) -> None:
         """An attempt broke for no fault of the policy."""
@@ -359,6 +384,8 @@ class Host:
         """Let go of every environment and policy."""
         for group in self._groups.values():
             group.close()
+        for event in self._beside.close():
+            self.emit(event)
         self._groups, self._of_slot, self._batch = {}, {}, None
         self.ready.clear()
         self._unload()

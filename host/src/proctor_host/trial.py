@@ -1,8 +1,7 @@
 """One trial inside a worker: its record, its video, what it asks of a policy, how it ends.
 
 A finished trial is put on disk (metrics, digest, npz) in the worker, where the arrays are, and before it is reported as
-done. It is done on the stepping thread: that is little next to an episode, and a thread of its own would cost more in
-waiting for the interpreter.
+done: on the stepping thread, or on one of its own where measuring takes long (`proctor_host.beside`).
 """
 
 from __future__ import annotations
@@ -54,6 +53,13 @@ class Recorder:
     def __init__(self, cfg: WorkerCfg, extras: Extras):
         self._folder = None if cfg.folder is None else Path(cfg.folder)
         self._series, self._extras = cfg.record.series, extras
+
+    def beside(self, episode: Episode) -> bool:
+        """Whether recording this one is worth a thread of its own."""
+        try:
+            return self._extras.measures and self._extras.beside(episode)
+        except Exception:  # it is said when the metrics are computed
+            return False
 
     def record(self, ended: EndedTrial) -> tuple[TrialResult, Left]:
         """Write one trial and say what it came to, and what is left to do. When this returns, the arrays survive a
