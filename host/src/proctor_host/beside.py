@@ -30,7 +30,7 @@ class Beside(Generic[Report]):
     def __init__(self) -> None:
         self.outstanding = 0
         """How much is not yet reported."""
-        self._landed: "deque[Report]" = deque()
+        self._landed: deque[Report] = deque()
         self._news = threading.Condition()
         self._pool: ThreadPoolExecutor | None = None
 
