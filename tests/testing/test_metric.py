@@ -61,6 +61,11 @@ class Sideways(Peak):
     direction = "sideways"
 
 
+class Hasty(Peak):
+    def many(self, episodes):
+        return [self(episodes[0])] * len(episodes)
+
+
 @pytest.mark.parametrize(
     ("broken", "law", "message"),
     [
@@ -71,6 +76,7 @@ class Sideways(Peak):
         ),
         (Sorting, "test_is_pure", "changed the episode's arrays"),
         (Counting, "test_is_pure", "gave 1.0, then 2.0, and 1.0"),
+        (Hasty, "test_many_episodes_have_the_values_of_each", "many gave .* for episodes that one by one have"),
         (Scalar, "test_gives_a_float_or_none", "got a float32"),
         (NoUnit, "test_declares_itself", "unit is empty"),
         (Sideways, "test_declares_itself", "has the direction 'sideways'"),

@@ -110,12 +110,18 @@ class Zeros(Last):
         return {"last_wheel_left": 0.0}
 
 
+class Hasty(Last):
+    def many(self, episodes):
+        return [self.values(episodes[0])] * len(episodes)
+
+
 OWN = "test_describes_its_own_metrics_and_no_others"
 
 
 @pytest.mark.parametrize(
     ("broken", "law", "message"),
     [
+        (Hasty, "test_many_episodes_have_the_values_of_each", "many gave .* for episodes that one by one have"),
         (Nameless, "test_declares_itself", "name is empty"),
         (Listed, "test_gives_floats_or_none_by_name", "values gave a list; expected a mapping"),
         (Nothing, "test_gives_floats_or_none_by_name", "the family has no metric to look at"),

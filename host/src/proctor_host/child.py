@@ -194,9 +194,9 @@ class Link:
         if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
             return []
         self._looked_at = self._stepped_at
-        alone = not (host.lines or host.writer.pending)
+        alone = not (host.lines or host.beside.outstanding)
         if not (alone or host.busy):
-            host.lines.wait(self.channel.fileno(), *([host.writer.fd] if host.writer.pending else []))
+            host.lines.wait(self.channel.fileno(), *([host.beside.fd] if host.beside.outstanding else []))
         if host.lines:
             host.lines.hear()
         commands = self.channel.receive(block=alone and not host.busy)

@@ -87,6 +87,11 @@ class Extras:
         """The metrics of an episode."""
         return {}
 
+    def beside(self, episode: Episode) -> bool:
+        """Whether measuring an episode takes long and leaves the interpreter free meanwhile, so that it is worth a
+        thread of its own."""
+        return False
+
     def film(self, folder: Path | None, stem: str, fps: float) -> Any:
         """A writer for the frames of a trial: `add`, then `close` or `discard`; `path` is where it writes."""
         return FrameSpool(folder, stem, fps)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 
 from proctor_host.batch import BatchWorlds
+from proctor_host.beside import Beside
 from proctor_host.board import Board
 from proctor_host.cfg import TaskCfg, WorkerCfg
 from proctor_host.copies import end_if_copied, forks
@@ -22,6 +23,7 @@ from proctor_host.environments import BatchEnv, Env
 from proctor_host.episode import Outcome
 from proctor_host.errors import BREAKS, InputError, explain
 from proctor_host.extras import Extras
+from proctor_host.files import write_synced
 from proctor_host.group import Group
 from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
 from proctor_host.lines import Lines, Seat
@@ -51,13 +53,14 @@ from proctor_host.messages import (
 )
 from proctor_host.one_by_one import OneByOne, RowByRow
 from proctor_host.task import Task, ignores_seed
-from proctor_host.trial import EndedTrial, Recorder, RunningTrial
+from proctor_host.trial import EndedTrial, Recorded, Recorder, RunningTrial
 from proctor_host.worlds import Worlds
-from proctor_host.writing import Writer
 
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
 """How long a round of steps may last, where the policy lives here and where an engine elsewhere is asked: commands are
 not looked at meanwhile."""
+RECORD_S = 0.001
+"""How long is waited for a record where there is nothing else to do."""
 
 
 class Host:
@@ -99,12 +102,16 @@ class Host:
         """What slots have waited while others were stepped, since the last trial was done."""
         self._folder = None if cfg.folder is None else Path(cfg.folder)
         self._recorder = Recorder(cfg, extras)
-        self.writer = Writer(beside=apart)
+        self.beside: Beside[Done | Fatal] = Beside()
+        """Trials that have ended, while they are measured or written beside the steps of others."""
+        self._apart = apart
 
     @property
     def busy(self) -> bool:
         """Whether `work` has something to do."""
-        if self.ready or self.policies.waiting or self.writer.written or self._probes or self._untried:
+        if self.ready or self.policies.waiting or self._probes or self._untried or self.beside.landed:
+            return True
+        if self.beside.outstanding and not self._apart:
             return True
         return self._batch is not None and (self._batch.can_begin or self._batch.can_go)
 
@@ -190,8 +197,8 @@ class Host:
     def _one_thing(self) -> bool:
         """Do the next thing; False where there is nothing to do."""
         batch = self._batch
-        if self.writer.written:
-            self.writer.report()
+        if self.beside.landed:
+            self._report()
         elif self._untried:
             self._try_seeds(*self._untried.popleft())
         elif batch is not None and batch.can_begin:
@@ -204,6 +211,8 @@ class Host:
             self.policies.answer()
         elif self._probes:
             self._probe(self._probes.popleft())
+        elif self.beside.outstanding and not self._apart:
+            self.beside.wait(RECORD_S)
         else:
             return False
         return True
@@ -266,29 +275,39 @@ class Host:
         return self._extras.film(self._folder, stem, fps)
 
     def ended(self, slot: int, ended: EndedTrial, seconds: float, replica: str = "") -> None:
-        """Put the record of a finished trial on disk, then say that it is done."""
-        began = time.monotonic()
+        """Put the record of a finished trial on disk, then say that it is done. What takes long of that is done beside
+        the steps of others: measuring, where it says so, and writing, where the engine is elsewhere."""
+        began, turns = time.monotonic(), self._turns_s
         self.policies.tell()
-
-        def written(problem: BaseException | None) -> None:
-            if problem is None:
-                turns, self._turns_s = self._turns_s, 0.0
-                spent = Spent(seconds, time.monotonic() - began, turns)
-                self.emit(Done(slot, recorded.result, spent, recorded.left, replica))
-            else:
-                why = str(problem) if isinstance(problem, (InputError, OSError)) else explain(problem)
-                self.emit(Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}"))
-
+        self._turns_s = 0.0
+        report = _Report(slot, ended, Spent(seconds, 0.0, turns), began, replica)
+        if self._recorder.beside(ended.episode):
+            self.beside.put(lambda: self._recorded(report))
+            return
         try:
             recorded = self._recorder.record(ended)
         except Exception as problem:
-            written(problem)
+            self.emit(report.broke(problem))
             return
-        if recorded.file is None:
-            written(None)
+        if recorded.file is None or not self._apart:
+            self.emit(report.written(recorded))
         else:
-            self.writer.write(recorded.file, written)
+            self.beside.put(lambda: report.written(recorded))
         self._turns_s += (time.monotonic() - began) * len(self.ready)
+
+    def _recorded(self, report: _Report) -> Done | Fatal:
+        """Measure a trial and write its record, on a thread beside that of the steps."""
+        try:
+            with self.beside.computing:
+                recorded = self._recorder.record(report.ended)
+        except Exception as problem:
+            return report.broke(problem)
+        return report.written(recorded)
+
+    def _report(self) -> None:
+        """Say what has been recorded beside the steps."""
+        for event in self.beside.reports():
+            self.emit(event)
 
     def broke(self, slot: int, outcome: Outcome, error: str) -> None:
         """An attempt broke for no fault of the policy."""
@@ -373,9 +392,10 @@ class Host:
 
     def close(self) -> None:
         """Let go of every environment and policy."""
-        self.writer.finish()
         for group in self._groups.values():
             group.close()
+        for event in self.beside.close():
+            self.emit(event)
         self._groups, self._of_slot, self._batch = {}, {}, None
         self.ready.clear()
         self._unload()
@@ -405,6 +425,31 @@ _HANDLERS: dict[type, Callable[[Host, Any], None]] = {
     Rest: lambda host, command: host.rest(),
     Close: lambda host, command: host.close(),
 }
+
+
+class _Report(NamedTuple):
+    """What is to be said of a trial that has ended, once its record is on disk."""
+
+    slot: int
+    ended: EndedTrial
+    spent: Spent
+    began: float
+    replica: str
+
+    def written(self, recorded: Recorded) -> Done | Fatal:
+        """Write what is to be written, and say so."""
+        try:
+            if recorded.file is not None:
+                write_synced(*recorded.file)
+        except Exception as problem:
+            return self.broke(problem)
+        spent = self.spent._replace(recording_s=time.monotonic() - self.began)
+        return Done(self.slot, recorded.result, spent, recorded.left, self.replica)
+
+    def broke(self, problem: BaseException) -> Fatal:
+        """The record cannot be written."""
+        why = str(problem) if isinstance(problem, (InputError, OSError)) else explain(problem)
+        return Fatal(f"the record of trial {self.ended.trial.key} cannot be written: {why}")
 
 
 def _asks_elsewhere(trial: RunningTrial) -> bool:

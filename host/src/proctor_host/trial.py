@@ -1,8 +1,7 @@
 """One trial inside a worker: its record, its video, what it asks of a policy, how it ends.
 
 A finished trial is put on disk (metrics, digest, npz) in the worker, where the arrays are, and before it is reported as
-done. All but the writing is done on the stepping thread: that is little next to an episode, and a thread of its own
-would cost more in waiting for the interpreter.
+done. That takes the stepping thread, but for what `proctor_host.beside` does: metrics that take long, and the writing.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from proctor_host.result import TrialResult
 from proctor_host.tape import Record
 from proctor_host.task import Task
 from proctor_host.trials import Trial
-from proctor_host.writing import File
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,13 @@ class EndedTrial:
     """What wrote the video."""
 
 
+class File(NamedTuple):
+    """What is to be written, and where."""
+
+    path: Path
+    data: bytes
+
+
 class Recorded(NamedTuple):
     """What a trial came to, what is left to the engine, and its record, which has to be on disk before the trial is
     done; None: there is none, or it is left."""
@@ -65,8 +70,15 @@ class Recorder:
         self._folder = None if cfg.folder is None else Path(cfg.folder)
         self._series, self._extras = cfg.record.series, extras
 
+    def beside(self, episode: Episode) -> bool:
+        """Whether recording this one is worth a thread of its own."""
+        try:
+            return self._extras.measures and self._extras.beside(episode)
+        except Exception:  # it is said when the metrics are computed
+            return False
+
     def record(self, ended: EndedTrial) -> Recorded:
-        """Pack one trial."""
+        """Measure and pack one trial."""
         episode, folder = ended.episode, self._folder
         packed = npz = size = crc = None
         if self._series or folder is None or not self._extras.measures:

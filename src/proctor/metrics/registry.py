@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from proctor.errors import BREAKS, InputError
@@ -12,8 +12,8 @@ from proctor.metrics.protocol import GroupMetric, Metric, MetricFamily, MetricIn
 from proctor.registry import FAMILIES, METRICS
 from proctor_host.episode import Episode
 
-_Groups = dict[Callable[[Episode], Mapping[str, float | None]], Mapping[str, float | None]]
-"""What metrics computed together gave for one episode."""
+_Groups = dict[Callable[[Episode], Mapping[str, float | None]], dict[int, Mapping[str, float | None]]]
+"""What metrics that are computed together gave, by the number of the episode."""
 
 
 @functools.lru_cache(maxsize=32)
@@ -38,28 +38,58 @@ def find_families() -> tuple[MetricFamily, ...]:
 def compute(episode: Episode, extra: tuple[str, ...] = (), base: Path | None = None) -> dict[str, float | None]:
     """The value of every metric whose arrays are in the record, by name; None where it has none for this
     episode. Metrics whose arrays are missing are left out. Those of families are among them."""
-    values: dict[str, float | None] = {}
+    return compute_many((episode,), extra, base)[0]
+
+
+def compute_many(
+    episodes: Sequence[Episode], extra: tuple[str, ...] = (), base: Path | None = None
+) -> list[dict[str, float | None]]:
+    """`compute` of each episode, the same values as one by one. Metrics that can compute many at once do so, and may
+    use all cores of the machine."""
+    found: list[dict[str, float | None]] = [{} for _ in episodes]
     groups: _Groups = {}
     for part in (*find_metrics(extra, base), *find_families()):
         try:
-            if isinstance(part, MetricFamily):
-                values.update({name: _known(value) for name, value in part.values(episode).items()})
-            elif all(name in episode.arrays for name in part.needs):
-                values[part.name] = _known(_value(part, episode, groups))
+            _add(part, episodes, found, groups)
         except BREAKS as error:
+            for episode in episodes if len(episodes) > 1 else ():
+                compute(episode, extra, base)  # raises for the one to blame
             who = f'metric{" family" if isinstance(part, MetricFamily) else ""} "{part.name}"'
-            raise InputError(
-                f"the {who} failed on an episode of {episode.n_steps} steps: {type(error).__name__}: {error}"
-            ) from error
-    return values
+            one = len(episodes) == 1
+            whom = f"an episode of {episodes[0].n_steps} steps" if one else f"{len(episodes)} episodes together"
+            raise InputError(f"the {who} failed on {whom}: {type(error).__name__}: {error}") from error
+    return found
 
 
-def _value(metric: Metric, episode: Episode, groups: _Groups) -> float | None:
-    if not isinstance(metric, GroupMetric):
-        return metric(episode)
-    if metric.together not in groups:
-        groups[metric.together] = metric.together(episode)
-    return groups[metric.together].get(metric.name)
+def beside(episode: Episode, extra: tuple[str, ...] = (), base: Path | None = None) -> bool:
+    """Whether one of the episode's metrics is best computed beside other work (`Metric.beside`)."""
+    return any(
+        metric.beside and all(name in episode.arrays for name in metric.needs) for metric in find_metrics(extra, base)
+    )
+
+
+def _add(
+    part: Metric | MetricFamily,
+    episodes: Sequence[Episode],
+    found: Sequence[dict[str, float | None]],
+    groups: _Groups,
+) -> None:
+    """Add what one metric or family has for these episodes."""
+    if isinstance(part, MetricFamily):
+        for values, own in zip(found, part.many(episodes), strict=True):
+            values.update({name: _known(value) for name, value in own.items()})
+        return
+    rows = [row for row, episode in enumerate(episodes) if all(name in episode.arrays for name in part.needs)]
+    if isinstance(part, GroupMetric):
+        group = groups.setdefault(part.together, {})
+        fresh = [row for row in rows if row not in group]
+        if fresh:
+            group.update(zip(fresh, part.together_many([episodes[row] for row in fresh]), strict=True))
+        given: Sequence[float | None] = [group[row].get(part.name) for row in rows]
+    else:
+        given = part.many([episodes[row] for row in rows]) if rows else ()
+    for row, value in zip(rows, given, strict=True):
+        found[row][part.name] = _known(value)
 
 
 def _known(value: float | None) -> float | None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from proctor import metrics, suites
 from proctor.config.models import AgentCfg
+from proctor.metrics.registry import beside
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.video import VideoWriter
@@ -215,6 +216,9 @@ class EngineExtras(Extras):
 
     def measure(self, episode: Episode) -> dict[str, float | None]:
         return metrics.compute(episode, tuple(self.cfg.metrics))
+
+    def beside(self, episode: Episode) -> bool:
+        return beside(episode, tuple(self.cfg.metrics))
 
     def film(self, folder: Path | None, stem: str, fps: float) -> VideoWriter | FrameSpool:
         if folder is None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,11 +30,17 @@ from proctor.report.text import count
 from proctor.runs.noting import note_protocol
 from proctor.runs.report import CORRECTED, write_report
 from proctor.scoring import make_scoring
+from proctor.threads import cores
 from proctor_host.episode import Episode, Outcome
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
 
-BATCH = 256
+MOST_TRIALS, MOST_BYTES = 256, 1 << 28
+"""Of the records that are in memory together."""
+READ_AHEAD = 2
+"""Records that are read together, for each core."""
+
+_Recorded = tuple[TrialResult, Episode]
 
 
 class Scored(NamedTuple):
@@ -74,11 +82,11 @@ def _recompute(run: RunDir, ledger: Ledger, cfg: EvalConfig) -> list[tuple[Trial
     """Everything that follows from the records, into the ledger; what was otherwise there."""
     rules = {task.name: task.success_rule for task in cfg.tasks}
     corrected: list[tuple[Trial, str]] = []
-    recorded = (r for r in run.results() if r.npz is not None)
-    while batch := list(itertools.islice(recorded, BATCH)):
-        found = [_recomputed(run, result, cfg, rules) for result in batch]
+    for batch in _read(run):
+        found = _recomputed(batch, cfg, rules)
         ledger.set_metrics((new.trial, new.metrics) for new in found)
-        differing = [(new, what) for old, new in zip(batch, found, strict=True) if (what := differences(old, new))]
+        pairs = zip(batch, found, strict=True)
+        differing = [(new, what) for (old, _), new in pairs if (what := differences(old, new))]
         if differing:
             ledger.finish(new for new, _ in differing)
             corrected += [(new.trial, what) for new, what in differing]
@@ -125,14 +133,38 @@ def _rescored(cfg: EvalConfig, overrides: Sequence[str]) -> EvalConfig:
     return cfg.model_copy(update={"scoring": scoring_from_dict(after["scoring"])})
 
 
-def _recomputed(run: RunDir, result: TrialResult, cfg: EvalConfig, rules: Mapping[str, str]) -> TrialResult:
+def _read(run: RunDir) -> Iterator[list[_Recorded]]:
+    """Every trial that has a record, with it, in portions that fit into memory."""
+    recorded = (result for result in run.results() if result.npz is not None)
+    some: list[_Recorded] = []
+    held = 0
+    with ThreadPoolExecutor(cores()) as readers:
+        while ahead := list(itertools.islice(recorded, READ_AHEAD * cores())):
+            for result, episode in zip(ahead, readers.map(partial(_record, run), ahead), strict=True):
+                some.append((result, episode))
+                held += sum(array.nbytes for array in episode.arrays.values())
+            if len(some) >= MOST_TRIALS or held >= MOST_BYTES:
+                yield some
+                some, held = [], 0
+    if some:
+        yield some
+
+
+def _record(run: RunDir, result: TrialResult) -> Episode:
     episode = run.episode(result)
     if result.digest is not None and episode.digest() != result.digest:
         raise InputError(
             f"the record {run.path}/{result.npz} has been changed since it was written; restore it, or run again"
         )
-    again = recomputed(result, episode, rules[result.trial.task])
-    return replace(again, metrics=metrics.compute(episode.ending(again.outcome), cfg.scoring.metrics))
+    return episode
+
+
+def _recomputed(batch: Sequence[_Recorded], cfg: EvalConfig, rules: Mapping[str, str]) -> list[TrialResult]:
+    """The results as their records have them, with their metrics."""
+    again = [recomputed(result, episode, rules[result.trial.task]) for result, episode in batch]
+    episodes = [episode.ending(new.outcome) for new, (_, episode) in zip(again, batch, strict=True)]
+    values = metrics.compute_many(episodes, cfg.scoring.metrics)
+    return [replace(new, metrics=own) for new, own in zip(again, values, strict=True)]
 
 
 FIELDS = ("outcome", "success", "steps_total", "steps_to_success", "first_success", "episode_reward", "case")

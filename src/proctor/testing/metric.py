@@ -52,8 +52,14 @@ class MetricConformance(Conformance[Metric]):
             before = digest(episode.arrays)
             first, second, fresh = metric(episode), metric(episode), self.make()(episode)
             assert digest(episode.arrays) == before, "the metric changed the episode's arrays"
-            values = [np.float64(np.nan if v is None else v).tobytes() for v in (first, second, fresh)]
-            assert len(set(values)) == 1, f"the same episode gave {first}, then {second}, and {fresh} from a new metric"
+            assert len(set(_bytes((first, second, fresh)))) == 1, (
+                f"the same episode gave {first}, then {second}, and {fresh} from a new metric"
+            )
+
+    def test_many_episodes_have_the_values_of_each(self) -> None:
+        metric, episodes = self.make(), self._episodes()
+        found, each = list(metric.many(episodes)), [metric(episode) for episode in episodes]
+        assert _bytes(found) == _bytes(each), f"many gave {found} for episodes that one by one have {each}"
 
     def test_is_not_available_without_the_arrays_it_needs(self) -> None:
         metric = self.make()
@@ -65,6 +71,10 @@ class MetricConformance(Conformance[Metric]):
 
     def _episodes(self) -> list[Episode]:
         return made_up_episodes(self.signals, self.lengths)
+
+
+def _bytes(values: Sequence[float | None]) -> list[bytes]:
+    return [np.float64(np.nan if value is None else value).tobytes() for value in values]
 
 
 Signals = Callable[[int, np.random.Generator], dict[str, np.ndarray]]
@@ -134,6 +144,11 @@ class MetricFamilyConformance(Conformance[MetricFamily]):
             assert first == second == fresh, (
                 f"the same episode gave {first}, then {second}, and {fresh} from a new family"
             )
+
+    def test_many_episodes_have_the_values_of_each(self) -> None:
+        family, episodes = self.make(), self._episodes()
+        found, each = ([dict(v) for v in some] for some in (family.many(episodes), map(family.values, episodes)))
+        assert repr(found) == repr(each), f"many gave {found} for episodes that one by one have {each}"
 
     def test_a_record_without_its_arrays_has_none_of_its_metrics(self) -> None:
         for episode in made_up_episodes(lambda steps, rng: {}):

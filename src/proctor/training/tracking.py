@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proctor.errors import InputError
-from proctor.policies.arrays import beside, to_host
+from proctor.policies.arrays import beside, is_tensor, to_host
 from proctor.policies.protocol import SpaceInfo
 from proctor.runs.loggers.base import Logger
 from proctor.suites.tracking import rotations
@@ -173,6 +173,7 @@ class TrackingEvaluation:
             self.cfg.max_workers,
             legacy=self.cfg.legacy,
             dt_s=source.dt_s,
+            device=_device_of(env.read().root_pos),
         )
         worlds = [one.world for one in finished]
         return [Measured(*one) for one in zip(motions, worlds, tracks, values, strict=True)]
@@ -186,6 +187,11 @@ class TrackingEvaluation:
             motions = np.resize(motions, worlds)
         seeds = rng.integers(2**63, size=len(motions)).tolist()
         return [Episode(motion, seed) for motion, seed in zip(motions.tolist(), seeds, strict=True)]
+
+
+def _device_of(array: Any) -> str | None:
+    """The GPU where an array lies, which computes frame-wise metrics, too; None: it lies elsewhere."""
+    return str(array.device) if is_tensor(array) and array.is_cuda else None
 
 
 def _run_lengths(source: MotionSource, limit_s: float | None) -> np.ndarray:

@@ -11,9 +11,9 @@ import pytest
 from tracking_episodes import DT_S, episode
 
 from proctor.errors import InputError
-from proctor.metrics import Metric, compute, describe
+from proctor.metrics import Metric, compute, compute_many, describe
 from proctor.registry import METRICS
-from proctor.suites.tracking.metrics import Track, evaluate, recorded, tracking_metrics
+from proctor.suites.tracking.metrics import Track, recorded, tracking_metrics
 from proctor.suites.tracking.parts import METRICS as NAMES
 from proctor.testing import MetricConformance
 
@@ -48,11 +48,30 @@ def test_every_metric_of_the_tracks_is_registered_with_unit_and_direction() -> N
 
 def test_one_episode_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    whole = evaluate.evaluate_tracks
-    monkeypatch.setattr(evaluate, "evaluate_tracks", lambda *a, **k: calls.append(1) or whole(*a, **k))
+    whole = recorded.evaluate_tracks
+    monkeypatch.setattr(recorded, "evaluate_tracks", lambda *a, **k: calls.append(1) or whole(*a, **k))
     compute(episode())
     assert len(calls) == 1
+    compute_many([episode(seed=seed) for seed in range(5)])
+    assert len(calls) == 2, "and many in one go"
     assert recorded.METRICS.emd()(episode()) == compute(episode())["emd"]
+
+
+def test_many_episodes_have_the_metrics_of_each() -> None:
+    bare = {name: array for name, array in episode(0.2).arrays.items() if "body_pos" not in name}
+    some = [
+        episode(0.1),
+        episode(0.6, frames=45, seed=1),
+        replace(episode(0.2), arrays=bare),
+        episode(0.3, steps=1, seed=2),
+        episode(0.4, **{"tracking.legacy": np.array("bfm_zero")}),
+        replace(episode(), arrays={k: v for k, v in episode().arrays.items() if not k.startswith("reference.")}),
+        episode(0.1, action_dt_s=np.array(math.nan), seed=3),
+    ]
+    found = compute_many(some)
+    assert found == [compute(one) for one in some]
+    assert [list(one) for one in found] == [list(compute(one)) for one in some]
+    assert compute_many([]) == []
 
 
 def test_metrics_are_left_out_with_the_arrays_they_need() -> None:

@@ -1,7 +1,7 @@
-"""All tracking metrics of one pair of tracks, or of many in threads, and many motions as one dictionary.
+"""All tracking metrics of one pair of tracks, or of many, and many motions as one dictionary.
 
-Transport of all spaces and motions goes through one call, which has its own threads; the frame-wise metrics are a pass
-over each pair.
+Transport of all spaces and motions goes through one call, which has its own threads; beside them, the frame-wise
+metrics of many trials are one array program, in numpy or on a device.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proctor.errors import InputError
-from proctor.suites.tracking.metrics.frames import Values, frame_metrics
+from proctor.errors import InputError, optional
+from proctor.suites.tracking.metrics.frames import Values, frame_metrics_of
 from proctor.suites.tracking.metrics.track import Legacy, Track, TrackOptions
 from proctor.suites.tracking.parts import METRICS
 from proctor.threads import cores
@@ -58,9 +58,11 @@ def evaluate_tracks(
     legacy: Legacy | None = None,
     dt_s: float | None = None,
     options: TrackOptions | None = None,
+    device: str | None = None,
 ) -> list[Values]:
-    """`tracking_metrics` of every (agent, reference), in order; the same numbers for any number of threads. `threads`:
-    None for all cores that this process may use."""
+    """`tracking_metrics` of every (agent, reference), in order; the same numbers for any number of threads, and however
+    many pairs there are. `threads`: None for all cores that this process may use. `device`: what torch calls the one
+    that computes frame-wise metrics, which are then the same up to rounding; None: this processor."""
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}; expected 1 or more, or None for all cores")
     given = {name: value for name, value in {"legacy": legacy, "dt_s": dt_s}.items() if value is not None}
@@ -68,11 +70,26 @@ def evaluate_tracks(
     pairs = [(_prepared(a, options), _prepared(r, options)) for a, r in pairs]
     for position, (agent, reference) in enumerate(pairs):
         _check(agent, reference, f" of pair {position}" if len(pairs) > 1 else "")
+    check_device(device)
     threads = min(cores() if threads is None else threads, max(1, len(pairs)))
-    with ThreadPoolExecutor(threads) as pool:
-        rows = list((map if threads == 1 else pool.map)(lambda pair: frame_metrics(pair[0], pair[1], options), pairs))
-    _add_transport(rows, pairs, threads)
-    return [{name: row[name] for name in METRICS if name in row} for row in rows]
+    with ThreadPoolExecutor(1) as aside:
+        beside = aside.submit(_transport, pairs, threads) if threads > 1 else None
+        rows = frame_metrics_of(pairs, options, device)
+        distances = _transport(pairs, threads) if beside is None else beside.result()
+    found = [{**row, **distance} for row, distance in zip(rows, distances, strict=True)]
+    return [{name: row[name] for name in METRICS if name in row} for row in found]
+
+
+def check_device(device: str | None) -> None:
+    """Raise InputError unless torch can compute there; None is always fine."""
+    if device is None:
+        return
+    torch = optional("torch", f'metrics on device "{device}"', "torch")
+    try:
+        torch.zeros(1, dtype=torch.float64, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise InputError(f'device is "{device}", where torch cannot compute in double precision: {first}') from None
 
 
 def _prepared(track: Track, options: TrackOptions) -> Track:
@@ -97,17 +114,19 @@ def _check(agent: Track, reference: Track, where: str) -> None:
             raise InputError(f"{name}{where}: the reference is not finite at frame {frame}; repair or drop the motion")
 
 
-def _add_transport(rows: list[Values], pairs: Sequence[Pair], threads: int) -> None:
-    """Add the transport distances to the rows; NaN where the agent's numbers are not finite."""
+def _transport(pairs: Sequence[Pair], threads: int) -> list[Values]:
+    """The transport distances of each pair; NaN where the agent's numbers are not finite."""
     from proctor.metrics.transport import emd_many
 
     jobs = [job for row, pair in enumerate(pairs) for job in _transports(row, *pair)]
     possible = [job for job in jobs if np.isfinite(job.agent).all()]
+    found: list[Values] = [{} for _ in pairs]
     for job in jobs:
-        rows[job.row][job.name] = float("nan")
+        found[job.row][job.name] = float("nan")
     distances = emd_many([(job.agent, job.reference) for job in possible], threads=threads) if possible else ()
     for job, distance in zip(possible, distances, strict=True):
-        rows[job.row][job.name] = float(distance)
+        found[job.row][job.name] = float(distance)
+    return found
 
 
 def _transports(row: int, agent: Track, reference: Track) -> list[_Transport]:

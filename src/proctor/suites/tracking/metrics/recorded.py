@@ -9,7 +9,7 @@ reference); a metric needs all three of each array it reads. A constant `trackin
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from proctor.metrics.protocol import Direction, GroupMetric, metric_class
-from proctor.suites.tracking.metrics.evaluate import tracking_metrics
+from proctor.suites.tracking.metrics.evaluate import Pair, evaluate_tracks
 from proctor.suites.tracking.metrics.track import Track, TrackOptions
 from proctor_host.episode import Episode
 
@@ -54,12 +54,27 @@ def episode_options(episode: Episode) -> TrackOptions:
 
 
 class TrackingMetric(GroupMetric):
-    """A tracking metric of a recorded episode."""
+    """A tracking metric of a recorded episode. Transport takes long, and leaves the interpreter free."""
+
+    beside = True
 
     @staticmethod
     def together(episode: Episode) -> Mapping[str, float | None]:
-        tracks = episode_tracks(episode)
-        return {} if tracks is None else tracking_metrics(*tracks, options=episode_options(episode))
+        return TrackingMetric.together_many([episode])[0]
+
+    @classmethod
+    def together_many(cls, episodes: Sequence[Episode]) -> Sequence[Mapping[str, float | None]]:
+        """Those that are compared alike go through one computation, on all cores."""
+        found: list[Mapping[str, float | None]] = [{} for _ in episodes]
+        alike: dict[TrackOptions, list[tuple[int, Pair]]] = {}
+        for row, episode in enumerate(episodes):
+            if (tracks := episode_tracks(episode)) is not None:
+                alike.setdefault(episode_options(episode), []).append((row, tracks))
+        for options, some in alike.items():
+            values = evaluate_tracks([tracks for _, tracks in some], options=options)
+            for (row, _), one in zip(some, values, strict=True):
+                found[row] = one
+        return found
 
 
 _TABLE: tuple[tuple[str, str, Direction, tuple[str, ...], str], ...] = (
