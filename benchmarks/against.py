@@ -2,7 +2,8 @@
 
 The other checkout is run by its own `.venv`. Rates are measured while both sides work on and on and take turns of 0.4 s
 (`benchmarks/endless.py`); what is a property of a whole command is measured by running that command of both checkouts
-in turns. The other value of a row is that of the other checkout, and every ratio has a standard error.
+in turns. The other value of a row is that of the other checkout, and every ratio has a standard error. What takes turns
+has a second row, of steps per second of processor time, which others on the machine disturb less.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def against(other: Path, name: str, repeats: int) -> Iterator[Row]:
     """The rows of a comparison, this checkout beside the other."""
     for part in PARTS.get(name, []):
         if isinstance(part, Endless):
-            yield _taking_turns(part, other, TURNS * repeats)
+            yield from _taking_turns(part, other, TURNS * repeats)
         else:
             yield row(part.name, part.unit, other, *in_rounds(part.measure, other, repeats))
     if name in WHOLE:
@@ -130,11 +131,13 @@ def python_of(tree: Path) -> str:
     return str(python)
 
 
-def _taking_turns(part: Endless, other: Path, count: int) -> Row:
-    """Both run this checkout's `benchmarks.endless`, each with its own Proctor."""
+def _taking_turns(part: Endless, other: Path, count: int) -> Iterator[Row]:
+    """Both run this checkout's `benchmarks.endless`, each with its own Proctor: by the clock, and by processor time."""
     command = ("-m", "benchmarks.endless", *part.arguments)
-    found = turns.rates({tree: [python_of(tree), *command] for tree in (ROOT, other)}, count)
-    return row(part.name, part.unit, other, found[ROOT], found[other])
+    found = turns.taken({tree: [python_of(tree), *command] for tree in (ROOT, other)}, count)
+    ours, theirs = found[ROOT], found[other]
+    yield row(part.name, part.unit, other, turns.by_clock(ours), turns.by_clock(theirs))
+    yield row(f"{part.name}, processor time", part.unit, other, *turns.by_processor(ours, theirs))
 
 
 def in_rounds(measure: Callable[[Path], float], other: Path, repeats: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,8 @@
 The speed of a shared machine changes from second to second, by more than what is to be measured. So commands that work
 on and on are started together, and only one of them may run at a time, with all its processes, for a fraction of a
 second; the others are stopped meanwhile. Each counts what it does in files under a folder that the environment names.
-Needs Linux.
+Where others work on the machine, too, what a step costs in processor time says more than what the clock says: who waits
+for a core pays nothing. Needs Linux.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,6 +43,14 @@ class Counter:
         self._cell[0] += count
 
 
+class Turn(NamedTuple):
+    """What a command counted, and what it took: by the clock, and of the processors for all its processes."""
+
+    count: int
+    seconds: float
+    processor_s: float
+
+
 class Runner:
     """A command that has been started. It counts in `folder`."""
 
@@ -62,14 +71,18 @@ class Runner:
         for pid in _family(self._process.pid):
             os.kill(pid, number)
 
-    def turn(self) -> float:
-        """Let it run for a while; what it counted per second."""
-        before, began = self.count(), time.perf_counter()
+    def processor_s(self) -> float:
+        """The processor time of all its processes so far."""
+        return sum(map(_processor_s, _family(self._process.pid)))
+
+    def turn(self) -> Turn:
+        """Let it run for a while."""
+        before, spent, began = self.count(), self.processor_s(), time.perf_counter()
         self.signal(signal.SIGCONT)
         time.sleep(TURN_S)
         self.signal(signal.SIGSTOP)
         seconds = time.perf_counter() - began
-        return (self.count() - before) / seconds
+        return Turn(self.count() - before, seconds, self.processor_s() - spent)
 
     def end(self) -> int:
         """Its exit code."""
@@ -80,15 +93,38 @@ class Runner:
 
 def rates(commands: Mapping[Name, Sequence[str]], turns: int) -> dict[Name, np.ndarray]:
     """What each command counts per second, `turns` times; every turn of one beside a turn of each other."""
+    return {name: by_clock(found) for name, found in taken(commands, turns).items()}
+
+
+def by_clock(turns: Sequence[Turn]) -> np.ndarray:
+    """What was counted per second, in each turn."""
+    return np.array([turn.count / turn.seconds for turn in turns])
+
+
+def by_processor(ours: Sequence[Turn], theirs: Sequence[Turn]) -> tuple[np.ndarray, np.ndarray]:
+    """What each side counted per second of processor time. It is known to a hundredth of a second, so that single turns
+    say little: this leaves out a pair of turns at a time, and gives what these have moved (the jackknife)."""
+    found = []
+    for turns in (ours, theirs):
+        count, spent = (
+            np.array(values, float) for values in zip(*[(t.count, t.processor_s) for t in turns], strict=True)
+        )
+        whole, others = count.sum() / spent.sum(), (count.sum() - count) / (spent.sum() - spent)
+        found.append(len(turns) * whole - (len(turns) - 1) * others)
+    return found[0], found[1]
+
+
+def taken(commands: Mapping[Name, Sequence[str]], turns: int) -> dict[Name, list[Turn]]:
+    """So many turns of each command."""
     with _started(commands) as runners:
         _warm_up(list(runners.values()))
-        found: dict[Name, list[float]] = {name: [] for name in runners}
+        found: dict[Name, list[Turn]] = {name: [] for name in runners}
         order = list(runners)
         for _ in range(turns):
             for name in order:
                 found[name].append(runners[name].turn())
             order.reverse()
-    return {name: np.array(values) for name, values in found.items()}
+    return found
 
 
 def ratio(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
@@ -123,6 +159,12 @@ def _warm_up(runners: Sequence[Runner]) -> None:
                 raise RuntimeError(f"a command that is measured counts too slowly: {runner.count()} so far")
             time.sleep(0.1)
         runner.signal(signal.SIGSTOP)
+
+
+def _processor_s(pid: int) -> float:
+    """What a process has used, with children that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _family(pid: int) -> list[int]:

@@ -181,9 +181,9 @@ def test_endless_cases_are_measured_beside_themselves(monkeypatch: pytest.Monkey
     monkeypatch.setattr(benchmarks.turns, "TURN_S", 0.2)
     monkeypatch.setattr(compared, "TURNS", 2)
     rows = list(compared.against(ROOT / "benchmarks" / "..", "cameras", 1))
-    assert [row.name for row in rows] == ["two 256x256 images, 2 processes"]
-    assert rows[0].proctor > 0
-    assert rows[0].other > 0
+    names = ["two 256x256 images, 2 processes", "two 256x256 images, 2 processes, processor time"]
+    assert [row.name for row in rows] == names
+    assert all(row.proctor > 0 and row.other > 0 for row in rows)
 
 
 def test_vla_eval_sees_the_same_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,6 +261,17 @@ def test_commands_take_turns_with_all_their_processes(turns: Any, monkeypatch: p
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found under /proc")
+def test_processor_time_is_compared_over_all_turns(turns: Any) -> None:
+    ours = [turns.Turn(count, 1.0, spent) for count, spent in [(10, 0.1), (20, 0.3), (0, 0.0), (30, 0.2)]]
+    theirs = [turn._replace(count=2 * turn.count) for turn in ours]
+    found = turns.by_processor(ours, theirs)
+    ratio, _ = turns.ratio(*found)
+    assert ratio == pytest.approx(0.5)
+    same = [turns.Turn(10, 0.4, 0.2)] * 5
+    assert [values.tolist() for values in turns.by_processor(same, same)] == [pytest.approx([50.0] * 5)] * 2
+    assert turns.by_clock(same).tolist() == [25.0] * 5
+
+
 def test_a_command_that_ends_is_no_measurement(turns: Any) -> None:
     with pytest.raises(RuntimeError, match="no such benchmark"):
         turns.rates({"one": [sys.executable, "-c", "raise SystemExit('no such benchmark')"]}, 1)

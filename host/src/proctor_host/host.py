@@ -150,16 +150,21 @@ class Host:
             self._meet(task)
 
     def run(self, slots: Sequence[int], chunks: np.ndarray | Chunk) -> None:
-        """Execute a chunk of actions in each of these slots, of one task; or a single one that is not valid as it
-        is."""
+        """Execute a chunk of actions in each of these slots; or a single one that is not valid as it is. Trials that
+        broke while the engine answered are passed over."""
         group = self._of_slot[slots[0]]
         rows = [row for row, slot in enumerate(slots) if slot in group.running]
-        if not rows:
-            return  # their trials broke while the engine answered
         if isinstance(chunks, Chunk):
-            group.execute_odd(slots[0], chunks)
+            if rows:
+                group.execute_odd(slots[0], chunks)
+        elif len(rows) == len(slots):
+            group.execute(slots, chunks)
         else:
-            group.execute([slots[row] for row in rows], chunks if len(rows) == len(slots) else chunks[rows])
+            if rows:
+                group.execute([slots[row] for row in rows], chunks[rows])
+            others = [row for row, slot in enumerate(slots) if self._of_slot.get(slot) not in (group, None)]
+            if others:
+                self.run([slots[row] for row in others], chunks[others])
 
     def take(self, group: Group, slots: list[int], chunks: np.ndarray | list[Chunk], rows: list[int]) -> int:
         """Execute the answers of a policy that lives here: these rows of the chunks. How many actions they are."""

@@ -72,9 +72,9 @@ class Unload(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Execute a chunk of actions in each of these slots, which are of one task: an array `(slots, horizon, *action)` of
-    valid actions, or a single `Chunk` that is not valid as it is. To another process go the slots alone, and the array
-    lies on the board."""
+    """Execute a chunk of actions in each of these slots: an array `(slots, horizon, *action)` of valid actions, or a
+    single `Chunk` that is not valid as it is. To another process go the slots alone, and the array lies on the
+    board."""
 
     slots: list[int]
     chunks: Any

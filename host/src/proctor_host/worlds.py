@@ -116,8 +116,9 @@ class Given(NamedTuple):
     def take(self, rows: list[int]) -> Given:
         """These rows alone; they have no faults."""
         signals = {name: column[rows] for name, column in self.signals.items()}
-        lists = (self.reward, self.terminated, self.truncated, self.success, self.seconds)
-        reward, terminated, truncated, success, seconds = ([values[row] for row in rows] for values in lists)
+        reward, seconds = ([values[row] for row in rows] for values in (self.reward, self.seconds))
+        flags = (self.terminated, self.truncated, self.success)
+        terminated, truncated, success = ([values[row] for row in rows] for values in flags)
         said = [self.said[row] for row in rows] if self.said else ()
         return Given(reward, terminated, truncated, success, signals, {}, seconds, said)
 

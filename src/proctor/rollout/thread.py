@@ -40,9 +40,13 @@ class Waker:
                 os.write(self._write, b"\0")
 
     def clear(self) -> None:
+        """On the loop's thread. What is about to be written is left for the next time: taken back before it comes, it
+        would stay in the pipe, and the loop would not wait any more."""
         if self._set:
-            with contextlib.suppress(BlockingIOError):
+            try:
                 os.read(self.fd, 16)
+            except BlockingIOError:
+                return
             self._set = False
 
     def close(self) -> None:

@@ -115,7 +115,12 @@ class ProcessWorker(ChannelWorker):
             return
         place = (chunks.dtype.str, chunks.shape[1:])
         self._board.actions(place)[where] = chunks
-        self._outbox.append(where if place == self._place else (where, place))
+        if place != self._place:
+            self._outbox.append((where, place))
+        elif self._outbox and type(self._outbox[-1]) is list:
+            self._outbox[-1] += where
+        else:
+            self._outbox.append(where)
         self._place = place
 
     def columns(self, task: Task) -> Sequence[Any]:
