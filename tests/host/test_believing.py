@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from proctor.errors import RunError
+from proctor.rollout.backends import channel
 from proctor.rollout.backends.address import AddressWorker, Connection, Place
+from proctor.rollout.finishing import finished
 from proctor_host import spaces
 from proctor_host.cfg import TaskCfg, WorkerCfg
 from proctor_host.codec import Codec
@@ -52,8 +56,13 @@ def said(tmp_path: Path) -> Any:
     def say(message: Any) -> list[Any]:
         data = Codec(False, TASKS).pack([message])
         theirs.sendall(struct.pack("<I", len(data)) + data)
-        return worker.events()
+        found = worker.events()
+        while worker.finishing:
+            assert worker.lost() is None, "what it has finished counts first"
+            found += worker.events()
+        return found
 
+    say.worker = worker  # type: ignore[attr-defined]
     yield say
     worker.kill()
     theirs.close()
@@ -64,6 +73,31 @@ def test_a_result_of_its_trial_is_written_and_measured(said: Any, tmp_path: Path
     assert (done.left, done.result.trial) == (Left(), START.trial)
     assert done.result.metrics
     assert (tmp_path / "trials" / "a__t_0.npz").read_bytes() == RECORD
+
+
+def test_a_trial_is_done_once(said: Any) -> None:
+    assert len(said(DONE)) == 1
+    assert said(DONE) == []
+    assert said.worker.fileno() is None, "the connection is given up"
+
+
+def test_a_worker_that_is_gone_has_still_finished_what_it_sent(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    monkeypatch.setattr(channel, "finished", lambda done, cfg: (gate.wait(60), finished(done, cfg))[1])
+    worker = said.worker
+    worker._finishing.put(lambda: channel._attempt(DONE, worker._cfg))
+    assert worker.events() == []
+    assert worker.finishing
+    worker.kill()
+    gate.set()
+    (done,) = worker.events()
+    assert done.left == Left()
+    assert not worker.finishing
+
+
+def test_what_cannot_be_finished_is_raised(said: Any) -> None:
+    with pytest.raises(RunError, match="what a worker sent of trial a/t/0000 cannot be used: not a whole npz file"):
+        said(DONE._replace(left=Left(b"no record", measured=False)))
 
 
 @pytest.mark.parametrize(

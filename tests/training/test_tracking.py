@@ -25,6 +25,7 @@ from proctor.errors import InputError, RunError
 from proctor.policies import load_policy
 from proctor.policies.protocol import Actions, Batch, Policy
 from proctor.suites.tracking.suite import load_task
+from proctor.training import tracking
 from proctor.training.rollout import Episode, run_episodes
 
 MOTIONS = ["procedural:squat", "procedural:wave", "procedural:kick"]
@@ -60,6 +61,26 @@ def test_neighbours_and_threads_change_nothing():
     among, _ = run()
     assert alone["wave"]["distance"] == among["wave"]["distance"]
     assert numbers(run(threads=1, max_workers=2)[0]) == numbers(among)
+
+
+def test_metrics_on_a_device_are_those_of_the_processor_up_to_rounding(monkeypatch):
+    pytest.importorskip("torch")
+    here, log = run()
+    monkeypatch.setattr(tracking, "_device_of", lambda array: "cpu")
+    there, other = run()
+    assert {name: list(values) for name, values in here.items()} == {name: list(v) for name, v in there.items()}
+    for name, values in here.items():
+        assert there[name] == {
+            key: pytest.approx(value, rel=1e-12, abs=1e-12) if isinstance(value, float) else value
+            for key, value in values.items()
+        }
+    assert other == pytest.approx(log, rel=1e-12, abs=1e-12)
+
+
+def test_only_a_gpu_is_a_device_of_its_own():
+    torch = pytest.importorskip("torch")
+    assert tracking._device_of(np.zeros(3)) is None
+    assert tracking._device_of(torch.zeros(3)) is None
 
 
 def test_seed_and_time_step_decide_what_is_drawn():

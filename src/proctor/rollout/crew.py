@@ -23,6 +23,8 @@ from proctor.runtimes import RuntimeCfg, needed_for
 from proctor_host.cfg import WorkerCfg
 from proctor_host.messages import Asks, Close, Event
 
+FINISHING_S = 0.002
+"""How long is waited at most while a trial is being finished beside the engine's loop."""
 MAX_FRUITLESS_DEATHS, MAX_FRUITLESS_HANGS, MAX_FRUITLESS_EXCUSES = 5, 2, 100
 
 
@@ -181,14 +183,17 @@ class Crew:
 
     def wait(self, seconds: float) -> None:
         """Until something happens, at most so long."""
+        if any(member.worker.finishing for member in self.members):
+            seconds = min(seconds, FINISHING_S)
         self._readable = {fd for fd, _ in self._poll.poll(max(1000.0 * seconds, 0.0))}
 
     def events(self) -> Iterator[tuple[Member, list[Event]]]:
-        """What each worker had said by the end of the last `wait`; workers that said nothing are left out."""
+        """What each worker had said by the end of the last `wait`, and which of its trials have been finished here
+        since; workers of which there is nothing to say are left out."""
         for member in self.members:
             if member.fd is None:
                 self._register(member)  # one that is still being called for has nothing to wait on
-            if member.fd is None or member.fd in self._readable:
+            if member.fd is None or member.fd in self._readable or member.worker.finishing:
                 events = member.worker.events()
                 if events:
                     yield member, events

@@ -1,7 +1,7 @@
 """Doing what a worker has left to the engine: to write a record that was sent, to measure it, to encode its film.
 
 A worker of another interpreter has no metrics and no encoder, one on another machine no run folder. A trial counts as
-done when all that is done here.
+done when all that is done here, on a thread beside the engine's loop; its slot stays taken until then.
 """
 
 from __future__ import annotations

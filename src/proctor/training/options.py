@@ -53,7 +53,7 @@ class TrackingEvaluationCfg(EvaluationCfg):
     targets: dict[str, float] = Field(default_factory=dict)
     """Metric -> the value that the mean over motions has to reach (`emd: 0.75`): gives `passed`."""
     max_workers: int | None = Field(default=None, ge=1, le=10_000)
-    """Threads that compute metrics; null: one per core. It changes no result."""
+    """Threads that compute exact transport; null: one per core. It changes no result."""
     trajectories_dir: str | None = None
     """Where the frames of every episode are written, agent and reference: `<time step>/<motion>_<world>.npz`; null:
     nowhere."""

@@ -89,6 +89,12 @@ class Worker(abc.ABC):
     has_policies: bool = True
     """Whether policies can live there; if not, the engine is asked, wherever an agent's policy is placed."""
 
+    @property
+    def finishing(self) -> bool:
+        """Whether the engine's end of it is at what the worker has left to do of a trial; `events` tells when that is
+        done."""
+        return False
+
     def fileno(self) -> int | None:
         """What to wait on for events; None where `work` makes them."""
         return None

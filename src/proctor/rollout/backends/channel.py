@@ -16,11 +16,12 @@ from proctor import __version__
 from proctor.errors import InputError
 from proctor.rollout.backends.base import Lost, Worker
 from proctor.rollout.finishing import finished, is_of
+from proctor_host.beside import Beside
 from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import PROTOCOL
 from proctor_host.limits import ACTING, IDLE, LOADING, NOBODYS, limit_of
-from proctor_host.messages import Asks, Close, Command, Done, Event, Start, Unclosed
+from proctor_host.messages import Asks, Close, Command, Done, Event, Left, Start, Unclosed
 
 log = logging.getLogger("proctor")
 
@@ -46,6 +47,8 @@ class ChannelWorker(Worker):
         self._outbox: list[Any] = []
         self._starts: dict[int, Start] = {}
         """By slot: the trial that it was last told to begin."""
+        self._finishing: Beside[Done | Exception] = Beside()
+        """Trials of which the worker has left something to do, while that is done beside the engine's loop."""
         self._closed = False
         self._started = time.monotonic()
         self._closing_since: float | None = None
@@ -71,7 +74,7 @@ class ChannelWorker(Worker):
             self._closed = True
 
     def events(self) -> list[Event]:
-        found: list[Event] = []
+        found: list[Event] = self._finished(self._finishing.reports())
         while not self._closed:
             try:
                 messages = self._channel.receive(block=False)
@@ -87,12 +90,31 @@ class ChannelWorker(Worker):
                     if not self._believes(message):
                         self._closed = True
                         return found
-                    found.append(finished(message, self._cfg))
+                    found += self._finish(message)
                 else:
                     found.append(message)
             if not messages or self._channel.drained:
                 break
-        return found
+        return found + self._finished(self._finishing.close()) if self._closed else found
+
+    def _finish(self, done: Done) -> list[Event]:
+        """Have done what the worker has left; the event, where that is nothing. A trial is done once."""
+        self._starts.pop(done.slot, None)
+        if done.left == Left():
+            return [done]
+        self._finishing.put(lambda: _attempt(done, self._cfg))
+        return []
+
+    def _finished(self, reports: list[Done | Exception]) -> list[Event]:
+        """Those that are finished now. Raises what one of them has raised."""
+        for report in reports:
+            if isinstance(report, Exception):
+                raise report
+        return [report for report in reports if isinstance(report, Done)]
+
+    @property
+    def finishing(self) -> bool:
+        return self._finishing.outstanding > 0
 
     def _believes(self, done: Done) -> bool:
         """Whether a result is of the trial that runs in its slot, with its own files, and of the right kinds. A worker
@@ -132,6 +154,8 @@ class ChannelWorker(Worker):
         return ""
 
     def lost(self) -> Lost | None:
+        if self.finishing:
+            return None  # what it has finished counts, whatever became of it
         what, slot, seconds = self._running()
         running = slot if what not in NOBODYS else None
         if self._gone():
@@ -158,7 +182,7 @@ class ChannelWorker(Worker):
                 break
             time.sleep(0.002)
         self.kill()
-        return found
+        return found + self.events()
 
     def _will_close(self) -> bool:
         """Whether a worker that was asked to close is about to: one that is still starting, or does not come back from
@@ -169,6 +193,13 @@ class ChannelWorker(Worker):
         waited = time.monotonic() - self._closing_since
         deaf = what != IDLE and seconds > waited
         return waited < (HEAR_SECONDS if deaf else CLOSE_SECONDS)
+
+
+def _attempt(done: Done, cfg: WorkerCfg) -> Done | Exception:
+    try:
+        return finished(done, cfg)
+    except Exception as problem:
+        return problem
 
 
 def hello(cfg: WorkerCfg, slots: int, **further: Any) -> dict[str, Any]:
