@@ -165,7 +165,7 @@ def test_it_runs_with_no_code(tmp_path: Path) -> None:
         ({"observation_terms_history_length": digits([5.0] * 8)}, r"observes command with a history of 5 steps"),
         (
             {"observation_terms_clip": ",".join(["-1.0;1.0"] * 8)},
-            r"clipped to -1.0;1.0; only terms of the current step",
+            r"clipped to -1;1; only terms of the current step",
         ),
         ({"observation_terms_scale": "1.0"}, r"observation_terms_scale has 1 entries; it observes 8 terms"),
         ({"joint_damping": digits([9.0] * 29)}, r"the model was made for joint_damping 9 of"),

@@ -5,6 +5,7 @@ dict of its terms. Of several groups the arrays are named by group, and terms `G
 
 - `reward/NAME`: what each reward term contributed to the step's reward; together they are the reward.
 - `termination/NAME`: whether each termination term holds, the time limit among them.
+- `metric/NAME`: what the task measures of itself at every step (mjlab's metrics manager).
 - `command/NAME`: what the policy is told to do.
 - `root/height_m`, `root/linear_velocity_m_s`, `root/angular_velocity_rad_s`: of the robot's floating base; the height
   above the origin of its place, the velocities in its own frame.
@@ -89,7 +90,9 @@ Reader = Callable[[], np.ndarray]
 
 def readers(env: Any, wanted: Iterable[str]) -> dict[str, Reader]:
     """Name -> reader, of what is wanted and the task has."""
-    kinds = {"rewards": _rewards, "terminations": _terminations, "commands": _commands, "root": _root}
+    kinds = {
+        "rewards": _rewards, "terminations": _terminations, "metrics": _metrics, "commands": _commands, "root": _root,
+    }  # fmt: skip
     found: dict[str, Reader] = {}
     for kind in wanted:
         found.update(kinds[kind](env))
@@ -108,6 +111,14 @@ def _rewards(env: Any) -> Mapping[str, Reader]:
 def _terminations(env: Any) -> Mapping[str, Reader]:
     manager = env.termination_manager
     return {f"termination/{name}": lambda name=name: array(manager.get_term(name)) for name in manager.active_terms}
+
+
+def _metrics(env: Any) -> Mapping[str, Reader]:
+    manager = env.metrics_manager
+    return {
+        f"metric/{name}": lambda number=number: array(manager._step_values[:, number])
+        for number, name in enumerate(manager.active_terms)
+    }
 
 
 def _commands(env: Any) -> Mapping[str, Reader]:

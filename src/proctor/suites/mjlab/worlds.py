@@ -22,6 +22,7 @@ from proctor.errors import InputError
 from proctor.suites.mjlab.building import build, config, quiet
 from proctor.suites.mjlab.dice import Dice, Leftovers, make_alike
 from proctor.suites.mjlab.observations import Observations, array, box, part, readers
+from proctor.suites.mjlab.telling import briefing
 from proctor_host.environments import ColumnEnv, Columns, Env, Step
 
 PROBE_SEED = 0
@@ -43,6 +44,7 @@ class MjlabWorlds(ColumnEnv):
         self.action_space = box(self.env.single_action_space.shape)
         self.action_dt_s = float(self.env.step_dt)
         self.max_steps = int(self.env.max_episode_length)
+        self.briefing = briefing(self.env, options.observations)
         self._signals = readers(self.env, options.signals)
         self._success = success_reader(self.env, options.success)
         self._startup = "startup" in self.env.event_manager.available_modes
@@ -171,6 +173,7 @@ class MjlabEnv(Env):
         self.worlds = MjlabWorlds(options, render=render, worlds=1)
         self.observation_space, self.action_space = self.worlds.observation_space, self.worlds.action_space
         self.action_dt_s, self.max_steps = self.worlds.action_dt_s, self.worlds.max_steps
+        self.briefing = self.worlds.briefing
 
     def reset(self, seed: int, index: int) -> Any:
         return self.worlds.reset([0], [seed], [index])[0]
