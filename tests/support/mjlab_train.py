@@ -1,9 +1,9 @@
 """Run by an interpreter that has mjlab: a short training as `python -m mjlab.scripts.train` does it, and what mjlab
 itself makes of the policy.
 
-python mjlab_train.py FOLDER TASK ITERATIONS [DOTTED=VALUE ...] leaves in FOLDER what a run of mjlab has (`model_*.pt`, `params/`,
-an ONNX file), the other exports of its runner (`policy.onnx`, `policy.pt`), and `played.npz`: an episode of one world
-in play mode, from `SEED` on, with rsl_rl's own inference policy. DOTTED=VALUE change the runner's config (YAML).
+python mjlab_train.py FOLDER TASK ITERATIONS leaves in FOLDER what a run of mjlab has (`model_*.pt`, `params/`, for some
+tasks an ONNX file), the other exports of its runner (`policy.onnx`, `policy.pt`), and `played.npz`: an episode of one
+world in play mode, from `SEED` on, with rsl_rl's own inference policy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 import mjlab.tasks  # noqa: F401 - registers its tasks
 import numpy as np
 import torch
-import yaml
 from mjlab.envs import ManagerBasedRlEnv
 from mjlab.rl import MjlabOnPolicyRunner, RslRlVecEnvWrapper
 from mjlab.tasks.registry import load_env_cfg, load_rl_cfg, load_runner_cls
@@ -25,23 +24,11 @@ from mjlab.utils.os import dump_yaml
 SEED, STEPS, WORLDS = 5, 60, 4
 
 
-def main(folder: Path, task: str, iterations: int, changes: list[str]) -> None:
+def main(folder: Path, task: str, iterations: int) -> None:
     agent = load_rl_cfg(task)
     agent.logger, agent.upload_model, agent.num_steps_per_env = "tensorboard", False, 8
-    for change in changes:
-        change_one(agent, *change.split("=", 1))
     train(folder, task, agent, iterations)
     play(folder, task, agent)
-
-
-def change_one(cfg: Any, path: str, value: str) -> None:
-    *parents, last = path.split(".")
-    for name in parents:
-        cfg = cfg[name] if isinstance(cfg, dict) else getattr(cfg, name)
-    if isinstance(cfg, dict):
-        cfg[last] = yaml.safe_load(value)
-    else:
-        setattr(cfg, last, yaml.safe_load(value))
 
 
 def made(task: str, agent: Any, *, play: bool, worlds: int) -> Any:
@@ -93,4 +80,4 @@ def play(folder: Path, task: str, agent: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), sys.argv[2], int(sys.argv[3]), sys.argv[4:])
+    main(Path(sys.argv[1]).resolve(), sys.argv[2], int(sys.argv[3]))
