@@ -35,7 +35,6 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> str:
     """The recipe's runtime, installed."""
     monkeypatch.setenv("PROCTOR_RUNTIMES", str(Path(sys.prefix) / "runtimes"))
     monkeypatch.setenv("WARP_CACHE_PATH", str(Path(sys.prefix) / "runtimes" / "warp"))
-    monkeypatch.setenv("PIP_NO_COMPILE", "1")
     said: list[str] = []
     try:
         install(specify("mjlab"), Wishes(), Hear(said.append, said.append))
