@@ -102,8 +102,7 @@ def test_recorded_observations_give_the_actions_of_rsl_rl(trained: tuple[str, Pa
 
 def test_it_plays_here_as_mjlab_plays_it(trained: tuple[str, Path], tmp_path: Path) -> None:
     """One world from the same state of torch's generator, in mjlab's own play loop and here: every step's action and
-    reward, and so the return. Matrices of 16 rows round otherwise than those of one, which a robot on legs amplifies:
-    the tolerance is a thousand times that."""
+    reward, and so the return. Matrices of 16 rows round otherwise than those of one, which a robot on legs amplifies."""
     task, folder = trained
     played = np.load(folder / "played.npz")
     cfg: dict[str, Any] = {
@@ -119,6 +118,6 @@ def test_it_plays_here_as_mjlab_plays_it(trained: tuple[str, Path], tmp_path: Pa
     for result in run.results():
         here = run.signals(result)
         assert result.outcome.scored
-        np.testing.assert_allclose(here["actions"], played["actions"], rtol=0, atol=1e-3)
-        np.testing.assert_allclose(here["rewards"], played["rewards"], rtol=0, atol=1e-4)
-        assert here["rewards"].sum() == pytest.approx(played["rewards"].sum(), abs=1e-3)
+        np.testing.assert_allclose(here["actions"], played["actions"], rtol=0, atol=1e-5)
+        np.testing.assert_allclose(here["rewards"], played["rewards"], rtol=0, atol=2e-6)
+        assert here["rewards"].sum() == pytest.approx(played["rewards"].sum(), abs=1e-5)
