@@ -7,6 +7,7 @@
 # make oldest, make newest  fast tests with the lowest and the newest versions of the dependencies, in .venv-oldest and .venv-newest
 # make dist    build the wheels and source distributions of proctor and proctor-host into dist
 # make bare    install those wheels without extras in a fresh environment: doctor, demo, and an examination of one's own
+# make mjlab   build the runtime of the suite mjlab in .venv/runtimes, where `make test` looks for it; needs a registry
 # make site    build the documentation as a website into site
 # make clean   remove caches and build leftovers; results and the environment stay
 #
@@ -18,7 +19,7 @@ READY := $(VENV)/.ready
 JOBS ?= 3
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test quick lint bench campaign oldest newest bare dist site clean setup
+.PHONY: demo test quick lint bench campaign oldest newest bare dist mjlab site clean setup
 .DEFAULT_GOAL := test
 
 demo: $(READY)
@@ -63,6 +64,10 @@ dist: $(READY)
 
 bare: dist
 	scripts/version-sets.sh $@
+
+# Where nothing can be fetched, the test that uses it is skipped.
+mjlab: $(READY)
+	-PROCTOR_RUNTIMES=$(CURDIR)/$(VENV)/runtimes $(BIN)/proctor runtimes install mjlab
 
 site: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

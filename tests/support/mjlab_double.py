@@ -38,6 +38,9 @@ class Term:
     min_step_count_between_reset: int = 0
     is_global_time: bool = False
     time_out: bool = False
+    scale: Any = None
+    clip: tuple[float, float] | None = None
+    history_length: int = 0
 
 
 @dataclass
@@ -193,7 +196,7 @@ class ManagerBasedRlEnv:
         self.max_episode_length = int(np.ceil(cfg.episode_length_s / DT))
         self.origins = torch.arange(n) * cfg.scene.env_spacing
         self.x, self.friction, self.steps = torch.zeros(n), torch.zeros(n), torch.zeros(n, dtype=torch.long)
-        self._pending = torch.zeros(n, dtype=torch.bool)
+        self._manual_reset_pending = torch.zeros(n, dtype=torch.bool)
         self.command = TargetCommand(cfg.commands["target"], self)
         self._offline_renderer = None if render_mode is None else SimpleNamespace(_env_ids=None)
         self.sim = SimpleNamespace(wp_model=SimpleNamespace(stat=SimpleNamespace()), create_graph=lambda: None)
@@ -215,7 +218,8 @@ class ManagerBasedRlEnv:
             joined[name] = SimpleNamespace(shape=(2,)) if found.concatenate_terms else apart
         self.single_observation_space, self.single_action_space = SimpleNamespace(spaces=joined), one
         self.event_manager = Events(self, cfg.events)
-        self.metrics_manager = SimpleNamespace(cfg=None, active_terms=[])
+        self.metrics_manager = SimpleNamespace(cfg=None, active_terms=["speed"], _step_values=torch.zeros(n, 1))
+        self.action_manager = SimpleNamespace(active_terms=["push"], get_term=lambda _: SimpleNamespace())
         self.command_manager = SimpleNamespace(
             active_terms=["target"], get_term=lambda _: self.command, get_command=lambda _: self.command.command
         )
@@ -226,7 +230,10 @@ class ManagerBasedRlEnv:
             active_terms=list(dones), get_term_cfg=cfg.terminations.get, get_term=dones.get, terminated=dones["far"]
         )
         self.observation_manager = SimpleNamespace(
-            active_terms=terms, get_term_cfg=lambda group, name: cfg.observations[group].terms[name]
+            active_terms=terms,
+            get_term_cfg=lambda group, name: cfg.observations[group].terms[name],
+            group_obs_concatenate={name: found.concatenate_terms for name, found in cfg.observations.items()},
+            group_obs_term_dim={name: [(1,)] * len(found) for name, found in terms.items()},
         )
 
     def _observe(self) -> dict[str, Any]:
@@ -244,7 +251,7 @@ class ManagerBasedRlEnv:
         self.event_manager.apply(mode="reset", env_ids=env_ids)
         self.command._resample(env_ids)
         self.steps[env_ids] = 0
-        self._pending[env_ids] = False
+        self._manual_reset_pending[env_ids] = False
 
     def reset(self, *, env_ids: torch.Tensor | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
         ids = torch.arange(self.num_envs) if env_ids is None else env_ids
@@ -253,8 +260,8 @@ class ManagerBasedRlEnv:
         return self._observe(), {}
 
     def step(self, action: torch.Tensor) -> tuple[Any, ...]:
-        if self._pending.any():
-            raise RuntimeError(f"Environments {self._pending.nonzero().flatten().tolist()} must be reset")
+        if self._manual_reset_pending.any():
+            raise RuntimeError(f"Environments {self._manual_reset_pending.nonzero().flatten().tolist()} must be reset")
         inertia = torch.from_numpy(np.array(self.sim.wp_model.stat.meaninertia)).expand(self.num_envs)
         groups = SOLVER._jtdaj_groups_per_world(self.num_envs, len(PARTS))
         drift = sum(part.sum() for part in PARTS.tensor_split(groups)) * 0.1
@@ -265,13 +272,14 @@ class ManagerBasedRlEnv:
         self.termination_manager.get_term("time_out")[:], self.termination_manager.get_term("far")[:] = timed_out, far
         terms = [term.func(self) * term.weight for term in self.cfg.rewards.values()]
         self.reward_manager._step_reward[:] = torch.stack(terms, 1)
+        self.metrics_manager._step_values[:, 0] = action[:, 0].abs()
         self.event_manager.apply(mode="interval")
         ended = timed_out | far
         if self.cfg.auto_reset and ended.any():
             self._reset(ended.nonzero().flatten())
         self.command.compute(DT)
         if not self.cfg.auto_reset:
-            self._pending |= ended
+            self._manual_reset_pending |= ended
         return self._observe(), self.reward_manager._step_reward.sum(1) * DT, far, timed_out, {}
 
     def render(self) -> np.ndarray:

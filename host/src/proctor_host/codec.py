@@ -34,7 +34,7 @@ from proctor_host.result import TrialResult
 from proctor_host.task import Task
 from proctor_host.trials import Trial
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Both sides must have the same. Raise it with every change of messages or of what they mean."""
 PLAIN, SLOTS = 0, 1
 _TEXT = struct.Struct("<BI")

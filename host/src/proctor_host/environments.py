@@ -73,6 +73,10 @@ class Env(abc.ABC):
     """Set by a worker after it has made the environment: whether where everything is in space is to be recorded at each
     step, where the environment can say it (`record.states` of the config)."""
 
+    briefing: Mapping[str, Any] | None = None
+    """What agents may know of it before their trials, where only the environment can tell, such as its robot: text,
+    numbers, arrays, lists and dicts, by name. None: what the suite says (`Suite.briefing`)."""
+
     attended: bool = False
     """Whether a person must be there, as with a real robot: trials run one at a time, each begins when the operator has
     confirmed that everything is in its initial state, and none is tried again without asking."""
@@ -159,6 +163,8 @@ class BatchEnv(abc.ABC):
     action_dt_s: float | None = None
     max_steps: int | None = None
     num_worlds: int
+    briefing: Mapping[str, Any] | None = None
+    """As in Env."""
     records_states: bool = False
     """As in Env."""
     partial_reset: bool = True

@@ -44,6 +44,8 @@ class Task:
     """How many there are, where that is known."""
     attended: bool = False
     """Whether its environment says that a person must be there."""
+    briefing: Mapping[str, Any] | None = None
+    """What its environment tells agents."""
     layout: Layout | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,14 +69,15 @@ class Task:
             return cls(cfg, observation, action)
         common = (cfg, observation, action, env.dummy_action(), cfg.max_steps or own, own, dt_s)
         if isinstance(env, BatchEnv):
-            task = cls(*common, worlds=int(env.num_worlds))
+            task = cls(*common, worlds=int(env.num_worlds), briefing=env.briefing)
             if task.is_attended:
                 raise ValueError("an operator looks after one world; this environment has several")
             return task
         assert isinstance(env, Env)
         sheet = isinstance(env, SheetEnv)
         skips, attended = bool(env.skips_observations), bool(env.attended)
-        task = cls(*common, rows=sheet, skips=skips, initial_states=env.initial_states, attended=attended)
+        known = {"initial_states": env.initial_states, "attended": attended, "briefing": env.briefing}
+        task = cls(*common, rows=sheet, skips=skips, **known)
         if isinstance(env, SheetEnv) and task.layout is not None:
             _check_sheet(env, task.layout)
         return task
@@ -120,7 +123,7 @@ class Task:
         return cls(tasks[data["name"]], seen, done, data["dummy"], **{name: data[name] for name in _PLAIN})
 
 
-_PLAIN = ("max_steps", "own_max_steps", "dt_s", "worlds", "rows", "skips", "initial_states", "attended")
+_PLAIN = ("max_steps", "own_max_steps", "dt_s", "worlds", "rows", "skips", "initial_states", "attended", "briefing")
 
 
 def _check_sheet(env: SheetEnv, layout: Layout) -> None:

@@ -103,9 +103,10 @@ class OnnxPolicy(Policy):
 
     def act(self, batch: Batch) -> Actions:
         plan, robot = self.plan, self.robot
-        observation = batch.observation if robot.order is None else robot.order(batch.observation)
-        entries = dict(leaves_of(observation))
+        entries = dict(leaves_of(robot.observed(batch.observation, batch.trials)))
         feed = {port.name: entries[path].astype(port.dtype, copy=False) for port, path in plan.observation}
+        if plan.clock is not None:
+            feed[plan.clock.name] = np.zeros((len(batch), *plan.clock.dims), plan.clock.dtype)  # type: ignore[arg-type]
         if plan.noise is not None:
             feed[plan.noise.name] = batch.normal(plan.noise.dims, np.float32).astype(plan.noise.dtype)  # type: ignore[arg-type]
         for port in plan.state:
@@ -134,6 +135,9 @@ class OnnxPlan:
     noise: Port | None
     outputs: tuple[str, ...]
     state_axis: int
+    clock: Port | None = None
+    """The input that counts frames of the motion which a tracking policy has in its file. Its actions do not depend on
+    it, so it is given zeros."""
 
     @property
     def block(self) -> int | None:
@@ -154,10 +158,10 @@ class OnnxLoader(Loader):
         path = self.checkpoint(agent, base)
         session = self.session(path, agent.device, options.threads)
         found = session.get_modelmeta().custom_metadata_map if options.metadata == "check" else {}
-        robot = RobotFit.of(RobotMetadata.read(found, path), spaces, options, f'agent "{agent.name}"')
-        if robot.order is not None:
-            spaces = replace(spaces, observation={task: robot.order.space(task) for task in spaces.observation})
-        plan = make_plan(session, options, spaces)
+        metadata = RobotMetadata.read(found, path)
+        robot = RobotFit.of(metadata, spaces, options, f'agent "{agent.name}"')
+        seen = {task: robot.space(task, space) for task, space in spaces.observation.items()}
+        plan = make_plan(session, options, replace(spaces, observation=seen), CLOCK if metadata.tells_robot else None)
         action = next(o for o in session.get_outputs() if o.name == plan.outputs[0])
         if options.discrete != "none":
             floats = action.type in ("tensor(float)", "tensor(double)", "tensor(float16)")
@@ -200,27 +204,34 @@ def _providers(runtime: Any, device: str) -> list[Any]:
     return [("CUDAExecutionProvider", {"device_id": int(number or 0)}), "CPUExecutionProvider"]
 
 
-def make_plan(session: Any, options: OnnxOptions, spaces: SpaceInfo) -> OnnxPlan:
-    """Match the model's inputs and outputs to the options and to the tasks' observations. Raises InputError
-    where they do not fit."""
+CLOCK = "time_step"
+"""What exporters of tracking policies call the input that counts frames."""
+
+
+def make_plan(session: Any, options: OnnxOptions, spaces: SpaceInfo, clock: str | None = None) -> OnnxPlan:
+    """Match the model's inputs and outputs to the options and to the tasks' observations; an input called `clock`
+    that no option names counts frames. Raises InputError where they do not fit."""
     inputs, outputs = {i.name: i for i in session.get_inputs()}, [o.name for o in session.get_outputs()]
+    taken = (*options.state, *options.inputs, options.noise, options.input)
+    counted = port_of(inputs[clock], 0) if clock in inputs and clock not in taken else None
     for name in (*options.state, *options.inputs, *filter(None, (options.noise, options.input))):
         _known(name, list(inputs), "input")
     for name in (*options.state.values(), *filter(None, (options.output,))):
         _known(name, outputs, "output")
     state = tuple(port_of(inputs[name], options.state_axis) for name in options.state)
     noise = port_of(inputs[options.noise], 0) if options.noise else None
-    for port in (*state, *((noise,) if noise else ())):
+    for port in (*state, *filter(None, (noise, counted))):
         if None in port.dims:
             raise InputError(f"{port} has an open size beside the rows; export the model with fixed sizes there")
-    rest = [name for name in inputs if name not in options.state and name != options.noise]
+    idle = (*options.state, options.noise, counted.name if counted else None)
+    rest = [name for name in inputs if name not in idle]
     observation = tuple(
         _match(port_of(inputs[name], 0), name, options, spaces) for name in _observed(rest, options, spaces)
     )
     action = options.output or next((o for o in outputs if o not in options.state.values()), None)
     if action is None:
         raise InputError(f"every output of the model ({', '.join(outputs)}) is state; none is left for actions")
-    return OnnxPlan(observation, state, noise, (action, *options.state.values()), options.state_axis)
+    return OnnxPlan(observation, state, noise, (action, *options.state.values()), options.state_axis, counted)
 
 
 def _known(name: str, known: list[str], what: str) -> None:

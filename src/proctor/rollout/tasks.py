@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,10 @@ def plain_task(cfg: TaskCfg, max_steps: int | None) -> PlainTask:
 
 
 def spaces_of(tasks: Iterable[Task], briefings: dict[str, Callable[[], Any]]) -> SpaceInfo:
-    """What loaders are told of these tasks."""
+    """What loaders are told of these tasks: what an environment says of itself goes before what its suite says."""
     known = list(tasks)
+    told = {task.name: task.inside.briefing for task in known if task.inside.briefing is not None}
+    briefings = {**briefings, **{name: partial(told.get, name) for name in told}}
     observation = {task.name: task.observation_space for task in known}
     return SpaceInfo(observation, {task.name: task.action_space for task in known}, briefings)
 

@@ -150,7 +150,8 @@ class Suite(abc.ABC):
 
     def briefing(self, options: Any) -> Any:
         """What an agent may know of a task before its trials (reference motions, instructions). Asked in the main
-        process, at most once for a task, and only where a policy wants it."""
+        process, at most once for a task, and only where a policy wants it. What only an environment can tell, it says
+        itself (`Env.briefing`)."""
         return None
 
     def complete(self, options: Any) -> Any:

@@ -14,7 +14,7 @@ import pytest
 from proctor.errors import InputError
 from proctor.suites.mjlab.suite import MjlabOptions, MjlabSuite
 from proctor.suites.mjlab.worlds import MjlabEnv, MjlabWorlds
-from proctor.suites.protocol import Step
+from proctor.suites.protocol import DeviceEnv, Step
 from proctor.testing import BatchEnvConformance, EnvConformance, SuiteConformance
 
 TASK = "Double-Point"
@@ -59,6 +59,11 @@ class TestOneWorldAsInTraining(EnvConformance):
 class TestManyWorlds(BatchEnvConformance):
     def make(self) -> MjlabWorlds:
         return make(3)
+
+
+class TestManyWorldsOfADevice(BatchEnvConformance):
+    def make(self) -> MjlabWorlds:
+        return make(3, exact=False)
 
 
 class TestManyWorldsWithGroups(BatchEnvConformance):
@@ -121,6 +126,46 @@ def test_rewards_are_recorded_by_term() -> None:
     step = steps_of(make(), 0, 3)[-1]
     assert step.reward == pytest.approx(step.signals["reward/near"] + step.signals["reward/highest"], rel=1e-5)
     assert set(steps_of(make(signals=["commands"]), 0, 1)[0].signals) == {"command/target"}
+
+
+def test_what_the_task_measures_of_itself_is_recorded() -> None:
+    assert steps_of(make(), 0, 2)[-1].signals["metric/speed"] == pytest.approx(1.0)
+
+
+def test_it_tells_of_the_terms_of_an_observation_that_is_one_array() -> None:
+    env = make(2)
+    assert [(term["name"], term["size"], term["history"]) for term in env.briefing["terms"]] == [
+        ("x", 1, 0),
+        ("target", 1, 0),
+    ]
+    assert "robot" not in env.briefing
+    assert make(observations=["critic"]).briefing == make(observations=["actor", "critic"]).briefing == {}
+
+
+def test_worlds_of_a_device_are_the_columns_they_are_elsewhere() -> None:
+    """Where a world ends and nobody begins another trial in it, the others go on as they would."""
+    torch = mjlab_double.torch
+    there, here = make(3, exact=False, episode_length_s=100), make(3, episode_length_s=100)
+    assert isinstance(there, DeviceEnv)
+    assert not isinstance(here, DeviceEnv)
+    assert there.device == "cpu"
+    rows = np.arange(3)
+    seen = there.begin_device(rows, [5, 6, 7], [0, 0, 0])
+    assert np.array_equal(seen.numpy(), np.stack(here.reset(rows, [5, 6, 7], [0, 0, 0])))
+    actions, ended = np.array([[4.0], [1.0], [-1.0]], np.float32), False
+    for _ in range(25):
+        columns = there.step_device(torch.from_numpy(actions))
+        used = np.array([1, 2]) if ended else rows
+        expected = here.step_columns(used, actions[used])
+        for mine, theirs in zip(columns[:5], expected[:5], strict=True):
+            assert isinstance(mine, torch.Tensor)
+            assert np.array_equal(mine.numpy()[used], theirs)
+        for name, theirs in expected.signals.items():
+            assert np.array_equal(columns.signals[name].numpy()[used], theirs), name
+        ended = ended or bool(columns.terminated[0])
+    assert ended
+    again = there.begin_device(np.array([0]), [9], [0])
+    assert np.array_equal(again.numpy()[0], here.reset([0], [9], [0])[0])
 
 
 def test_a_reward_with_a_memory_forgets_the_trial_before() -> None:

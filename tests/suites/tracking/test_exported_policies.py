@@ -14,6 +14,7 @@ from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies import load_policy
 from proctor.policies.protocol import Batch, SpaceInfo
+from proctor.suites.tracking.motions import load_motions
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.robot import load_robot
 from proctor.suites.tracking.robot.loading import BUILTIN
@@ -165,7 +166,7 @@ def test_it_runs_with_no_code(tmp_path: Path) -> None:
         ({"observation_terms_history_length": digits([5.0] * 8)}, r"observes command with a history of 5 steps"),
         (
             {"observation_terms_clip": ",".join(["-1.0;1.0"] * 8)},
-            r"clipped to -1.0;1.0; only terms of the current step",
+            r"clipped to -1;1; only terms of the current step",
         ),
         ({"observation_terms_scale": "1.0"}, r"observation_terms_scale has 1 entries; it observes 8 terms"),
         ({"joint_damping": digits([9.0] * 29)}, r"the model was made for joint_damping 9 of"),
@@ -199,3 +200,82 @@ def test_a_scene_whose_parts_have_the_robots_name_before_theirs(tmp_path: Path) 
     assert found.root_body == "pelvis"
     bench = Bench(exported(tmp_path, metadata()), robot=str(path), description_file="builtin:g1")
     bench.step()
+
+
+def with_motion(folder: Path, frames: int = 40) -> tuple[Path, dict[str, np.ndarray]]:
+    """A policy with a motion beside its network, as mjlab's exporter puts it there, and that motion as arrays."""
+    reference = load_motions(["procedural:kick"], load_robot("builtin:g1")).reference(0)
+    bodies = [load_robot("builtin:g1").body_index(name) for name in ("torso_link", "pelvis")]
+    tables = {
+        "joint_pos": reference.qpos[:frames, 7:],
+        "joint_vel": reference.qvel[:frames, 6:],
+        "body_pos_w": reference.body_pos[:frames, bodies],
+        "body_quat_w": reference.body_quat[:frames, bodies],
+        "body_lin_vel_w": reference.body_lin_vel[:frames, bodies],
+        "body_ang_vel_w": reference.body_ang_vel[:frames, bodies],
+    }
+    tables = {name: np.asarray(table, np.float32) for name, table in tables.items()}
+    model = onnx.load(exported(folder, metadata(body_names="torso_link,pelvis")))
+    graph = model.graph
+    del graph.node[1:], graph.output[1:]
+    for name, table in tables.items():
+        graph.initializer.append(numpy_helper.from_array(table, f"table/{name}"))
+        graph.node.append(helper.make_node("Gather", [f"table/{name}", "frame"], [name], axis=0))
+        graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, *table.shape[1:]]))
+    graph.initializer.append(numpy_helper.from_array(np.array(frames - 1, np.int64), "last"))
+    graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), "axes"))
+    steps = [("Cast", ["time_step"], "counted"), ("Squeeze", ["counted", "axes"], "flat")]
+    steps.append(("Min", ["flat", "last"], "frame"))
+    for place, (kind, given, made) in enumerate(steps):
+        more = {"to": TensorProto.INT64} if kind == "Cast" else {}
+        graph.node.insert(1 + place, helper.make_node(kind, given, [made], **more))
+    onnx.checker.check_model(model)
+    onnx.save(model, folder / "policy.onnx")
+    return folder / "policy.onnx", tables
+
+
+@pytest.mark.parametrize("frames", [3, 33, 64])
+def test_the_motion_in_a_policys_file_is_the_motion_of_its_own_file(tmp_path: Path, frames: int) -> None:
+    path, tables = with_motion(tmp_path, frames)
+    whole = {name: table[:, ::-1] if name.startswith("body") else table for name, table in tables.items()}
+    np.savez(tmp_path / "motion.npz", fps=[30], **whole)
+    robot, options = load_robot("builtin:g1"), {"fps": 50, "velocities": "file"}
+    inside = load_motions([{"path": str(path), **options}], robot).reference(0)
+    beside = load_motions([{"path": str(tmp_path / "motion.npz"), **options}], robot).reference(0)
+    assert inside.name == "policy"
+    assert len(inside) == len(beside)
+    for name in ("qpos", "qvel", "body_pos", "body_quat", "body_lin_vel", "body_ang_vel"):
+        assert np.array_equal(getattr(inside, name), getattr(beside, name)), name
+
+
+def test_one_file_is_policy_and_motion(tmp_path: Path) -> None:
+    """The same episode, to the byte, as with the motion in a file of its own."""
+    path, tables = with_motion(tmp_path)
+    whole = {name: table[:, ::-1] if name.startswith("body") else table for name, table in tables.items()}
+    np.savez(tmp_path / "motion.npz", fps=[50], **whole)
+    digests = []
+    for motions in (path, tmp_path / "motion.npz"):
+        given = {"path": str(motions), "fps": 50, "velocities": "file"}
+        tasks = [{"suite": "tracking", "name": "t", "options": {"motions": [given], "observations": list(GROUPS)}}]
+        agents = [{"name": "theirs", "policy": "tracking/mjlab", "checkpoint": str(path)}]
+        cfg = {"agents": agents, "tasks": tasks, "output_root": str(tmp_path / "runs")}
+        run = run_evaluation(config_from_dict(cfg))
+        (result,) = run.results()
+        signals = run.signals(result)
+        digests.append((result.steps_total, signals["actions"].tobytes(), signals["rewards"].tobytes()))
+    assert digests[0] == digests[1]
+
+
+def test_a_file_that_carries_no_motion_says_so(tmp_path: Path) -> None:
+    robot = load_robot("builtin:g1")
+    plain = exported(tmp_path, metadata())
+    with pytest.raises(InputError, match="carries no motion: expected the input time_step and the outputs joint_pos"):
+        load_motions([{"path": str(plain), "fps": 50}], robot)
+    path, _ = with_motion(tmp_path)
+    with pytest.raises(InputError, match="does not say how many frames a second its motion has: set the option fps"):
+        load_motions([str(path)], robot)
+    model = onnx.load(path)
+    helper.set_model_props(model, metadata(body_names="torso_link,foot"))
+    onnx.save(model, path)
+    with pytest.raises(InputError, match="has 2 bodies, which its metadata call torso_link, foot; expected as many"):
+        load_motions([{"path": str(path), "fps": 50}], robot)

@@ -86,3 +86,56 @@ def test_it_runs_with_no_code(exported: Path, robot: str, monkeypatch: pytest.Mo
     (result,) = run.results()
     assert result.outcome.scored
     assert result.steps_total == len(np.load(exported / "motion.npz")["joint_pos"]) - 2, "one frame per control step"
+
+
+def test_the_motion_in_its_file_is_that_of_mjlabs_npz(exported: Path) -> None:
+    """To the byte: both are float32."""
+    options = {"fps": 50, "velocities": "file"}
+    both = [exported / name for name in ("policy.onnx", "motion.npz")]
+    inside, beside = (
+        load_motions([{"path": str(path), **options}], load_robot("builtin:g1")).reference(0) for path in both
+    )
+    for name in ("qpos", "qvel", "body_pos", "body_quat"):
+        assert np.array_equal(getattr(inside, name), getattr(beside, name)), name
+
+
+def test_it_runs_with_its_file_alone(exported: Path) -> None:
+    """Policy and motion in one file; the episode is that with the motion's own file, to the byte."""
+    agents = [{"name": "theirs", "policy": "tracking/mjlab", "checkpoint": str(exported / "policy.onnx")}]
+    episodes = []
+    for motion in ("policy.onnx", "motion.npz"):
+        given = {"motions": [{"path": str(exported / motion), "fps": 50, "velocities": "file"}], "observations": GROUPS}
+        tasks = [{"suite": "tracking", "name": "t", "options": given}]
+        run = run_evaluation(
+            config_from_dict({"agents": agents, "tasks": tasks, "output_root": str(exported / "runs")})
+        )
+        (result,) = run.results()
+        episodes.append(run.signals(result)["actions"].tobytes())
+    assert episodes[0] == episodes[1]
+
+
+@pytest.mark.timeout(900)
+def test_it_runs_in_mjlabs_own_task(exported: Path) -> None:
+    """The same file in the suite mjlab, and the checkpoint beside it."""
+    agents = [
+        {"name": "exported", "checkpoint": str(exported / "policy.onnx")},
+        {
+            "name": "checkpoint",
+            "policy": "mjlab/rsl_rl",
+            "checkpoint": str(exported / "model.pt"),
+            "options": {"activation": "elu"},
+        },
+    ]
+    overrides = {"commands.motion.motion_file": str(exported / "motion.npz")}
+    options = {"task": "Mjlab-Tracking-Flat-Unitree-G1", "overrides": overrides}
+    cfg = {
+        "agents": agents,
+        "tasks": [{"suite": "mjlab", "name": "t", "options": options, "runtime": {"python": PYTHON}}],
+        "n_trials": 1,
+        "max_episode_steps": 10,
+        "output_root": str(exported / "runs"),
+    }
+    run = run_evaluation(config_from_dict(cfg))
+    assert all(result.outcome.scored for result in run.results())
+    one, other = (run.signals(f"{agent['name']}/t/0")["actions"] for agent in agents)
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-4)

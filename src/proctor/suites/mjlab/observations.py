@@ -5,6 +5,7 @@ dict of its terms. Of several groups the arrays are named by group, and terms `G
 
 - `reward/NAME`: what each reward term contributed to the step's reward; together they are the reward.
 - `termination/NAME`: whether each termination term holds, the time limit among them.
+- `metric/NAME`: what the task measures of itself at every step (mjlab's metrics manager).
 - `command/NAME`: what the policy is told to do.
 - `root/height_m`, `root/linear_velocity_m_s`, `root/angular_velocity_rad_s`: of the robot's floating base; the height
   above the origin of its place, the velocities in its own frame.
@@ -57,7 +58,7 @@ class Observations:
         return spaces.Dict({key: box(leaf.shape) for key, leaf in self._leaves.items()})
 
     def read(self, observed: Mapping[str, Any]) -> Any:
-        """Out of what mjlab gave for all worlds."""
+        """Out of what mjlab gave for all worlds: tensors where it has them, float32."""
         if self._whole is not None:
             return _read(observed, self._whole)
         return {key: _read(observed, leaf) for key, leaf in self._leaves.items()}
@@ -73,23 +74,27 @@ def box(shape: Sequence[int]) -> Any:
     return spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
 
 
-def _read(observed: Mapping[str, Any], leaf: Leaf) -> np.ndarray:
+def _read(observed: Mapping[str, Any], leaf: Leaf) -> Any:
     group = observed[leaf.group]
-    return array(group if leaf.term is None else group[leaf.term]).astype(np.float32, copy=False)
+    return (group if leaf.term is None else group[leaf.term]).detach().float()
 
 
-def array(tensor: Any) -> np.ndarray:
-    """A copy of a tensor that stays as it is."""
-    return np.array(tensor.detach().cpu().numpy())
+def arrays(tensors: Any) -> Any:
+    """Copies that stay as they are, of a tensor, or of a dict of them."""
+    if isinstance(tensors, dict):
+        return {name: arrays(tensor) for name, tensor in tensors.items()}
+    return np.array(tensors.detach().cpu().numpy())
 
 
-Reader = Callable[[], np.ndarray]
-"""The values of all worlds now."""
+Reader = Callable[[], Any]
+"""The values of all worlds now, as a tensor where mjlab has it."""
 
 
 def readers(env: Any, wanted: Iterable[str]) -> dict[str, Reader]:
     """Name -> reader, of what is wanted and the task has."""
-    kinds = {"rewards": _rewards, "terminations": _terminations, "commands": _commands, "root": _root}
+    kinds = {
+        "rewards": _rewards, "terminations": _terminations, "metrics": _metrics, "commands": _commands, "root": _root,
+    }  # fmt: skip
     found: dict[str, Reader] = {}
     for kind in wanted:
         found.update(kinds[kind](env))
@@ -100,19 +105,27 @@ def _rewards(env: Any) -> Mapping[str, Reader]:
     manager = env.reward_manager
     scale = env.step_dt if env.cfg.scale_rewards_by_dt else 1.0
     return {
-        f"reward/{name}": lambda number=number: array(manager._step_reward[:, number] * scale)
+        f"reward/{name}": lambda number=number: manager._step_reward[:, number] * scale
         for number, name in enumerate(manager.active_terms)
     }
 
 
 def _terminations(env: Any) -> Mapping[str, Reader]:
     manager = env.termination_manager
-    return {f"termination/{name}": lambda name=name: array(manager.get_term(name)) for name in manager.active_terms}
+    return {f"termination/{name}": lambda name=name: manager.get_term(name) for name in manager.active_terms}
+
+
+def _metrics(env: Any) -> Mapping[str, Reader]:
+    manager = env.metrics_manager
+    return {
+        f"metric/{name}": lambda number=number: manager._step_values[:, number]
+        for number, name in enumerate(manager.active_terms)
+    }
 
 
 def _commands(env: Any) -> Mapping[str, Reader]:
     manager = env.command_manager
-    return {f"command/{name}": lambda name=name: array(manager.get_command(name)) for name in manager.active_terms}
+    return {f"command/{name}": lambda name=name: manager.get_command(name) for name in manager.active_terms}
 
 
 def _root(env: Any) -> Mapping[str, Reader]:
@@ -123,7 +136,7 @@ def _root(env: Any) -> Mapping[str, Reader]:
         return {}
     data, scene = floating[0].data, env.scene
     return {
-        "root/height_m": lambda: array(data.root_link_pos_w[:, 2] - scene.env_origins[:, 2]),
-        "root/linear_velocity_m_s": lambda: array(data.root_link_lin_vel_b),
-        "root/angular_velocity_rad_s": lambda: array(data.root_link_ang_vel_b),
+        "root/height_m": lambda: data.root_link_pos_w[:, 2] - scene.env_origins[:, 2],
+        "root/linear_velocity_m_s": lambda: data.root_link_lin_vel_b,
+        "root/angular_velocity_rad_s": lambda: data.root_link_ang_vel_b,
     }

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from proctor.suites.protocol import Suite, SuiteOptions
 
-Signal = Literal["rewards", "terminations", "commands", "root"]
+Signal = Literal["rewards", "terminations", "metrics", "commands", "root"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -29,7 +29,7 @@ class MjlabOptions(SuiteOptions):
     success: Literal["command", "survived"] | None = None
     """command: what the task's command term calls success holds now. survived: no termination but the time limit.
     null: nothing is a success, and the return is the score."""
-    signals: tuple[Signal, ...] = ("rewards", "terminations", "commands", "root")
+    signals: tuple[Signal, ...] = ("rewards", "terminations", "metrics", "commands", "root")
     """What is recorded, where the task has it."""
     batch: bool = False
     """Step many worlds in one simulation. Trials stay the same, but the task may draw random numbers at resets and for

@@ -1,4 +1,4 @@
-"""mjlab's worlds as a `ColumnEnv`, and one of them as an `Env`.
+"""mjlab's worlds as a `ColumnEnv`, or where they are not exact as a `DeviceEnv`, and one of them as an `Env`.
 
 mjlab resets ended worlds within a step by itself; that is switched off (`auto_reset`), so the observation after the
 last step is the terminal one. A world that has ended and got no new trial is reset before the next step of the others,
@@ -21,8 +21,9 @@ import numpy as np
 from proctor.errors import InputError
 from proctor.suites.mjlab.building import build, config, quiet
 from proctor.suites.mjlab.dice import Dice, Leftovers, make_alike
-from proctor.suites.mjlab.observations import Observations, array, box, part, readers
-from proctor_host.environments import ColumnEnv, Columns, Env, Step
+from proctor.suites.mjlab.observations import Observations, arrays, box, part, readers
+from proctor.suites.mjlab.telling import briefing
+from proctor_host.environments import ColumnEnv, Columns, DeviceEnv, Env, Step
 
 PROBE_SEED = 0
 
@@ -43,8 +44,9 @@ class MjlabWorlds(ColumnEnv):
         self.action_space = box(self.env.single_action_space.shape)
         self.action_dt_s = float(self.env.step_dt)
         self.max_steps = int(self.env.max_episode_length)
+        self.briefing = briefing(self.env, options.observations)
         self._signals = readers(self.env, options.signals)
-        self._success = success_reader(self.env, options.success)
+        self._success = success_reader(self.env, options.success, torch)
         self._startup = "startup" in self.env.event_manager.available_modes
         self._ended: set[int] = set()
         self._resetting: int | None = None
@@ -77,11 +79,12 @@ class MjlabWorlds(ColumnEnv):
         """A reset and a step: kernels are compiled, buffers get their shapes, and what draws for all is found out."""
         for world in range(self.num_worlds):
             self._restart(world, PROBE_SEED)
-        self._advance(self._no_actions())
+        self._advance(self._torch.from_numpy(self._no_actions()).to(self.env.device))
         self._ended = set()
 
     def reset(self, worlds: Sequence[int], seeds: Sequence[int], indices: Sequence[int]) -> list[Any]:
-        return [part(self._restart(world, int(seed)), world) for world, seed in zip(worlds, seeds, strict=True)]
+        pairs = zip(worlds, seeds, strict=True)
+        return [arrays(part(self._restart(world, int(seed)), world)) for world, seed in pairs]
 
     def _restart(self, world: int, seed: int) -> Any:
         """Start a trial in one world; the observations of all."""
@@ -107,7 +110,8 @@ class MjlabWorlds(ColumnEnv):
         whole = self._no_actions()
         whole[chosen] = actions
         self._revive(range(self.num_worlds) if worlds is None else worlds.tolist())
-        columns = self._advance(whole)
+        columns = Columns(*map(arrays, self._advance(self._torch.from_numpy(whole).to(self.env.device))))
+        self._ended = set(np.flatnonzero(columns.terminated | columns.truncated).tolist())
         return columns if worlds is None else Columns(*(part(column, worlds) for column in columns))
 
     def _revive(self, used: Sequence[int]) -> None:
@@ -118,24 +122,24 @@ class MjlabWorlds(ColumnEnv):
         for world in sorted(self._ended):
             self._restart(world, PROBE_SEED)
 
-    def _advance(self, actions: np.ndarray) -> Columns:
-        """One step of all worlds."""
-        given = self._torch.from_numpy(actions).to(self.env.device)
+    def _advance(self, actions: Any) -> Columns:
+        """One step of all worlds, tensors in and out."""
         if self.num_worlds == 1:
             with self._dice.of(0):
-                result = self.env.step(given)
+                result = self.env.step(actions)
         else:
-            with self._dice.kept():
-                before = self._dice.state()
-                result = self.env.step(given)
-                self._refuse_draws(before)
+            result = self._step_together(actions)
         observed, reward, terminated, truncated, _ = result
-        terminated, truncated = array(terminated), array(truncated)
-        self._ended = set(np.flatnonzero(terminated | truncated).tolist())
         signals = {name: read() for name, read in self._signals.items()}
-        return Columns(
-            self._observations.read(observed), array(reward), terminated, truncated, self._success(), signals
-        )
+        return Columns(self._observations.read(observed), reward, terminated, truncated, self._success(), signals)
+
+    def _step_together(self, actions: Any) -> Any:
+        """A step in which nothing but commands draws, which they do one by one."""
+        with self._dice.kept():
+            before = self._dice.state()
+            result = self.env.step(actions)
+            self._refuse_draws(before)
+        return result
 
     def _refuse_draws(self, before: tuple[Any, ...]) -> None:
         if self._dice.drawn_since(before):
@@ -164,6 +168,33 @@ class MjlabWorlds(ColumnEnv):
         return self._torch.tensor([world], dtype=self._torch.int64, device=self.env.device)
 
 
+class MjlabDeviceWorlds(MjlabWorlds, DeviceEnv):
+    """Worlds whose arrays stay on mjlab's device. Beside a policy elsewhere they are the columns that they are."""
+
+    def __init__(self, options: Any, *, render: bool, worlds: int):
+        self.device = "cuda:0" if options.device == "cuda" else options.device
+        self._tried = False
+        super().__init__(options, render=render, worlds=worlds)
+        self._tried = True
+
+    def begin_device(self, worlds: np.ndarray, seeds: Sequence[int], indices: Sequence[int]) -> Any:
+        observed: Any = None
+        for world, seed in zip(worlds.tolist(), seeds, strict=True):
+            observed = self._restart(world, int(seed))
+        return observed
+
+    def step_device(self, actions: Any) -> Columns:
+        """Worlds that have ended are stepped on: to reset them, the host would have to know which. That nothing draws
+        for all worlds was seen in the step with which the environment was made; to look again would take the
+        generators' states from the device."""
+        self.env._manual_reset_pending.zero_()
+        return self._advance(self._torch.as_tensor(actions, dtype=self._torch.float32))
+
+    def _step_together(self, actions: Any) -> Any:
+        looks = self.device == "cpu" or not self._tried
+        return super()._step_together(actions) if looks else self.env.step(actions)
+
+
 class MjlabEnv(Env):
     """One world."""
 
@@ -171,6 +202,7 @@ class MjlabEnv(Env):
         self.worlds = MjlabWorlds(options, render=render, worlds=1)
         self.observation_space, self.action_space = self.worlds.observation_space, self.worlds.action_space
         self.action_dt_s, self.max_steps = self.worlds.action_dt_s, self.worlds.max_steps
+        self.briefing = self.worlds.briefing
 
     def reset(self, seed: int, index: int) -> Any:
         return self.worlds.reset([0], [seed], [index])[0]
@@ -188,22 +220,25 @@ class MjlabEnv(Env):
         self.worlds.close()
 
 
-def success_reader(env: Any, rule: str | None) -> Callable[[], np.ndarray]:
+def success_reader(env: Any, rule: str | None, torch: Any) -> Callable[[], Any]:
     """Whether each world's goal holds now. Raises InputError where the task says nothing of success."""
     if rule is None:
-        return lambda: np.zeros(env.num_envs, bool)
+        nothing = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+        return lambda: nothing
     if rule == "survived":
-        return lambda: ~array(env.termination_manager.terminated)
+        return lambda: ~env.termination_manager.terminated
     terms = [env.command_manager.get_term(name) for name in env.command_manager.active_terms]
     known = [term.compute_success for term in terms if hasattr(term, "compute_success")]
     if not known:
         raise InputError("success: command: no command of this task says what success is; use survived, or null")
-    return lambda: np.logical_and.reduce([array(check()).astype(bool) for check in known])
+    return lambda: torch.stack([check().bool() for check in known]).all(0)
 
 
 def make(options: Any, *, render: bool, worlds: int) -> MjlabEnv | MjlabWorlds:
     """The environment of a task: with `batch`, `worlds` worlds in one simulation, else one. `options` has the fields of
     `MjlabOptions`. Raises InputError for what the user can mend."""
+    if options.batch and not options.exact:
+        return MjlabDeviceWorlds(options, render=render, worlds=worlds)
     if options.batch:
         return MjlabWorlds(options, render=render, worlds=worlds)
     return MjlabEnv(options, render=render)

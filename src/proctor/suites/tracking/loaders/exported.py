@@ -15,14 +15,15 @@ import numpy as np
 from pydantic import Field
 
 from proctor.errors import InputError
-from proctor.policies.from_onnx import OnnxLoader, in_blocks, port_of
+from proctor.policies.from_onnx import CLOCK, OnnxLoader, in_blocks, port_of
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State, by_task
 from proctor.policies.robot_metadata import ActionMap, RobotMetadata, robot_of
+from proctor.policies.robot_terms import FREE, Term
 from proctor.suites.tracking.loaders.terms import Terms
 from proctor_host.trials import Trial
 
-OBSERVED, CLOCK, ACTIONS = "obs", "time_step", "actions"
+OBSERVED, ACTIONS = "obs", "actions"
 
 
 class ExportedOptions(PolicyOptions):
@@ -52,6 +53,7 @@ class ExportedLoader(OnnxLoader):
                 f"{where}: {path.name} does not say what it observes and of which robot (no observation_names and "
                 "joint_names in its metadata): it was not exported by mjlab. Run it with policy: onnx, and say so there"
             )
+        assert metadata.terms is not None
         terms, maps = {}, {}
         for task in spaces.observation:
             briefing = spaces.briefing[task]() if task in spaces.briefing else None
@@ -61,8 +63,9 @@ class ExportedLoader(OnnxLoader):
             maps[task] = ActionMap.between(metadata, *robot, where=f'{where}: task "{task}"')
             terms[task] = Terms.of(briefing, task, options.imu_pos_m)
             _check_terms(names, terms[task], f"{where}: {path.name}")
-        scales = _scales(said, names, f"{where}: {path.name}")
-        _check_inputs(session, sum(terms[next(iter(terms))].sizes()[name] for name in names), f"{where}: {path.name}")
+        sizes = terms[next(iter(terms))].sizes()
+        scales = _scales(metadata.terms, sizes, f"{where}: {path.name}")
+        _check_inputs(session, sum(sizes[name] for name in names), f"{where}: {path.name}")
         return ExportedPolicy(session, Shown(names, scales, terms), maps)
 
 
@@ -75,24 +78,20 @@ def _check_terms(names: Sequence[str], terms: Terms, where: str) -> None:
         )
 
 
-def _scales(said: Mapping[str, str], names: Sequence[str], where: str) -> np.ndarray:
-    """The factor of each term. Raises InputError for a history or a clip of a term, which are not made here."""
-    lengths = _listed(said, "observation_terms_history_length", names, "0")
-    clips = _listed(said, "observation_terms_clip", names, "-inf;inf")
-    for name, length, clip in zip(names, lengths, clips, strict=True):
-        if float(length) > 1 or clip.split(";") != ["-inf", "inf"]:
+def _scales(said: Sequence[Term], sizes: Mapping[str, int], where: str) -> list[np.ndarray]:
+    """The factors of each term. Raises InputError for a history or a clip of a term, which are not made here."""
+    for term in said:
+        if term.steps > 1 or term.clip != FREE:
+            clip = ";".join(f"{bound:g}" for bound in term.clip)
             raise InputError(
-                f"{where} observes {name} with a history of {float(length):g} steps and clipped to {clip}; only terms "
-                "of the current step without a clip are made here"
+                f"{where} observes {term.name} with a history of {term.history} steps and clipped to {clip}; only "
+                "terms of the current step without a clip are made here"
             )
-    return np.array([float(scale) for scale in _listed(said, "observation_terms_scale", names, "1")])
-
-
-def _listed(said: Mapping[str, str], key: str, names: Sequence[str], default: str) -> list[str]:
-    found = said[key].split(",") if said.get(key) else [default] * len(names)
-    if len(found) != len(names):
-        raise InputError(f"the model's {key} has {len(found)} entries; it observes {len(names)} terms")
-    return found
+        if term.scale.size not in (1, sizes[term.name]):
+            raise InputError(
+                f"{where} has {term.scale.size} scales of {term.name}, which has {sizes[term.name]} entries"
+            )
+    return [term.scale for term in said]
 
 
 def _check_inputs(session: Any, width: int, where: str) -> None:
@@ -112,7 +111,7 @@ class Shown:
     """What a network is shown: terms by name, each times its scale, of the robot of each task."""
 
     names: tuple[str, ...]
-    scales: np.ndarray
+    scales: Sequence[np.ndarray]
     terms: Mapping[str, Terms]
 
     def __call__(self, task: str, seen: Mapping[str, np.ndarray], last: np.ndarray) -> np.ndarray:

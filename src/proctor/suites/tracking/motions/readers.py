@@ -1,4 +1,4 @@
-"""Motion files as they are: CSV, NPZ and PKL.
+"""Motion files as they are: CSV, NPZ and PKL. (`bundled` has the motion in a policy's file.)
 
 CSV: per line root position 3, root quaternion 4, joint angles; an optional header may name the joints. NPZ: `fps`,
 `joint_pos`, `body_pos_w`, `body_quat_w` (the first body is the root), optionally `joint_names`, `joint_vel`,
@@ -17,6 +17,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.foreign import read_npz
+from proctor.suites.tracking.motions import bundled
 from proctor.suites.tracking.motions.checks import RawMotion
 from proctor.suites.tracking.motions.options import MotionOptions
 from proctor.suites.tracking.robot import Robot
@@ -24,6 +25,7 @@ from proctor.unpickle import read_pickle
 
 CSV_FPS = 30.0
 SUFFIXES = (".csv", ".npz", ".pkl", ".pickle")
+"""Of motion files in a folder. A policy with a motion in it is read where it is named."""
 _ROOT_COLUMNS = 7
 
 
@@ -34,9 +36,12 @@ def read_motions(path: Path, robot: Robot, options: MotionOptions) -> list[RawMo
         return [_read_csv(path, robot.description.joint_names, options)]
     if suffix == ".npz":
         return [_read_npz(path, options)]
+    if suffix == bundled.SUFFIX:
+        return [bundled.read_bundled(path, robot.description.root_body, options)]
     if suffix in SUFFIXES:
         return _read_pkl(path, robot.description.n_joints, options)
-    raise InputError(f'{path}: motions of the kind "{suffix}" are not known (known: {", ".join(SUFFIXES)})')
+    known = ", ".join((*SUFFIXES, bundled.SUFFIX))
+    raise InputError(f'{path}: motions of the kind "{suffix}" are not known (known: {known})')
 
 
 def _read_csv(path: Path, joints: Sequence[str], options: MotionOptions) -> RawMotion:
