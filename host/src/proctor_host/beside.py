@@ -1,9 +1,10 @@
 """Trials that have ended, recorded beside the steps of the others: on threads of their own.
 
 A metric that takes long, such as exact transport, leaves the interpreter free meanwhile, and so do compressing, hashing
-and syncing a record. A trial that has such a metric is recorded here; its slot stays taken until it has been reported,
-so a worker never has more of them than slots. All others are recorded by the thread that steps: that is little next to
-an episode, and a hand-over would cost more in waiting for the interpreter.
+and syncing a record. A trial that has such a metric is recorded here. Its slot stays taken until it has been reported,
+so a worker never has more of them than slots; while they hold too much memory, who hands over one more waits. All
+others are recorded by the thread that steps: that is little next to an episode, and a hand-over would cost more in
+waiting for the interpreter.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, Generic, TypeVar
 
 Report = TypeVar("Report")
+MOST_BYTES = 1 << 29
+"""Of what has been handed over and is not done; a single one may be larger."""
 
 
 def threads() -> int:
@@ -30,20 +33,26 @@ class Beside(Generic[Report]):
     def __init__(self) -> None:
         self.outstanding = 0
         """How much is not yet reported."""
+        self._held = 0
         self._landed: deque[Report] = deque()
         self._news = threading.Condition()
         self._pool: ThreadPoolExecutor | None = None
 
-    def put(self, work: Callable[[], Report]) -> None:
-        """Have this done, which raises nothing."""
+    def put(self, work: Callable[[], Report], nbytes: int = 0) -> None:
+        """Have this done, which raises nothing and holds so many bytes meanwhile. Waits while there are too many."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads(), "proctor-record")
+        with self._news:
+            while self._held and self._held + nbytes > MOST_BYTES:
+                self._news.wait()
+            self._held += nbytes
         self.outstanding += 1
-        self._pool.submit(self._do, work)
+        self._pool.submit(self._do, work, nbytes)
 
-    def _do(self, work: Callable[[], Report]) -> None:
+    def _do(self, work: Callable[[], Report], nbytes: int) -> None:
         report = work()
         with self._news:
+            self._held -= nbytes
             self._landed.append(report)
             self._news.notify_all()
 

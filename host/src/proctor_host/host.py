@@ -273,8 +273,9 @@ class Host:
         """Put the record of a finished trial on disk, then say that it is done: here, or beside the steps of others."""
         began = time.monotonic()
         if self._recorder.beside(ended.episode):
-            turns, self._turns_s = self._turns_s, 0.0
-            self._beside.put(lambda: self._written(slot, ended, Spent(seconds, began, turns), replica))
+            spent = Spent(seconds, began, self._turns_s)
+            self._beside.put(lambda: self._written(slot, ended, spent, replica), ended.episode.nbytes)
+            self._turns_s = (time.monotonic() - began) * len(self.ready)
             return
         self.policies.tell()
         event = self._written(slot, ended, Spent(seconds, began, self._turns_s), replica)
