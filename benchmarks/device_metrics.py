@@ -217,7 +217,7 @@ def main() -> int:
     if arguments.device is not None:
         print(device_name(arguments.device))
     made = episodes(arguments.motions, arguments.frames)
-    size = sum(array.nbytes for array in made[0].arrays.values()) / 1e6
+    size = made[0].nbytes / 1e6
     print(f"{len(made):,} motions of {arguments.frames} frames, {size:.2f} MB each\n")
     warm(made, arguments.device)
     lines = [*parts(made, arguments.device, arguments.threads), *whole(made, arguments.threads)]

@@ -16,6 +16,7 @@ from proctor.rollout.progress import CancelToken
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
+from proctor_host import beside as beside_module
 from proctor_host.beside import MOST, Beside, cores
 
 Examine = Callable[..., Run]
@@ -27,16 +28,22 @@ import gymnasium, numpy as np
 from gymnasium.spaces import Box
 from proctor import Metric
 
-STEPS = Path(__file__).with_name("steps")
+STEPS, FIRST = Path(__file__).with_name("steps"), Path(__file__).with_name("first")
 
 class Counted(gymnasium.Env):
-    """A seeded walk that counts the steps of all worlds in a file; of neighbouring seeds no two take as many."""
+    """A seeded walk that counts the steps of all worlds in a file; of neighbouring seeds no two take as many. With
+    `patient`, what takes longer than the shortest does not go on before a trial is being measured."""
+    def __init__(self, patient=False):
+        self.patient = patient
     observation_space, action_space = Box(-np.inf, np.inf, (3,), np.float32), Box(-1.0, 1.0, (1,), np.float32)
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.age, self.most, self.x = 0, 6 + 7 * (seed % 5), self.np_random.normal(size=3)
         return self.x.astype(np.float32), {}
     def step(self, action):
+        until = time.monotonic() + 60
+        while self.patient and self.age == 8 and not FIRST.exists() and time.monotonic() < until:
+            time.sleep(0.002)
         with STEPS.open("ab") as file:
             file.write(b".")
         self.age += 1
@@ -59,12 +66,11 @@ class Meanwhile(Low):
     """For the first trial, the steps that were made while this was computed."""
     beside = True
     def __call__(self, episode):
-        first = STEPS.with_name("first")
+        before, until = STEPS.stat().st_size, time.monotonic() + 60
         try:
-            os.close(os.open(first, os.O_CREAT | os.O_EXCL))
+            os.close(os.open(FIRST, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
             return 0.0
-        before, until = STEPS.stat().st_size, time.monotonic() + 60
         while STEPS.stat().st_size < before + 3 and time.monotonic() < until:
             time.sleep(0.002)
         return float(STEPS.stat().st_size - before)
@@ -85,7 +91,8 @@ def own(tmp_path: Path) -> Path:
 
 
 def keys(own: Path, metric: str, **more: Any) -> dict[str, Any]:
-    task = {"suite": "gymnasium", "name": "walk", "options": {"id": f"{own}:Counted-v0"}}
+    kwargs = {"patient": metric == "Meanwhile"}
+    task = {"suite": "gymnasium", "name": "walk", "options": {"id": f"{own}:Counted-v0", "kwargs": kwargs}}
     scoring = {"mode": "success", "metrics": [f"{own}:{metric}"]}
     return {"agents": [odd("Steady")], "tasks": [task], "scoring": scoring, "n_trials": 6, "num_parallel": 3, **more}
 
@@ -160,6 +167,27 @@ def test_closing_finishes_everything() -> None:
     assert beside.outstanding == 0
     beside.put(lambda: "again")
     assert beside.close() == ["again"]
+
+
+def test_who_hands_over_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside_module, "MOST_BYTES", 100)
+    beside, gate, order = Beside[int](), threading.Event(), []
+    beside.put(lambda: order.append("first") or int(gate.wait(60)), 500)
+
+    def more() -> None:
+        beside.put(lambda: 2, 60)
+        order.append("second")
+
+    thread = threading.Thread(target=more)
+    thread.start()
+    thread.join(0.05)
+    assert thread.is_alive(), "there is no room beside the first"
+    order.append("opened")
+    gate.set()
+    thread.join(60)
+    assert order == ["first", "opened", "second"]
+    beside.put(lambda: 3, 40)
+    assert sorted(beside.close()) == [1, 2, 3]
 
 
 def test_waiting_for_nothing_returns() -> None:

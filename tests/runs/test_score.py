@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from examining import ODDITIES, by_key, digests, odd, odd_task, policy, timeless
 
-from proctor import ConfigError, InputError, Run
+from proctor import ConfigError, InputError, Run, metrics
 from proctor.foreign import read_npz
+from proctor.runs import score as scoring_again
 from proctor.runs.resume import resume
 from proctor.runs.score import score
 from proctor_host.npz import write_npz
@@ -42,6 +43,23 @@ def test_scoring_again_changes_nothing(examine: Examine) -> None:
     run = examine(agents=[policy("Noisy"), policy("Linear")], scoring="default_v1")
     before, results = contents(run), by_key(run)
     score(run.path)
+    assert contents(run) == before
+    assert by_key(run) == results
+
+
+@pytest.mark.parametrize(("bound", "value"), [("MOST_TRIALS", 3), ("MOST_BYTES", 1)])
+def test_how_many_records_are_in_memory_together_changes_nothing(
+    examine: Examine, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
+) -> None:
+    run = examine(agents=[policy("Noisy"), policy("Linear")], scoring="default_v1", n_trials=7)
+    before, results = contents(run), by_key(run)
+    sizes: list[int] = []
+    whole = metrics.compute_many
+    monkeypatch.setattr(metrics, "compute_many", lambda some, *more: sizes.append(len(some)) or whole(some, *more))
+    monkeypatch.setattr(scoring_again, bound, value)
+    monkeypatch.setattr(scoring_again, "cores", lambda: 2)
+    score(run.path)
+    assert sizes == [4, 4, 4, 2]
     assert contents(run) == before
     assert by_key(run) == results
 

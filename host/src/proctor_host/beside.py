@@ -3,8 +3,8 @@
 A disk takes milliseconds to say that a file will survive a crash, and a file system syncs many files together in about
 the time of one. A metric that takes long, such as exact transport, leaves the interpreter free meanwhile. Both are done
 here; everything else of a record needs the interpreter, and a hand-over would cost more than it is. What has been done
-is reported by the thread that steps again, so a trial never counts before its arrays are durable; its slot stays taken
-until then, so a worker never has more of this than slots.
+is reported by the thread that steps again, so a trial never counts before its arrays are durable. While what has been
+handed over holds too much memory, who hands over more waits.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Callable, Generic, TypeVar
 
 Report = TypeVar("Report")
 
-MOST = 8
-"""Threads, each of which writes a file."""
+MOST_BYTES = 1 << 29
+"""Of what has been handed over and is not done; a single one may be larger."""
 
 
 def cores() -> int:
@@ -28,9 +28,12 @@ def cores() -> int:
     return max(1, found - 1)
 
 
+MOST = max(8, cores())
+"""Threads, each of which writes a file."""
+
+
 class Beside(Generic[Report]):
-    """Work that was handed over, and what came of it. Everything but the work itself happens on one thread, which is
-    the only one that takes reports."""
+    """Work that was handed over, by any thread, and what came of it. One thread takes the reports."""
 
     def __init__(self) -> None:
         self.outstanding = 0
@@ -40,23 +43,33 @@ class Beside(Generic[Report]):
         self.computing = threading.Semaphore(cores())
         """Taken by work while it computes."""
         self._wake = -1
-        self._work: queue.SimpleQueue[Callable[[], Report] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[tuple[Callable[[], Report], int] | None] = queue.SimpleQueue()
         self._landed: deque[Report] = deque()
-        self._threads = 0
+        self._done = threading.Condition()
+        self._held = self._threads = 0
 
-    def put(self, work: Callable[[], Report]) -> None:
-        """Have this done, which raises nothing."""
-        if self.fd < 0:
-            self.fd, self._wake = os.pipe()
-        self.outstanding += 1
-        self._work.put(work)
-        if self._threads < min(self.outstanding, MOST):
-            self._threads += 1
-            threading.Thread(target=self._serve, name="proctor-beside", daemon=True).start()
+    def put(self, work: Callable[[], Report], nbytes: int = 0) -> None:
+        """Have this done, which raises nothing and holds so many bytes meanwhile. Waits while there are too many."""
+        with self._done:
+            while self._held and self._held + nbytes > MOST_BYTES:
+                self._done.wait()
+            if self.fd < 0:
+                self.fd, self._wake = os.pipe()
+            self._held += nbytes
+            self.outstanding += 1
+            self._work.put((work, nbytes))
+            if self._threads < min(self.outstanding, MOST):
+                self._threads += 1
+                threading.Thread(target=self._serve, name="proctor-beside", daemon=True).start()
 
     def _serve(self) -> None:
-        while (work := self._work.get()) is not None:
+        while (handed := self._work.get()) is not None:
+            work, nbytes = handed
             self._landed.append(work())
+            del work, handed
+            with self._done:
+                self._held -= nbytes
+                self._done.notify_all()
             os.write(self._wake, b"\0")
 
     @property
@@ -69,7 +82,8 @@ class Beside(Generic[Report]):
         if not self._landed:
             return []
         found = [self._landed.popleft() for _ in os.read(self.fd, MOST)]
-        self.outstanding -= len(found)
+        with self._done:
+            self.outstanding -= len(found)
         return found
 
     def wait(self, seconds: float) -> None:

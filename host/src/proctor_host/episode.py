@@ -107,6 +107,11 @@ class Episode:
             return self.n_steps > 0 and bool(self.arrays["success"].all())
         return self.reached(success_rule) is not None
 
+    @property
+    def nbytes(self) -> int:
+        """Of its arrays."""
+        return sum([array.nbytes for array in self.arrays.values()])
+
     def ending(self, outcome: Outcome) -> Episode:
         """The same episode with this outcome."""
         return replace(self, outcome=outcome)

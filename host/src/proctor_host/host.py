@@ -287,7 +287,8 @@ class Host:
         self._turns_s = 0.0
         report = _Report(slot, ended, Spent(seconds, 0.0, turns), began, replica)
         if self._recorder.beside(ended.episode):
-            self.beside.put(lambda: self._recorded(report))
+            self.beside.put(lambda: self._recorded(report), ended.episode.nbytes)
+            self._turns_s = (time.monotonic() - began) * len(self.ready)
             return
         try:
             recorded = self._recorder.record(ended)
@@ -297,7 +298,7 @@ class Host:
         if recorded.file is None or not self._apart:
             self.emit(report.written(recorded))
         else:
-            self.beside.put(lambda: report.written(recorded))
+            self.beside.put(lambda: report.written(recorded), len(recorded.file.data))
         self._turns_s += (time.monotonic() - began) * len(self.ready)
 
     def _recorded(self, report: _Report) -> Done | Fatal:

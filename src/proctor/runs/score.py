@@ -142,7 +142,7 @@ def _read(run: RunDir) -> Iterator[list[_Recorded]]:
         while ahead := list(itertools.islice(recorded, READ_AHEAD * cores())):
             for result, episode in zip(ahead, readers.map(partial(_record, run), ahead), strict=True):
                 some.append((result, episode))
-                held += sum(array.nbytes for array in episode.arrays.values())
+                held += episode.nbytes
             if len(some) >= MOST_TRIALS or held >= MOST_BYTES:
                 yield some
                 some, held = [], 0

@@ -102,7 +102,8 @@ class ChannelWorker(Worker):
         self._starts.pop(done.slot, None)
         if done.left == Left():
             return [done]
-        self._finishing.put(lambda: _attempt(done, self._cfg))
+        held = len(done.left.record or b"") + len(done.left.film or b"")
+        self._finishing.put(lambda: _attempt(done, self._cfg), held)
         return []
 
     def _finished(self, reports: list[Done | Exception]) -> list[Event]:
