@@ -55,7 +55,6 @@ class RslRlLoader(Loader):
     name: ClassVar[str] = "mjlab/rsl_rl"
     Options: ClassVar[type[PolicyOptions]] = RslRlOptions
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("torch", "torch"),)
-    runtime: ClassVar[str | None] = "mjlab"
 
     def load(self, agent: AgentCfg, options: RslRlOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
         self.require("torch")
