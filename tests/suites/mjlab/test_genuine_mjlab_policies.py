@@ -102,7 +102,7 @@ def test_recorded_observations_give_the_actions_of_rsl_rl(trained: tuple[str, Pa
 
 def test_it_plays_here_as_mjlab_plays_it(trained: tuple[str, Path], tmp_path: Path) -> None:
     """One world from the same state of torch's generator, in mjlab's own play loop and here: every step's action and
-    reward, and so the return. Matrices of 16 rows round otherwise than those of one, which a robot on legs amplifies."""
+    reward, and so the return. Matrices of 16 rows round otherwise than those of one; a robot on legs amplifies that."""
     task, folder = trained
     played = np.load(folder / "played.npz")
     cfg: dict[str, Any] = {

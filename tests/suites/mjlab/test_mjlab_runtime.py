@@ -34,7 +34,7 @@ TERMS = {"cart_pos": [0.5], "pole_angle": [0.0, 5.0], "cart_vel": [0.5], "pole_v
 def runtime(monkeypatch: pytest.MonkeyPatch) -> str:
     """The recipe's runtime, installed."""
     monkeypatch.setenv("PROCTOR_RUNTIMES", str(Path(sys.prefix) / "runtimes"))
-    monkeypatch.setenv("WARP_CACHE_PATH", str(Path(sys.prefix) / "runtimes" / "warp"))
+    monkeypatch.setenv("WARP_CACHE_PATH", str(Path(sys.prefix) / "warp"))
     said: list[str] = []
     try:
         install(specify("mjlab"), Wishes(), Hear(said.append, said.append))

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from proctor.config.models import AgentCfg
 from proctor.errors import InputError
 from proctor.policies.loader import Loader
 from proctor.policies.options import PolicyOptions
@@ -55,9 +54,8 @@ class RslRlLoader(Loader):
     name: ClassVar[str] = "mjlab/rsl_rl"
     Options: ClassVar[type[PolicyOptions]] = RslRlOptions
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("torch", "torch"),)
-    runtime: ClassVar[str | None] = "mjlab"
 
-    def load(self, agent: AgentCfg, options: RslRlOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
+    def load(self, agent: Any, options: RslRlOptions, spaces: SpaceInfo, base: Path | None) -> Policy:
         self.require("torch")
         path, where = self.checkpoint(agent, base), f'agent "{agent.name}"'
         device, trained = torch_device(agent.device), read_training(path)
@@ -70,7 +68,7 @@ class RslRlLoader(Loader):
         clip = trained.clip_actions if options.clip_actions == "as_trained" else options.clip_actions
         return RslRlPolicy(Net(weights, memory, network, head, actions, device), groups, clip)
 
-    def files(self, agent: AgentCfg, options: RslRlOptions, base: Path | None) -> dict[str, Path]:
+    def files(self, agent: Any, options: RslRlOptions, base: Path | None) -> dict[str, Path]:
         """The checkpoint, and what its run says of it."""
         found = super().files(agent, options, base)
         notes = notes_beside(found["checkpoint"]) if "checkpoint" in found else None
