@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from proctor.record.duck import connected
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
@@ -131,9 +132,7 @@ def parsed_metrics(texts: Sequence[str], only: Collection[str] | None) -> Metric
     the same bits, where they are so many that it is worth its start."""
     if len(texts) < MANY:
         return _parsed_here(texts, only)
-    import duckdb
-
-    with duckdb.connect(":memory:", config={"threads": 1}) as parser:
+    with connected() as parser:
         column = np.empty(len(texts), dtype=object)
         column[:] = texts
         parser.register("texts", {"text": column})
