@@ -26,7 +26,7 @@ from proctor.runs.resume import resume
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
 
-N = 6
+N = 4
 NETWORKS = all(find_spec(package) for package in ("torch", "onnx", "onnxruntime"))
 """Without these extras the laws are those of the other agents."""
 
