@@ -109,7 +109,7 @@ def serial(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         ("inline", 1, {"placement": "worker"}),
         ("inline", 16, {"placement": "worker"}),
         (2, 16, {"placement": "worker"}),
-        (3, 7, {"placement": "worker", "max_batch": 2}),
+        (1, 7, {"placement": "worker", "max_batch": 2}),
     ],
 )
 def test_serial_equals_parallel(
