@@ -19,6 +19,9 @@ READY := $(VENV)/.ready
 JOBS ?= 3
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
+# The tests start thousands of processes: with bytecode beside the sources each is there in half the time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test quick lint bench campaign oldest newest bare dist mjlab site clean setup
 .DEFAULT_GOAL := test
 
@@ -80,4 +83,4 @@ $(READY): pyproject.toml constraints.txt scripts/setup-venv.sh
 
 clean:
 	rm -rf build dist site .pytest_cache .ruff_cache .hypothesis src/*.egg-info
-	find src tests examples benchmarks campaign -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src host tests examples benchmarks campaign scripts -name __pycache__ -type d -prune -exec rm -rf {} +

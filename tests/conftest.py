@@ -24,7 +24,9 @@ SLOW = frozenset(Path(__file__).with_name("slow.txt").read_text().split())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow tests, so that `-m "not slow"` (`make quick`) leaves them out."""
+    """Mark the slow tests, so that `-m "not slow"` (`make quick`) leaves them out. Tests that may take longer than any
+    other begin first, so that none of them is the last that runs."""
+    items.sort(key=lambda item: -max((mark.args[0] for mark in item.iter_markers("timeout")), default=0))
     for item in items:
         if item.nodeid.partition("[")[0] in SLOW:
             item.add_marker(pytest.mark.slow)

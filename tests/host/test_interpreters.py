@@ -46,9 +46,11 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
             pytest.skip(str(error))
         python = folder / version / "bin" / "python"
         if not python.exists():
-            subprocess.run([found.path, "-m", "venv", str(folder / version)], check=True, capture_output=True)
-            wanted = ["-m", "pip", "install", "-q", "--disable-pip-version-check", VERSIONS[version]]
-            installed = subprocess.run([str(python), *wanted], capture_output=True, text=True)
+            bare = [found.path, "-m", "venv", "--without-pip", str(folder / version)]
+            subprocess.run(bare, check=True, capture_output=True)
+            pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+            wanted = [*pip, "install", "-q", "--no-compile", VERSIONS[version]]
+            installed = subprocess.run(wanted, capture_output=True, text=True)
             if installed.returncode:
                 python.unlink()
                 pytest.skip(f"{VERSIONS[version]} cannot be installed for Python {version}: {installed.stderr[-200:]}")

@@ -55,7 +55,12 @@ CASES = {
         {"policy_kwargs": {"net_arch": {"pi": [5], "vf": [7, 7]}}},
     ),
     "ppo_discrete_obs": ("PPO", spaces.Discrete(5), spaces.MultiBinary(3), {}),
-    "ppo_image": ("PPO", IMAGE, spaces.Discrete(2), {}),
+    "ppo_image": (
+        "PPO",
+        IMAGE,
+        spaces.Discrete(2),
+        {"policy_kwargs": {"features_extractor_kwargs": {"features_dim": 16}}},
+    ),
     "ppo_dict": (
         "PPO",
         DICT,

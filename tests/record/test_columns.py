@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.errors import InputError
+from proctor.record import batch
 from proctor.record.batch import batched
 from proctor.record.columns import OUTCOMES, read_trials
 from proctor.record.ledger import Ledger
@@ -41,6 +43,14 @@ ledgers = st.dictionaries(keys, rows, max_size=12).map(
 )
 
 
+@pytest.fixture(scope="module", autouse=True, params=[0, batch.MANY], ids=["duckdb", "python"])
+def whoever_reads_metrics(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The metrics of many trials are read by DuckDB, those of some by Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch, "MANY", request.param)
+        yield
+
+
 def written(path: Path, results: list[TrialResult]) -> Ledger:
     """A ledger in which these trials were planned in the order of PAIRS and finished in the order given."""
     ledger = Ledger.create(path / "ledger.sqlite")
@@ -64,7 +74,7 @@ def test_columns_equal_the_results_whatever_the_order_of_commits(
     shuffled = random.sample(results, len(results))
     with written(tmp_path_factory.mktemp("ledger"), shuffled) as ledger:
         trials, in_order = read_trials(PAIRS, ledger.batches()), list(ledger.results())
-        assert [r for batch in ledger.batches() for r in batch.results()] == in_order
+        assert [r for some in ledger.batches() for r in some.results()] == in_order
     assert trials.n == len(results)
     assert {r.trial: r for r in in_order} == {r.trial: r for r in results}
     for row, result in enumerate(in_order):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from column_worlds import ColumnOptions, ColumnToys
-from examining import digests, policy, task
+from examining import digests, examination, policy, task
 
-from proctor import Outcome, Run
+from proctor import Outcome, Run, config_from_dict, run_evaluation
 from proctor.testing import BatchEnvConformance
 from proctor_host.batch import BatchWorlds
 
@@ -47,14 +48,30 @@ class TestColumnToys(BatchEnvConformance):
         return ColumnToys(ColumnOptions(signals=True, keys=True), 4)
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[tuple[str, ...]], dict[str, str | None]]:
+    """The digests of these agents one trial at a time, each environment by itself."""
+
+    @cache
+    def examined(names: tuple[str, ...]) -> dict[str, str | None]:
+        keys = {"agents": everyone("engine", names), "tasks": [task()], "n_trials": N, "num_parallel": 1}
+        return digests(run_evaluation(config_from_dict(examination(tmp_path_factory.mktemp("alone"), **keys))))
+
+    return examined
+
+
 @pytest.mark.parametrize("keys", [{"num_parallel": 1}, {"num_parallel": 5}, {"num_parallel": 16, "workers": 2}])
 @pytest.mark.parametrize("names", [("Linear",), ("Linear", "Upward"), ("Linear", "Upward", "Noisy", "Recurrent")])
 def test_as_one_trial_at_a_time(
-    examine: Callable[..., Run], stepped: list[int], names: tuple[str, ...], keys: dict[str, Any]
+    examine: Callable[..., Run],
+    alone: Callable[[tuple[str, ...]], dict[str, str | None]],
+    stepped: list[int],
+    names: tuple[str, ...],
+    keys: dict[str, Any],
 ) -> None:
-    alone = digests(examine(agents=everyone("engine", names), tasks=[task()], n_trials=N, num_parallel=1))
+    expected = alone(names)
     run = examine(agents=everyone("worker", names), tasks=[columns()], n_trials=N, **keys)
-    assert digests(run) == alone
+    assert digests(run) == expected
     if "workers" not in keys:
         assert max(stepped) == min(keys["num_parallel"], N * len(names))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from examining import by_key, digests, examination, policy, task
 
-from proctor import InputError, Run, RunError, config_from_dict
+from proctor import InputError, Run, RunError, config_from_dict, run_evaluation
 from proctor.rollout.progress import CancelToken, Progress
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
@@ -38,10 +38,20 @@ def bad_and_others(run: Run) -> tuple[Any, dict[str, Any]]:
     return found.pop(BAD), found
 
 
-@pytest.fixture
-def healthy(examine: Callable[..., Run]) -> dict[int, str | None]:
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str | None]:
     """Digests by seed where nobody makes trouble."""
-    run = examine(agents=[troubled("none")], n_trials=N, num_parallel=N)
+    return by_seed(tmp_path_factory.mktemp("healthy"), agents=[troubled("none")])
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str | None]:
+    """Digests by seed of the agent that makes no trouble, in an environment that makes none."""
+    return by_seed(tmp_path_factory.mktemp("undisturbed"))
+
+
+def by_seed(folder: Path, **keys: Any) -> dict[int, str | None]:
+    run = run_evaluation(config_from_dict(examination(folder, n_trials=N, num_parallel=N, **keys)))
     return {result.trial.seed: result.digest for result in run.results()}
 
 
@@ -157,9 +167,13 @@ def test_a_forward_that_is_slow_once_costs_nobody_anything(
     ],
 )
 def test_a_broken_environment_costs_its_attempts_and_leaves_the_others_alone(
-    examine: Callable[..., Run], trouble: str, workers: Any, outcome: Outcome, says: str
+    examine: Callable[..., Run],
+    undisturbed: dict[int, str | None],
+    trouble: str,
+    workers: Any,
+    outcome: Outcome,
+    says: str,
 ) -> None:
-    undisturbed = {r.trial.seed: r.digest for r in examine(n_trials=N, num_parallel=N).results()}
     run = examine(
         tasks=[toy(trouble)], n_trials=N, num_parallel=N, workers=workers, limits={"step_s": 0.3, "retries": 1}
     )
@@ -179,14 +193,13 @@ def test_a_broken_environment_costs_its_attempts_and_leaves_the_others_alone(
 
 @pytest.mark.parametrize("trouble", ["raise", "die"])
 def test_a_fault_that_passes_leaves_no_trace_but_its_attempts(
-    examine: Callable[..., Run], tmp_path: Path, trouble: str
+    examine: Callable[..., Run], undisturbed: dict[int, str | None], tmp_path: Path, trouble: str
 ) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
-    undisturbed = digests(examine(n_trials=N, num_parallel=N))
     run = examine(tasks=[toy(trouble, kwargs={"marks": str(marks)})], n_trials=N, num_parallel=N, workers=2)
     assert len(list(marks.iterdir())) == 1
-    assert digests(run) == undisturbed
+    assert {result.trial.seed: result.digest for result in run.results()} == undisturbed
     bad, _ = bad_and_others(run)
     assert bad.attempts == 2
 

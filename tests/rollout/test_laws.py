@@ -26,7 +26,7 @@ from proctor.runs.resume import resume
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
 
-N = 6
+N = 4
 NETWORKS = all(find_spec(package) for package in ("torch", "onnx", "onnxruntime"))
 """Without these extras the laws are those of the other agents."""
 
@@ -109,7 +109,7 @@ def serial(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         ("inline", 1, {"placement": "worker"}),
         ("inline", 16, {"placement": "worker"}),
         (2, 16, {"placement": "worker"}),
-        (3, 7, {"placement": "worker", "max_batch": 2}),
+        (1, 7, {"placement": "worker", "max_batch": 2}),
     ],
 )
 def test_serial_equals_parallel(

@@ -4,8 +4,10 @@ company."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from proctor import Run
 SUPPORT = Path(__file__).parents[1] / "support"
 SUITE = f"{SUPPORT / 'many_worlds.py'}:ManyWorlds"
 KINDS = ("env", "rows", "batch", "columns", "vector")
+WORKERS: dict[str, Any] = {"inline": "inline", "1": 1, "2": 2, "host": {"python": sys.executable}}
 N = 5
 POLICIES = """
 import numpy as np
@@ -96,19 +99,22 @@ def expected(policies: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return {kind: wide if kind == "vector" else plain for kind in KINDS}
 
 
-@pytest.mark.parametrize("slots", [1, 5])
-@pytest.mark.parametrize("filmed", [False, True], ids=["unfilmed", "filmed"])
-@pytest.mark.parametrize("placement", ["engine", "worker"])
-@pytest.mark.parametrize(
-    "workers",
-    [
-        "inline",
-        pytest.param(1, marks=pytest.mark.slow),
-        pytest.param(2, marks=pytest.mark.slow),
-        pytest.param({"python": sys.executable}, marks=pytest.mark.slow, id="host"),
-    ],
-)
-@pytest.mark.parametrize("kind", KINDS)
+def crossings() -> Iterator[Any]:
+    """In this process every crossing. In others every kind on every kind of worker with any two of placement, film and
+    slots, so that a kind meets all three together on some worker; with PROCTOR_TESTS=all every crossing there, too."""
+    every = os.environ.get("PROCTOR_TESTS") == "all"
+    ways = list(product(("engine", "worker"), (False, True), (1, 5)))
+    for (k, kind), (w, (name, workers)) in product(enumerate(KINDS), enumerate(WORKERS.items())):
+        for placement, filmed, slots in ways:
+            odd = (k + w + (placement == "worker") + filmed + (slots == 1)) % 2
+            if every or workers == "inline" or not odd:
+                film = "filmed" if filmed else "unfilmed"
+                marks = [] if workers == "inline" else [pytest.mark.slow]
+                words = f"{kind}-{name}-{placement}-{film}-{slots}"
+                yield pytest.param(kind, workers, placement, filmed, slots, id=words, marks=marks)
+
+
+@pytest.mark.parametrize(("kind", "workers", "placement", "filmed", "slots"), [*crossings()])
 def test_records_are_equal_to_the_byte(
     examine: Callable[..., Run],
     policies: Path,

@@ -13,17 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examining import policy
+from examining import examination, policy
 from telling import Tell
 
-from proctor import Run
+from proctor import Run, config_from_dict, run_evaluation
 
 READING = ("report", "compare", "leaderboard", "power", "score")
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    keys = {"n_trials": 3, "agents": [policy("Noisy"), policy("Linear")]}
+    return run_evaluation(config_from_dict(examination(tmp_path_factory.mktemp("sound"), **keys))).path
+
+
 @pytest.fixture
-def run(examine: Callable[..., Run]) -> Path:
-    return examine(n_trials=3, agents=[policy("Noisy"), policy("Linear")]).path
+def run(sound: Path, tmp_path: Path) -> Path:
+    """A run of this test's own."""
+    return shutil.copytree(sound, tmp_path / sound.name)
 
 
 def every_verb(tell: Tell, run: Path) -> dict[str, tuple[int, str]]:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from examining import by_key, odd, odd_task, policy, task
+from examining import by_key, examination, odd, odd_task, policy, task
 from telling import Tell
 
-from proctor import Run
+from proctor import Run, config_from_dict, run_evaluation
 from proctor.errors import InputError
 from proctor.record.records import Found, damage
 from proctor.runs.merge import merge
@@ -23,9 +23,16 @@ from proctor_host.trials import Trial
 Examine = Callable[..., Run]
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    raw = examination(tmp_path_factory.mktemp("sound"), agents=[policy("Noisy"), policy("Linear")])
+    return run_evaluation(config_from_dict(raw)).path
+
+
 @pytest.fixture
-def run(examine: Examine) -> Run:
-    return examine(agents=[policy("Noisy"), policy("Linear")])
+def run(sound: Path, tmp_path: Path) -> Run:
+    """A run of this test's own."""
+    return Run.open(shutil.copytree(sound, tmp_path / sound.name))
 
 
 def record(run: Run, key: str) -> Path:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from examining import policy
+from examining import examination, policy
 from telling import Tell
 
-from proctor import Run
+from proctor import config_from_dict, run_evaluation
 
 FILES = ("config.json", "environment.json", "report.json", "report.md", "report.html", "report.csv", "summary.csv",
          "trials.parquet", "compare.json", "leaderboard.json", "lock", "run.log", "workers.log", "numbers.csv",
@@ -20,10 +19,17 @@ FOLDERS = ("trials", "videos", "pictures")
 VERBS = (["report"], ["score"], ["compare"], ["leaderboard"], ["resume", "--set", "n_trials=4"])
 
 
-@pytest.fixture
-def run(examine: Callable[..., Run]) -> Path:
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     agents = [policy("Linear"), {**policy("Linear"), "name": "other"}]
-    return examine(n_trials=2, agents=agents, loggers=[{"kind": "csv"}]).path
+    raw = examination(tmp_path_factory.mktemp("plain"), n_trials=2, agents=agents, loggers=[{"kind": "csv"}])
+    return run_evaluation(config_from_dict(raw)).path
+
+
+@pytest.fixture
+def run(plain: Path, tmp_path: Path) -> Path:
+    """A run of this test's own."""
+    return shutil.copytree(plain, tmp_path / plain.name)
 
 
 @pytest.fixture
@@ -51,14 +57,15 @@ def test_files_that_are_links_and_their_temporary_names_are_not_written_through(
     run: Path, outside: Path, tell: Tell, name: str
 ) -> None:
     before = contents(outside)
-    for planted in (name, f"{name}.tmp", f".{name}.{os.getpid()}.tmp"):
-        if name.startswith(("config", "environment")) and planted == name:
-            continue
-        (run / planted).unlink(missing_ok=True)
-        (run / planted).symlink_to(outside / "precious")
+    own = [] if name.startswith(("config", "environment")) else [[name]]
+    for planted in (*own, [f"{name}.tmp", f".{name}.{os.getpid()}.tmp"]):
+        for each in planted:
+            (run / each).unlink(missing_ok=True)
+            (run / each).symlink_to(outside / "precious")
         tell_all(tell, run)
         assert contents(outside) == before
-        (run / planted).unlink(missing_ok=True)
+        for each in planted:
+            (run / each).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("name", FOLDERS)

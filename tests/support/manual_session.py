@@ -29,6 +29,7 @@ STAND_INS = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"]}
 ABSENT = ("no such file", "no file matches")
 SHELL = re.compile(r"[|&;<>$*?`]")
 TAKES_OPTIONS = ("run", "submit", "check", "demo", "tune", "goals")
+TAKES_NONE = ["goals", "report"]
 
 
 class Session:
@@ -157,7 +158,7 @@ class Session:
         if words[:2] == ["pip", "install"]:
             self._plugged_in = True
             line = line.replace("pip install -e", "pip install -q --no-deps --no-build-isolation --target .site", 1)
-        if words[0] == "proctor" and words[1] in TAKES_OPTIONS and more:
+        if words[0] == "proctor" and words[1] in TAKES_OPTIONS and words[1:3] != TAKES_NONE and more:
             first, arrow, rest = line.partition(" >")
             line = f"{first} {more}{arrow}{rest}"
         before = self._runs()

@@ -38,7 +38,7 @@ class Loose(Quiet):
 class Thin(Quiet):
     @classmethod
     def for_run(cls, options, folder):
-        return print
+        return len
 
 
 class Exclusive(Quiet):

@@ -14,11 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from proctor.record.duck import connected
 from proctor_host.episode import Outcome
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
 
 BATCH, FETCH = 16_384, 1024
+MANY = 2048
+"""So many trials are read sooner by DuckDB, although it takes tens of milliseconds to start."""
 KEY = ("agent", "task", "index", "seed")
 NAMES = (*KEY, *(f.name for f in fields(TrialResult) if f.name != "trial"))
 """Columns of a batch: the trial, then its result."""
@@ -124,19 +127,25 @@ def metrics_of(found: Sequence[dict[str, float | None]]) -> Metrics:
     return Metrics({name: numbers([m.get(name) for m in found]) for name in names}, list(sets), which)
 
 
-def json_parser() -> Any:
-    """A DuckDB connection, to be closed, for `parsed_metrics`."""
-    import duckdb
-
-    return duckdb.connect(":memory:", config={"threads": 1})
-
-
-def parsed_metrics(texts: Sequence[str], parser: Any, only: Collection[str] | None) -> Metrics:
+def parsed_metrics(texts: Sequence[str], only: Collection[str] | None) -> Metrics:
     """From JSON objects of numbers; all metrics, or `only` some. DuckDB reads them several times as fast as Python, to
-    the same bits."""
-    column = np.empty(len(texts), dtype=object)
-    column[:] = texts
-    parser.register("texts", {"text": column})
+    the same bits, where they are so many that it is worth its start."""
+    if len(texts) < MANY:
+        return _parsed_here(texts, only)
+    with connected() as parser:
+        column = np.empty(len(texts), dtype=object)
+        column[:] = texts
+        parser.register("texts", {"text": column})
+        return _parsed_by(parser, texts, only)
+
+
+def _parsed_here(texts: Sequence[str], only: Collection[str] | None) -> Metrics:
+    found = [json.loads(text) for text in texts]
+    return metrics_of(found if only is None else [{n: v for n, v in m.items() if n in only} for m in found])
+
+
+def _parsed_by(parser: Any, texts: Sequence[str], only: Collection[str] | None) -> Metrics:
+    """By a DuckDB connection in which the texts are the table `texts`."""
     keys = parser.execute("SELECT hash(json_keys(text)) AS keys FROM texts").fetchnumpy()["keys"]
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     named = [
@@ -146,8 +155,7 @@ def parsed_metrics(texts: Sequence[str], parser: Any, only: Collection[str] | No
     if not names:
         return Metrics({}, named, which)
     if len({name.lower() for name in names}) < len(names) or not all(map(PLAIN.fullmatch, names)):
-        found = [json.loads(text) for text in texts]
-        return metrics_of(found if only is None else [{n: v for n, v in m.items() if n in only} for m in found])
+        return _parsed_here(texts, only)
     shape = json.dumps(dict.fromkeys(names, "DOUBLE"))
     fields_ = parser.execute(f"SELECT unnest(from_json(text, '{shape}')) FROM texts").fetchnumpy()
     columns = {name: np.ma.filled(values.astype(np.float64), np.nan) for name, values in fields_.items()}

@@ -10,7 +10,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from proctor.record.batch import (
     KEY,
     NAMES,
     TrialBatch,
-    json_parser,
     no_metrics,
     parsed_metrics,
     result_of,
@@ -406,14 +405,13 @@ class Ledger:
         names = [name for name in NAMES if name in wanted]
         picked = ", ".join(_COLUMNS[name] for name in names)
         query = f"SELECT {picked} FROM trials WHERE agent = ? AND task = ? AND state = 'done' ORDER BY idx"
-        with self._snapshot(), nullcontext() if metrics == () else json_parser() as parser:
+        with self._snapshot():
             cells = self._db.execute("SELECT agent, task FROM trials GROUP BY agent_position, task_position").fetchall()
             parts = (part for cell in cells for part in _parts(self._db.execute(query, cell)))
             while (found := _gathered(parts, names))["agent"]:
                 n = len(found["agent"])
-                yield TrialBatch(
-                    dict(found), no_metrics(n) if parser is None else parsed_metrics(found["metrics"], parser, metrics)
-                )
+                parsed = no_metrics(n) if metrics == () else parsed_metrics(found["metrics"], metrics)
+                yield TrialBatch(dict(found), parsed)
 
     def result(self, agent: str, task: str, index: int) -> TrialResult | None:
         row = self._db.execute(f"{_FINISHED} AND agent = ? AND task = ? AND idx = ?", (agent, task, index)).fetchone()

@@ -19,6 +19,7 @@ import numpy as np
 
 from proctor.errors import InputError
 from proctor.record.columns import Trials
+from proctor.record.duck import connected
 from proctor.record.latest import found_run
 from proctor.record.rundir import RunDir
 from proctor.report import Report
@@ -44,9 +45,7 @@ class ArrowTable:
 
     def relation(self) -> Any:
         """The trials as a relation of DuckDB, for SQL over them."""
-        import duckdb
-
-        connection = duckdb.connect(":memory:", config={"threads": 1})
+        connection = connected()
         return connection.sql(selected(connection, self._table, PARQUET))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

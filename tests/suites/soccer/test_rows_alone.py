@@ -117,8 +117,8 @@ def test_a_row_is_answered_as_a_script_with_batch_one_gets_it_in_any_batch(loade
 def test_a_run_records_what_the_official_loop_does_whatever_runs_beside_it(loader: str, tmp_path: Path) -> None:
     agent, asked = LOADERS[loader](tmp_path)
     run = run_evaluation(examination(tmp_path, agent, n_trials=3, num_parallel=3))
+    env = gymnasium.make(TASKS["goalie_penalty_kick"], disable_env_checker=True)
     for result in run.results():
-        env = gymnasium.make(TASKS["goalie_penalty_kick"], disable_env_checker=True)
         seen, _ = env.reset(seed=match_seed(42, result.trial.index))
         rewards = []
         with pinned():
@@ -127,8 +127,8 @@ def test_a_run_records_what_the_official_loop_does_whatever_runs_beside_it(loade
                 assert own.tobytes() == action.astype(np.float32).tobytes()
                 seen, reward, *_ = env.step(own)
                 rewards.append(float(reward))
-        env.close()
         assert rewards == list(run.episode(result).arrays["rewards"])
+    env.close()
 
 
 def test_the_resolved_config_says_so_and_another_number_stays(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from proctor import cells
 from proctor.record.columns import OUTCOMES, Trials
+from proctor.record.duck import connected
 from proctor.report.formats.base import Format
 from proctor.report.formats.files import replacing, write_csv
 from proctor.report.model import AgentReport, Report
@@ -127,11 +128,8 @@ class TrialTable:
 
 
 def write_trials(path: Path, table: TrialTable, how: str) -> None:
-    """Write the table of trials as a file of one kind. DuckDB gets one thread: the bytes of the file depend on the rows
-    only."""
-    import duckdb
-
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection, replacing(path) as temporary:
+    """Write the table of trials as a file of one kind."""
+    with connected() as connection, replacing(path) as temporary:
         connection.execute(f"COPY ({selected(connection, table, how)}) TO {_quoted(str(temporary))} ({how})")
 
 
