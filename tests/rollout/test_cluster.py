@@ -59,7 +59,8 @@ class Lab:
     def actors(self, kind: str) -> list[Any]:
         """Processes of actors of a kind, on the nodes of this cluster."""
         found = []
-        for raylet in [one.process for node in self.nodes for one in node.all_processes["raylet"]]:
+        nodes = [self.cluster.head_node, *self.nodes]  # replicas need no CPU, so that the head may have some
+        for raylet in [one.process for node in nodes for one in node.all_processes["raylet"]]:
             with suppress(psutil.NoSuchProcess):
                 children = psutil.Process(raylet.pid).children()
                 found += [child for child in children if child.name().startswith(f"ray::{kind}") and _lives(child)]
@@ -330,9 +331,11 @@ def test_a_replica_that_starts_late_is_asked_too(
     late = {"name": "recurrent", "policy": f"{file}:Late", "options": {"kwargs": {"folder": str(told)}}}
     cancel, many = CancelToken(), {"n_trials": 5_000}
     thread, found = running(lambda: _examined(tmp_path / "runs", whole.workers(2), cancel, agents=[late], **many))
-    until(lambda: len(list(told.glob("pid-*"))) == 2 or not thread.is_alive(), 120.0)
-    cancel.cancel()
-    thread.join()
+    try:
+        until(lambda: len(list(told.glob("pid-*"))) == 2 or not thread.is_alive(), 120.0)
+    finally:
+        cancel.cancel()
+        thread.join()
     assert len(list(told.glob("pid-*"))) == 2
     ours = digests(found[0])
     both = ours.keys() & undisturbed.keys()

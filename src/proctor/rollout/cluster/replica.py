@@ -5,8 +5,8 @@ lanes, a forward answers them, `decide` says what follows. A seat holds the poli
 generator as long as the trial runs; when the replica is lost, so are they, and the trial starts again elsewhere. Which
 trials share a forward changes nothing in them.
 
-One thread owns everything but the forwards. Answers are sent as fast as they are taken: a worker that is busy writing
-to us is never waited for.
+One thread owns everything but the forwards, and runs those itself that are known to be short. Answers are sent as fast
+as they are taken: a worker that is busy writing to us is never waited for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
 from proctor.rollout.pace import Pace
 from proctor.rollout.tasks import Task
-from proctor.rollout.thread import Waker, prefer_short_slices
+from proctor.rollout.thread import Supervisor, Waker, prefer_short_slices
 from proctor_host.board import SharedBoard
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import Codec
@@ -140,6 +140,7 @@ class Replica:
         self._trying: Seat | None = None
         self._steps, self._told_at = 0, time.monotonic()
         self._stopping = False
+        self._supervisor = Supervisor(act_s)
         self._lock = threading.Lock()
         self.runtime = AgentRuntime(name, load, options, slots, self._deliver)
         self.runtime.runner.examined = examined
@@ -187,26 +188,36 @@ class Replica:
 
     def serve(self) -> None:
         """Until `stop`."""
+        self._supervisor.run(self._loop)
+        self._close()
+
+    def _loop(self) -> None:
         prefer_short_slices()
         watched = 0.0
         while not self._stopping:
             self._take_answers()
             now = time.monotonic()
-            due = self._dispatch(now)
+            due = self._dispatch(Moment(now, self._spare_s, here=not self._answers))
             self._send()
             if now - watched > WATCH_S:
                 watched = now
                 for answers in self.runtime.overdue(now, self._act_s):
                     self._answer(answers)
             self._listen(WATCH_S if due is None else min(max(due - time.monotonic(), 0.0), WATCH_S))
-        self._close()
 
-    def _dispatch(self, now: float) -> float | None:
-        """Start what is due; when to look again. Who is to be answered alone is told so first: if that is the last that
-        is heard of this replica, it is known why."""
-        if (self._trying is None and not self._alone) or self.runtime.given_up is not None:
-            return self.runtime.dispatch(Moment(now, self._spare_s, here=False), self._live)
-        moment = Moment(now, self._spare_s, here=False)
+    def _dispatch(self, moment: Moment) -> float | None:
+        """Start what is due; when to look again."""
+        if (self._trying is not None or self._alone) and self.runtime.given_up is None:
+            return self._dispatch_alone(moment)
+        self._supervisor.enter()
+        try:
+            return self.runtime.dispatch(moment, self._live)
+        finally:
+            self._supervisor.leave()
+
+    def _dispatch_alone(self, moment: Moment) -> None:
+        """Who is to be answered alone is told so first: if that is the last that is heard of this replica, it is known
+        why."""
         for lane in self.runtime.lanes.values():
             if self._trying is not None and lane.asked_alone:
                 lane.dispatch(moment, self._live)
@@ -218,7 +229,6 @@ class Replica:
             lane = self.runtime.lanes[seat.request.stage]
             lane.put_alone(seat.request)
             lane.dispatch(moment, self._live)
-        return None
 
     def _spare_s(self, now: float) -> float:
         return min((caller.spare_s(now) for caller in self._callers.values() if caller.seats), default=0.0)
