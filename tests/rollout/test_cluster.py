@@ -24,6 +24,7 @@ from examining import by_key, digests, policy, task
 
 from proctor import CancelToken, Run, config_from_dict, run_evaluation
 from proctor.errors import InputError
+from proctor.rollout.cluster.backend import connect
 from proctor.rollout.cluster.doctor import examine
 from proctor.testing import BackendConformance
 
@@ -480,3 +481,8 @@ def test_where_there_is_no_cluster_an_error_says_how_to_start_one(tmp_path: Path
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert "ray start --head" in said.stdout
+
+
+def test_a_client_s_address_is_refused_with_what_to_do() -> None:
+    with pytest.raises(InputError, match="start the run on a node of the cluster, with the address auto or HOST:PORT"):
+        connect("ray://127.0.0.1:10001")

@@ -167,7 +167,7 @@ def test_work_that_is_stopped_keeps_finished_trials(tmp_path: Path, examine: Exa
     work.stop()
     assert made.queue.held() == 0
     assert list(made.folder.glob("parcels/*/*/trials/*"))
-    with pytest.raises(RunError, match=r"parcels are not finished: the jobs have ended.*to go on: proctor submit --fin"):
+    with pytest.raises(RunError, match=r"parcels are not finished: the jobs have ended.*go on: proctor submit --fin"):
         made.wait(quiet)
     Work(made, "b").run()
     assert digests(merged(made)) == digests(examine(**keys))

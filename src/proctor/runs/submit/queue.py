@@ -1,10 +1,10 @@
 """The queue of a submission: files in a folder that all jobs see.
 
-A parcel is taken by creating the file `<parcel>.<n>`, which only one job can; n counts how often it was taken. The file
-with the highest n is the parcel's lease, and its owner touches it while it works. A lease that was not touched for
-`lease_s` seconds is stale: whoever creates the file n + 1 goes on with the parcel, and its former owner, should it live,
-sees that and stops. `<parcel>.done` and `<parcel>.failed` end a parcel. Times are those of the file system, not of the
-nodes, whose clocks may differ.
+A parcel is taken by creating the file `<parcel>.<n>`, which only one job can; n counts how often it was taken. The
+file with the highest n is the parcel's lease, and its owner touches it while it works. A lease that was not touched
+for `lease_s` seconds is stale: whoever creates the file n + 1 goes on with the parcel, and its former owner, should
+it live, sees that and stops. `<parcel>.done` and `<parcel>.failed` end a parcel. Times are those of the file system,
+not of the nodes, whose clocks may differ.
 """
 
 from __future__ import annotations
