@@ -56,6 +56,8 @@ class DevicePhysics(abc.ABC):
     step, which are written to from outside. `broken` (n,) bool: the simulation broke down in the last step, or had no
     room for all contacts; a world that broke down is where it was before."""
 
+    setup: Setup
+    """What was asked for, with as much room as there is."""
     qpos: torch.Tensor
     qvel: torch.Tensor
     control: torch.Tensor

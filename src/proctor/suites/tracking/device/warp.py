@@ -10,6 +10,7 @@ worlds would show in the last bits.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -95,11 +96,13 @@ class WarpPhysics(DevicePhysics):
 
     def __init__(self, setup: Setup):
         model, n = setup.model, setup.n
+        wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING if setup.device.type == "cuda" else wp.LOG_ERROR)
         self._torch_device = setup.device
         self._device = wp.get_device(str(setup.device))
         self._substeps = setup.substeps
         contacts = setup.contacts or LEAST_CONTACTS
         constraints = setup.constraints or most_constraints(model, contacts)
+        self.setup = dataclasses.replace(setup, contacts=contacts, constraints=constraints)
         self.room = f"{contacts} contacts and {constraints} constraints for each world"
         with wp.ScopedDevice(self._device), quiet():
             self._model = _put(model, setup.fields, n)
