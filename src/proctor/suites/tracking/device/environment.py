@@ -14,11 +14,12 @@ from proctor.suites.states import POSITIONS, TURNS, shapes_of
 from proctor.suites.tracking.batch import action_space, neutral_action
 from proctor.suites.tracking.device.capture import Program
 from proctor.suites.tracking.device.judging import DeviceJudge, DeviceVerdict
-from proctor.suites.tracking.device.observing import DeviceObservation, DeviceObserver, device_observation_space
+from proctor.suites.tracking.device.observing import DeviceObservation, DeviceObserver
 from proctor.suites.tracking.device.physics import device_named
 from proctor.suites.tracking.device.worlds import DeviceWorlds
 from proctor.suites.tracking.motions import MotionLibrary
 from proctor.suites.tracking.observations import reference_signals
+from proctor.suites.tracking.observing import in_float32, observation_space
 from proctor.suites.tracking.options import TrackingOptions
 from proctor.suites.tracking.rendering import TrackingRenderer
 from proctor.suites.tracking.robot import Robot
@@ -36,10 +37,10 @@ class TrackingDeviceEnv(DeviceEnv):
         place = device_named(options.device)
         self.device, self.num_worlds = str(place), n
         self.exact = options.physics == "warp" and place.type == "cpu"
-        self._robot, self._library, self._options = robot, library, options
+        self.robot, self.library, self.options = robot, library, options
         self.worlds = DeviceWorlds(robot, library, n, options, place)
         self._observer, self._judge = DeviceObserver(self.worlds, options), DeviceJudge(self.worlds, options)
-        self.observation_space = device_observation_space(robot, library, options)
+        self.observation_space = in_float32(observation_space(robot, library, options))
         self.action_space = action_space(robot)
         self.action_dt_s = self.worlds.dt_s
         self.max_steps = int(self.worlds.lengths.max()) - 1
@@ -56,9 +57,14 @@ class TrackingDeviceEnv(DeviceEnv):
         self._ask(np.arange(n), np.zeros(n, np.int64))
         self._start()
 
+    @property
+    def observed_state(self) -> torch.Tensor | None:
+        """(n, 2J + 6): the state as last observed, noise included; None where no group needs it."""
+        return self._observer.state
+
     def begin_device(self, worlds: np.ndarray, seeds: Sequence[int], indices: Sequence[int]) -> DeviceObservation:
         rows = np.asarray(worlds, np.int64)
-        motions = np.asarray(indices, np.int64) % len(self._library)
+        motions = np.asarray(indices, np.int64) % len(self.library)
         noise = self.worlds.drawing.draw(rows, seeds, self.worlds.physics)
         for i, world in enumerate(rows):
             self._motions[world] = motions[i]
@@ -99,7 +105,7 @@ class TrackingDeviceEnv(DeviceEnv):
         return found
 
     def step_device(self, actions: Any) -> Columns:
-        self.worlds.action.copy_(torch.as_tensor(actions))
+        self.worlds.action.copy_(torch.as_tensor(actions).detach())
         self._before()
         self.worlds.physics.step()
         observation, verdict, anchor = self._after()
@@ -113,7 +119,7 @@ class TrackingDeviceEnv(DeviceEnv):
         return self._observer.go_on(), self._judge.judge(), self._anchor()
 
     def _anchor(self) -> torch.Tensor:
-        return self.worlds.physics.bodies.quat[:, self._robot.anchor].clone()
+        return self.worlds.physics.bodies.quat[:, self.robot.anchor].clone()
 
     def _signals(self, verdict: DeviceVerdict, anchor: torch.Tensor) -> dict[str, torch.Tensor]:
         physics = self.worlds.physics
@@ -127,7 +133,7 @@ class TrackingDeviceEnv(DeviceEnv):
         if self.records_states:
             found[POSITIONS], found[TURNS] = physics.bodies.pos, physics.bodies.quat
         if self._observer.state is not None:
-            found["observed_joint_pos"] = self._observer.state[:, : self._robot.description.n_joints]
+            found["observed_joint_pos"] = self._observer.state[:, : self.robot.description.n_joints]
         return found
 
     def constants(self, world: int) -> Mapping[str, Any]:
@@ -137,7 +143,7 @@ class TrackingDeviceEnv(DeviceEnv):
         noise = self._first_noise[world]
         if noise is None or "first.observed_joint_pos" not in known:
             return known
-        seen = known["first.observed_joint_pos"] + noise[: self._robot.description.n_joints]
+        seen = known["first.observed_joint_pos"] + noise[: self.robot.description.n_joints]
         return known | {"first.observed_joint_pos": seen}
 
     def _constants_of(self, motion: int) -> dict[str, Any]:
@@ -147,13 +153,13 @@ class TrackingDeviceEnv(DeviceEnv):
         return dict(self._known[motion])
 
     def _read_constants(self, motion: int) -> dict[str, Any]:
-        reference = self._library.reference(motion).rows(slice(0, int(self.worlds.lengths[motion])))
-        found = reference_signals(self._robot, reference)
+        reference = self.library.reference(motion).rows(slice(0, int(self.worlds.lengths[motion])))
+        found = reference_signals(self.robot, reference)
         if self._observer.state is None:
             del found["observed_joint_pos"]
-        description = self._robot.description
+        description = self.robot.description
         constants: dict[str, Any] = {
-            "case": np.array(self._library.names[motion]),
+            "case": np.array(self.library.names[motion]),
             "joint_names": np.array(description.joint_names),
             "body_names": np.array(description.tracked_bodies),
         }
@@ -163,12 +169,12 @@ class TrackingDeviceEnv(DeviceEnv):
             constants |= self._shapes
             constants["scene.reference_body_pos"] = reference.body_pos.astype(np.float32)
             constants["scene.reference_body_quat"] = reference.body_quat.astype(np.float32)
-        legacy = self._options.legacy
+        legacy = self.options.legacy
         return constants if legacy is None else constants | {"tracking.legacy": np.array(legacy)}
 
     @cached_property
     def _shapes(self) -> dict[str, np.ndarray]:
-        return shapes_of(self._robot.model, first=1)
+        return shapes_of(self.robot.model, first=1)
 
     def crowded(self) -> str | None:
         """A sentence where worlds had no room for all their contacts, since the environment was made; it waits for the
@@ -185,12 +191,12 @@ class TrackingDeviceEnv(DeviceEnv):
         """The robot, and beside it a translucent reference in the frame that it should be in."""
         w = self.worlds
         if self._renderer is None:
-            self._renderer = TrackingRenderer(self._robot)
-        at = self._library.rows(w.motion[world].cpu().numpy(), w.frame[world].cpu().numpy())
-        return self._renderer.render(w.physics.qpos[world].double().cpu().numpy(), self._library.frames.qpos[at])
+            self._renderer = TrackingRenderer(self.robot)
+        at = self.library.rows(w.motion[world].cpu().numpy(), w.frame[world].cpu().numpy())
+        return self._renderer.render(w.physics.qpos[world].double().cpu().numpy(), self.library.frames.qpos[at])
 
     def dummy_action(self) -> np.ndarray:
-        return neutral_action(self._robot, self._options)
+        return neutral_action(self.robot, self.options)
 
     def close(self) -> None:
         self.worlds.physics.close()

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
-from gymnasium import spaces
 
 from proctor.suites.tracking import observations as obs
 from proctor.suites.tracking.device import rotations
 from proctor.suites.tracking.device.worlds import DeviceWorlds
 from proctor.suites.tracking.layout import HumanoidVerseLayout, widths
-from proctor.suites.tracking.observing import observation_space
 from proctor.suites.tracking.options import TrackingOptions
 
 DeviceObservation = dict[str, torch.Tensor]
-
-
-def device_observation_space(*args: Any) -> spaces.Dict:
-    """As `tracking.observing.observation_space`; raw states are float32, too."""
-    found = observation_space(*args)
-    for name, space in found.spaces.items():
-        if isinstance(space, spaces.Box) and space.dtype == np.float64:
-            found.spaces[name] = spaces.Box(-np.inf, np.inf, space.shape, np.float32)
-    return found
 
 
 class DeviceObserver:

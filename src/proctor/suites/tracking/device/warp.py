@@ -100,6 +100,7 @@ class WarpPhysics(DevicePhysics):
         self._torch_device = setup.device
         self._device = wp.get_device(str(setup.device))
         self._substeps = setup.substeps
+        self._streams: dict[int, Any] = {}
         contacts = setup.contacts or LEAST_CONTACTS
         constraints = setup.constraints or most_constraints(model, contacts)
         self.setup = dataclasses.replace(setup, contacts=contacts, constraints=constraints)
@@ -110,6 +111,7 @@ class WarpPhysics(DevicePhysics):
             self._make_tensors(model, n)
             self._steps, self._kinematics = self._graph(self._step), self._graph(self._look)
             self._crowded.zero_()
+            wp.synchronize_device(self._device)
 
     def _make_tensors(self, model: Any, n: int) -> None:
         data, tensor = self._data, wp.to_torch
@@ -159,11 +161,13 @@ class WarpPhysics(DevicePhysics):
 
     def _replay(self, graph: Any) -> None:
         """In the order of torch's current stream."""
-        if self._device.is_cuda:
-            stream = wp.stream_from_torch(torch.cuda.current_stream(self._torch_device))
-            wp.capture_launch(graph, stream=stream)
-        else:
+        if not self._device.is_cuda:
             wp.capture_launch(graph)
+            return
+        current = torch.cuda.current_stream(self._torch_device)
+        if current.cuda_stream not in self._streams:
+            self._streams[current.cuda_stream] = wp.stream_from_torch(current)
+        wp.capture_launch(graph, stream=self._streams[current.cuda_stream])
 
     def step(self) -> None:
         self._replay(self._steps)
