@@ -5,6 +5,7 @@
 # make bench   print the benchmark table
 # make campaign  break runs in every way and see that nothing is lost (ARGS="--faults 10000" for the long one)
 # make oldest, make newest  fast tests with the lowest and the newest versions of the dependencies, in .venv-oldest and .venv-newest
+# make warp    run the tests of tracking worlds on a device, on MuJoCo Warp's processor device, in .venv-warp
 # make dist    build the wheels and source distributions of proctor and proctor-host into dist
 # make bare    install those wheels without extras in a fresh environment: doctor, demo, and an examination of one's own
 # make mjlab   build the runtime of the suite mjlab in .venv/runtimes, where `make test` looks for it; needs a registry
@@ -22,7 +23,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 # The tests start thousands of processes: with bytecode beside the sources each is there in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick lint bench campaign oldest newest bare dist mjlab site clean setup
+.PHONY: demo test quick lint bench campaign oldest newest warp bare dist mjlab site clean setup
 .DEFAULT_GOAL := test
 
 demo: $(READY)
@@ -58,6 +59,9 @@ oldest:
 
 newest:
 	@scripts/system-packages.sh
+	scripts/version-sets.sh $@ $(ARGS)
+
+warp:
 	scripts/version-sets.sh $@ $(ARGS)
 
 dist: $(READY)

@@ -2,8 +2,10 @@
 # Proctor with other versions of its dependencies, without extras, each set in a virtual environment of its own:
 #   scripts/version-sets.sh oldest    the lowest versions that pyproject.toml allows (constraints-oldest.txt)
 #   scripts/version-sets.sh newest    the newest ones (constraints-newest.txt), on the newest Python that is found
+#   scripts/version-sets.sh warp      MuJoCo Warp and torch (constraints-warp.txt), which physics: warp of the suite tracking needs
 #   scripts/version-sets.sh bare      the wheels in dist (`make dist`) alone in a fresh environment, far from these sources
-# The first two run the fast tests of what meets these packages; arguments after the name are given to pytest instead.
+# The first two run the fast tests of what meets these packages, `warp` those of tracking worlds on a device; arguments after the
+# name are given to pytest instead.
 # PYTHON=/path/to/python chooses the interpreter.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,6 +17,8 @@ tests=(
     tests/suites/{test_gymnasium_env,test_gymnasium_info,test_vector}.py tests/suites/{tracking,endovascular}
     tests/report/test_files.py tests/cli/test_verbs.py
 )
+
+device_tests=(tests/suites/tracking/device)
 
 works() {
     "$1" -c "import sys, venv, ensurepip; sys.exit(not ($2))" >/dev/null 2>&1
@@ -54,19 +58,24 @@ install() {
 }
 
 set_of_versions() {
-    local name="$1" python="$2" venv=".venv-$1"
+    local name="$1" python="$2" venv=".venv-$1" jobs="${JOBS:-2}"
+    local -a chosen=(-q "${tests[@]}") more=()
     shift 2
-    if [ "$#" -eq 0 ]; then
-        set -- -q "${tests[@]}"
+    if [ "$name" = warp ]; then
+        chosen=(-q "${device_tests[@]}") more=(torch mujoco-warp warp-lang) jobs=0  # two would compile the same kernels
+        export WARP_CACHE_PATH="$PWD/$venv/warp-kernels" CUDA_VISIBLE_DEVICES=
     fi
-    install "$venv" "constraints-$name.txt" "$python" "${sources[@]/#/-e}[test]"
+    if [ "$#" -eq 0 ]; then
+        set -- "${chosen[@]}"
+    fi
+    install "$venv" "constraints-$name.txt" "$python" "${sources[@]/#/-e}[test]" "${more[@]}"
     "$venv/bin/python" -m pip list --disable-pip-version-check --format=freeze |
-        grep -E '^(numpy|scipy|numba|mujoco|gymnasium|pydantic|duckdb|typer)==' | tr '\n' ' '
+        grep -E '^(numpy|scipy|numba|mujoco|mujoco-warp|warp-lang|torch|gymnasium|pydantic|duckdb|typer)==' | tr '\n' ' '
     echo "on $("$venv/bin/python" --version)"
     # Kernels of another numba are no use to the environment for development, and its kernels none to this one.
     export NUMBA_CACHE_DIR="$PWD/$venv/kernels"
-    "$venv/bin/python" scripts/compile_kernels.py
-    "$venv/bin/python" -m pytest -n "${JOBS:-2}" --dist worksteal -m "not slow" -p no:cacheprovider "$@"
+    [ "$name" = warp ] || "$venv/bin/python" scripts/compile_kernels.py
+    "$venv/bin/python" -m pytest -n "$jobs" --dist worksteal -m "not slow" -p no:cacheprovider "$@"
 }
 
 bare() {
@@ -126,10 +135,10 @@ quickstart() {
 
 name="${1:-}"
 case "$name" in
-    oldest) python="$(find_python 'sys.version_info[:2] == (3, 11)' 3.11)" ;;
+    oldest | warp) python="$(find_python 'sys.version_info[:2] == (3, 11)' 3.11)" ;;
     newest | bare) python="$(find_python 'sys.version_info >= (3, 11)' 3.14 3.13 3.12 3.11)" ;;
     *)
-        echo "usage: scripts/version-sets.sh oldest|newest|bare [arguments of pytest]" >&2
+        echo "usage: scripts/version-sets.sh oldest|newest|warp|bare [arguments of pytest]" >&2
         exit 2
         ;;
 esac

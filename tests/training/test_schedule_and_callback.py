@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -160,3 +161,22 @@ def test_names_must_differ_and_exist():
         EvaluationCallback([Evaluation(), Evaluation()], 10)
     with pytest.raises(InputError, match='reads the evaluation "rewards"; there is tracking'):
         EvaluationCallback([Evaluation()], 10, practice=Practice(evaluation="rewards"))
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_what_evaluations_take_of_the_time_is_counted(monkeypatch, breaks):
+    now = [0.0]
+    monkeypatch.setattr("proctor.training.callback.time.monotonic", lambda: now[0])
+
+    class Slow(Evaluation):
+        def run(self, **keys):
+            now[0] += 3.0
+            return super().run(**keys)
+
+    callback = EvaluationCallback([Slow(breaks=breaks)], eval_every_steps=10)
+    assert callback.share == 0.0
+    with pytest.raises(RuntimeError) if breaks else nullcontext():
+        callback(0, "agent", next_step=1)
+    now[0] += 9.0
+    assert callback.seconds == 3.0
+    assert callback.share == 0.25

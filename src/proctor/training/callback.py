@@ -17,6 +17,7 @@ seem to lead to a state after it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -138,19 +139,33 @@ class EvaluationCallback:
             raise InputError(f'the curriculum reads the evaluation "{practice.evaluation}"; there is {known}')
         self.schedule = EveryNSteps(eval_every_steps, start)
         self.logger, self.practice = logger, practice
+        self.seconds = 0.0
+        """Spent evaluating so far."""
+        self._began: float | None = None
+
+    @property
+    def share(self) -> float:
+        """What evaluations have taken of the time since the first call, from 0 to 1; 0 before it."""
+        if self._began is None:
+            return 0.0
+        return self.seconds / max(time.monotonic() - self._began, 1e-9)
 
     def __call__(self, step: int, agent: Any, *, next_step: int, env: Any = None, replay_buffer: Any = None) -> Advice:
         """Before the step that leads from `step` to `next_step`. `env`: the training environment, where evaluations are
         to borrow it; None: each evaluation has its own."""
-        lent = env is not None
+        lent, now = env is not None, time.monotonic()
+        self._began = now if self._began is None else self._began
         if not self.schedule.check(step):
             return Advice(truncate=lent and self.schedule.check(next_step))
         metrics, logs = {}, {}
-        for name, evaluation in self.evaluations.items():
-            extra = {"replay_buffer": replay_buffer} if evaluation.cfg.requires_replay_buffer() else {}
-            metrics[name], logs[name] = evaluation.run(
-                timestep=step, agent_or_model=agent, logger=self.logger, env=env, **extra
-            )
+        try:
+            for name, evaluation in self.evaluations.items():
+                extra = {"replay_buffer": replay_buffer} if evaluation.cfg.requires_replay_buffer() else {}
+                metrics[name], logs[name] = evaluation.run(
+                    timestep=step, agent_or_model=agent, logger=self.logger, env=env, **extra
+                )
+        finally:
+            self.seconds += time.monotonic() - now
         update = self._practise(metrics)
         self.schedule.mark(step)
         return Advice(lent, lent and self.schedule.check(next_step), metrics, logs, update)

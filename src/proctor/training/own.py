@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,20 +20,45 @@ from proctor.suites.tracking.worlds import Worlds
 from proctor.training.lent import QuaternionOrder, Starts, WorldState
 
 
-class OwnEnvironment:
+class OwnWorlds(abc.ABC):
+    """Worlds that an evaluation has made for itself, on the processor or on a device: nothing of training is in them,
+    and there is nothing to give back."""
+
+    partial_reset = True
+    quaternion: QuaternionOrder = "wxyz"
+    num_worlds: int
+    joint_names: Sequence[str]
+    body_names: Sequence[str]
+
+    @abc.abstractmethod
+    def reset(self, starts: Starts) -> Any: ...
+
+    @abc.abstractmethod
+    def step(self, actions: Any) -> tuple[Any, Any]: ...
+
+    @abc.abstractmethod
+    def read(self) -> WorldState: ...
+
+    @abc.abstractmethod
+    def close(self) -> None: ...
+
+    def state(self) -> None:  # noqa: B027 - there is nothing to keep
+        """Nothing."""
+
+    def restore(self, state: None) -> None:  # noqa: B027 - likewise
+        """Nothing."""
+
+
+class OwnEnvironment(OwnWorlds):
     """N worlds that can be reset one by one. Randomisation and noise are drawn per episode from its seed, so a world's
     number changes nothing.
 
     A world whose agent gives an action that is not finite, or whose simulation breaks down, stands still from then on
     and reads as NaN: what was not done cannot be measured, and is not left out either."""
 
-    partial_reset = True
-    quaternion: QuaternionOrder = "wxyz"
-
     def __init__(self, robot: Robot, library: MotionLibrary, worlds: int, options: TrackingOptions):
         self.num_worlds = worlds
-        self.joint_names: Sequence[str] = robot.description.joint_names
-        self.body_names: Sequence[str] = robot.body_names
+        self.joint_names, self.body_names = robot.description.joint_names, robot.body_names
         self._robot = robot
         self.worlds = Worlds(robot, library, worlds, options)
         self._observer = Observer(self.worlds, options)
@@ -83,12 +109,6 @@ class OwnEnvironment:
         if not self._broken.any():
             return values
         return np.where(self._broken.reshape(-1, *[1] * (values.ndim - 1)), np.nan, values)
-
-    def state(self) -> None:
-        """Nothing of training is in it."""
-
-    def restore(self, state: None) -> None:
-        """Nothing to give back."""
 
     def close(self) -> None:
         self.worlds.close()

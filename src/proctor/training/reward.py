@@ -36,7 +36,10 @@ from proctor.training.reward_inference import Method, Samples, draw_samples, inf
 from proctor.training.reward_rollout import EpisodeCfg, Played, play, standing_library
 from proctor.training.rollout import Episode
 
-TRACKING_ONLY = ("n_episodes_per_motion", "success", "terminate", "velocity_multiplier")
+TRACKING_ONLY = (
+    "n_episodes_per_motion", "success", "terminate", "velocity_multiplier",
+    "physics", "device", "contacts", "constraints",
+)  # fmt: skip
 
 
 class RewardEvaluationCfg(EvaluationCfg):

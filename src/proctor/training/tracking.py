@@ -26,7 +26,7 @@ from proctor.training.driving import LatentDriver, PolicyDriver, driver_for, ext
 from proctor.training.keeping import undisturbed
 from proctor.training.lent import LentEnvironment, MotionSource, Starts, fit
 from proctor.training.options import TrackingEvaluationCfg
-from proctor.training.own import OwnEnvironment
+from proctor.training.own import OwnWorlds
 from proctor.training.results import Measured, as_rows, by_motion, verdict
 from proctor.training.rollout import Episode, run_episodes
 from proctor.training.trajectories import write_trajectories
@@ -101,7 +101,7 @@ class _Kept(NamedTuple):
     """Worlds of our own, and the lent environment that they were made for; None: for nobody's."""
 
     made_for: Any
-    worlds: OwnEnvironment
+    worlds: OwnWorlds
     source: MotionSource
 
 
@@ -153,7 +153,7 @@ class TrackingEvaluation:
         if self._kept is not None and self._kept.made_for is env:
             return self._kept.worlds, self._kept.source
         worlds, source = own_venue(self.cfg) if env is None else lent_venue(env, self.cfg)
-        if isinstance(worlds, OwnEnvironment):
+        if isinstance(worlds, OwnWorlds):
             self.close()
             self._kept = _Kept(env, worlds, source)
         return worlds, source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Protocol, cast, runtime_checkable
 
 from proctor.errors import InputError
@@ -46,11 +47,12 @@ def own_venue(cfg: TrackingEvaluationCfg) -> Venue:
 def own_spaces(cfg: TrackingEvaluationCfg) -> SpaceInfo:
     """Observations, actions and briefing of the evaluation's own environment, as the task `tracking`."""
     from proctor.suites.tracking.batch import action_space
-    from proctor.suites.tracking.observing import observation_space
+    from proctor.suites.tracking.observing import in_float32, observation_space
 
     robot, library = _own_task(cfg)
+    seen = observation_space(robot, library, cfg)
     return SpaceInfo(
-        {TASK: observation_space(robot, library, cfg)},
+        {TASK: seen if cfg.physics == "cpu" else in_float32(seen)},
         {TASK: action_space(robot)},
         {TASK: lambda: TrackingBriefing(robot, library, cfg)},
     )
@@ -67,16 +69,26 @@ def worlds_for(robot: Robot, library: MotionLibrary, options: TrackingOptions, c
     episodes = len(library) * cfg.n_episodes_per_motion
     worlds = cfg.num_envs if cfg.include_results_from_all_envs else min(cfg.num_envs, episodes)
     source = LibrarySource(library, robot, options.velocity_multiplier, options.layout)
-    return OwnEnvironment(robot, library, worlds, options), source
+    if options.physics == "cpu":
+        return OwnEnvironment(robot, library, worlds, options), source
+    from proctor.training.on_device import DeviceEnvironment
+
+    return DeviceEnvironment(robot, library, worlds, options), source
+
+
+def _is_on_device(env: Any) -> bool:
+    """Whether it is Proctor's environment on a device, whose module nobody has imported else."""
+    module: Any = sys.modules.get("proctor.suites.tracking.device.environment")
+    return module is not None and isinstance(env, module.TrackingDeviceEnv)
 
 
 def lent_venue(env: Any, cfg: TrackingEvaluationCfg) -> Venue:
-    """What a caller lends, adapted. Proctor's own vector environment is left alone: the evaluation makes worlds beside
-    it, with the same robot, motions and options. A HumanoidVerse environment has motions of its own; any other is given
-    those of the config."""
+    """What a caller lends, adapted. Proctor's own environments are left alone: the evaluation makes worlds beside
+    them, with the same robot, motions and options. A HumanoidVerse environment has motions of its own; any other is
+    given those of the config."""
     from proctor.training.humanoidverse import HumanoidVerseEnvironment, HumanoidVerseMotions
 
-    if isinstance(env, TrackingVectorEnv):
+    if isinstance(env, TrackingVectorEnv) or _is_on_device(env):
         options = env.options.model_copy(update={"max_episode_length_s": cfg.max_episode_length_s})
         return worlds_for(env.robot, env.library, options, cfg)
     if isinstance(env, HumanoidVerseEnvironment):
@@ -90,6 +102,6 @@ def lent_venue(env: Any, cfg: TrackingEvaluationCfg) -> Venue:
         lent = HumanoidVerseEnvironment(env, legacy=cfg.legacy)
         return lent, HumanoidVerseMotions(env, velocity_multiplier=cfg.velocity_multiplier)
     raise InputError(
-        f"cannot evaluate in a {type(env).__name__}: expected Proctor's TrackingVectorEnv, a HumanoidVerse environment "
-        "or an object with the methods of proctor.training.lent.LentEnvironment"
+        f"cannot evaluate in a {type(env).__name__}: expected Proctor's TrackingVectorEnv or TrackingDeviceEnv, a "
+        "HumanoidVerse environment, or an object with the methods of proctor.training.lent.LentEnvironment"
     )

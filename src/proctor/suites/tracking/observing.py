@@ -48,6 +48,16 @@ def observation_space(robot: Robot, library: MotionLibrary, options: TrackingOpt
     return spaces.Dict(found)
 
 
+def in_float32(space: spaces.Dict) -> spaces.Dict:
+    """The space of the same observations on a device: raw states are float32 there."""
+    return spaces.Dict(
+        {
+            name: spaces.Box(-np.inf, np.inf, part.shape, np.float32) if part.dtype == np.float64 else part
+            for name, part in space.spaces.items()
+        }
+    )
+
+
 def merged(
     whole: dict[str, np.ndarray], n: int, rows: np.ndarray, part: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:

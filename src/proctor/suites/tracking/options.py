@@ -58,6 +58,14 @@ class TrackingOptions(SuiteOptions, MotionOptions):
 
     control_hz: float = Field(default=50.0, gt=0, le=100_000, allow_inf_nan=False)
     physics_hz: float = Field(default=200.0, gt=0, le=1_000_000, allow_inf_nan=False)
+    physics: Literal["cpu", "warp", "mjx"] = "cpu"
+    """The simulator: MuJoCo on the processor, in float64; MuJoCo Warp or MJX on `device`, in float32 (docs/gpu.md)."""
+    device: str = Field(default="cpu", pattern=r"^(cpu|cuda(:\d{1,3})?)$")
+    """`cpu`, `cuda` or `cuda:N`, for physics: warp and mjx."""
+    contacts: int | None = Field(default=None, ge=1, le=100_000)
+    """Contacts that a world on a device has room for, on average of all worlds; null: 48."""
+    constraints: int | None = Field(default=None, ge=1, le=100_000)
+    """Rows of constraints that a world on a device has room for; null: what so many contacts and all joints make."""
     action: Literal["offset", "absolute"] = "offset"
     """offset: joint targets are default pose + action scale * action. absolute: the action is the targets, rad."""
 
@@ -106,6 +114,9 @@ class TrackingOptions(SuiteOptions, MotionOptions):
                 f"found physics_hz {self.physics_hz:g} and control_hz {self.control_hz:g}; expected physics_hz to be a "
                 "whole multiple of control_hz"
             )
+        for name, unset in (("device", "cpu"), ("contacts", None), ("constraints", None)):
+            if self.physics == "cpu" and getattr(self, name) != unset:
+                raise ValueError(f"{name} is for worlds on a device; say physics: warp, or leave it out")
         if "history" not in self.groups and self.context_length is not None:
             raise ValueError("context_length is the length of `history`; add it: include_history_actor: true")
         if "history_actor" in self.groups and self.layout is None:

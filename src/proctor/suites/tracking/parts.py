@@ -15,6 +15,10 @@ PARTS = {
     "proctor.suites": {
         "tracking": "proctor.suites.tracking.suite:TrackingSuite",
     },
+    "proctor.runtimes": {
+        "tracking-mjx": "proctor.suites.tracking.runtime:TrackingMjxRuntime",
+        "tracking-warp": "proctor.suites.tracking.runtime:TrackingWarpRuntime",
+    },
     "proctor.loaders": {
         "tracking/mirror": "proctor.suites.tracking.loaders:MirrorLoader",
         "tracking/hold": "proctor.suites.tracking.loaders:HoldLoader",

@@ -137,6 +137,10 @@ class Pushes:
         self._rngs[world] = rng
         self._next[world] = self._interval(rng)
 
+    def next_step(self, world: int) -> int:
+        """After so many steps the world is pushed next; -1 where it never is."""
+        return int(self._next[world])
+
     def _interval(self, rng: np.random.Generator) -> int:
         return max(1, round(rng.uniform(*self._cfg.every_s) / self._dt_s))
 

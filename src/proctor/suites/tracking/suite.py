@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from proctor.errors import MissingExtra
 from proctor.suites.protocol import BatchEnv, Suite, SuiteOptions
 from proctor.suites.tracking.motions import MotionLibrary, MotionOptions, load_motions
 from proctor.suites.tracking.observations import reference_observations
@@ -41,6 +43,7 @@ class TrackingSuite(Suite):
     name: ClassVar[str] = "tracking"
     Options: ClassVar[type[SuiteOptions]] = TrackingOptions
     portrayer: ClassVar[str | None] = "proctor.suites.tracking.portraits:TrackingPortrayer"
+    environment: ClassVar[str | None] = "proctor.suites.tracking.suite:make"
     kernels: ClassVar[tuple[str, ...]] = (
         "proctor.metrics.transport:warm",
         "proctor.suites.tracking.suite:warm",
@@ -61,10 +64,7 @@ class TrackingSuite(Suite):
         return {"success_rule": "throughout"}
 
     def make(self, options: TrackingOptions, *, render: bool, worlds: int) -> BatchEnv:
-        from proctor.suites.tracking.batch import TrackingBatchEnv
-
-        robot, library = load_task(options)
-        return TrackingBatchEnv(robot, library, worlds, options)
+        return make(options, render=render, worlds=worlds)
 
     def default_trials(self, options: TrackingOptions) -> int | None:
         """Every motion, `n_episodes_per_motion` times."""
@@ -72,6 +72,23 @@ class TrackingSuite(Suite):
 
     def briefing(self, options: TrackingOptions) -> TrackingBriefing:
         return TrackingBriefing(*load_task(options), options)
+
+
+def make(options: Any, *, render: bool, worlds: int) -> BatchEnv:
+    """The worlds of a task, on the processor or on a device. `options` has the fields of `TrackingOptions`. Raises
+    InputError for what the user can mend."""
+    if not isinstance(options, TrackingOptions):
+        options = TrackingOptions.model_validate(options)
+    robot, library = load_task(options)
+    if options.physics == "cpu":
+        from proctor.suites.tracking.batch import TrackingBatchEnv
+
+        return TrackingBatchEnv(robot, library, worlds, options)
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtra(f"physics: {options.physics}", "torch", "torch")
+    from proctor.suites.tracking.device.environment import TrackingDeviceEnv
+
+    return TrackingDeviceEnv(robot, library, worlds, options)
 
 
 def load_task(options: TrackingOptions) -> tuple[Robot, MotionLibrary]:

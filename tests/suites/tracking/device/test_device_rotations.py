@@ -1,0 +1,48 @@
+"""Rotations of tensors are those of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from proctor.suites.tracking import judging, rotations
+
+torch: Any = pytest.importorskip("torch")
+
+from proctor.suites.tracking.device import rotations as theirs  # noqa: E402 - it needs torch
+
+
+def quats(*shape: int, seed: int = 0) -> np.ndarray:
+    return rotations.normalized(np.random.default_rng(seed).normal(size=(*shape, 4)))
+
+
+def vectors(*shape: int) -> np.ndarray:
+    return np.random.default_rng(9).normal(size=(*shape, 3))
+
+
+@pytest.mark.parametrize("name", ["conjugate", "gravity_in", "x_axis", "y_axis"])
+def test_of_one_rotation(name):
+    q = quats(5, 3)
+    np.testing.assert_allclose(getattr(theirs, name)(torch.tensor(q)), getattr(rotations, name)(q), atol=1e-12)
+
+
+def test_of_two():
+    a, b, v = quats(5, 3), quats(5, 1, seed=1), vectors(5, 3)
+    a_, b_, v_ = map(torch.tensor, (a, b, v))
+    np.testing.assert_allclose(theirs.multiply(a_, b_), rotations.multiply(a, b), atol=1e-12)
+    for turn in ("rotate", "into"):
+        np.testing.assert_allclose(getattr(theirs, turn)(b_, v_), getattr(rotations, turn)(b, v), atol=1e-12)
+    z = np.broadcast_to([0.0, 0.0, 1.0], (5, 3, 3))
+    np.testing.assert_allclose(theirs.z_axis(a_), rotations.rotate(a, z), atol=1e-12)
+    np.testing.assert_allclose(theirs.lean(a_), judging.lean(a), atol=1e-12)
+
+
+def test_a_heading_that_points_straight_up_is_0():
+    up = np.array([[np.sqrt(0.5), 0.0, -np.sqrt(0.5), 0.0], [1.0, 0.0, 0.0, 0.0]])
+    for found, expected in zip(theirs.heading(torch.tensor(up)), rotations.heading(up), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    q = quats(50)
+    for found, expected in zip(theirs.heading(torch.tensor(q)), rotations.heading(q), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
