@@ -34,7 +34,7 @@ from proctor_host.result import TrialResult
 from proctor_host.task import Task
 from proctor_host.trials import Trial
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Both sides must have the same. Raise it with every change of messages or of what they mean."""
 PLAIN, SLOTS = 0, 1
 _TEXT = struct.Struct("<BI")
@@ -50,7 +50,7 @@ _MESSAGES: dict[str, Any] = {
         messages.Rest, messages.Close, messages.Probed, messages.SeedIgnored, messages.ProbeFailed, messages.Refused,
         messages.Asked, messages.Asks, messages.Spent, messages.Left, messages.Done, messages.Fault, messages.Unclosed,
         messages.Fatal, messages.Chunk, messages.Judge, messages.Judged, messages.Consult, messages.Adrift,
-        messages.Take, messages.Leave, messages.Trying, messages.Shows, messages.Sees,
+        messages.Ended, messages.Way, messages.Take, messages.Leave, messages.Trying, messages.Shows, messages.Sees,
     )
 }  # fmt: skip
 _RESULT = tuple(field.name for field in fields(TrialResult))

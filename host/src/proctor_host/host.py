@@ -18,6 +18,8 @@ from proctor_host.batch import BatchWorlds
 from proctor_host.board import Board
 from proctor_host.cfg import TaskCfg, WorkerCfg
 from proctor_host.copies import end_if_copied, forks
+from proctor_host.device_group import DeviceGroup
+from proctor_host.device_worlds import DeviceWorlds
 from proctor_host.environments import BatchEnv, Env
 from proctor_host.episode import Outcome
 from proctor_host.errors import BREAKS, InputError, explain
@@ -50,6 +52,7 @@ from proctor_host.messages import (
     Unload,
 )
 from proctor_host.one_by_one import OneByOne, RowByRow
+from proctor_host.recording import Recording
 from proctor_host.task import Task, ignores_seed
 from proctor_host.trial import EndedTrial, Recorder, RunningTrial
 from proctor_host.worlds import Worlds
@@ -57,6 +60,8 @@ from proctor_host.worlds import Worlds
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
 """How long a round of steps may last, where the policy lives here and where an engine elsewhere is asked: commands are
 not looked at meanwhile."""
+RECORD_S = 0.002
+"""How long is waited for a record where there is nothing else to do."""
 
 
 class Host:
@@ -98,11 +103,13 @@ class Host:
         """What slots have waited while others were stepped, since the last trial was done."""
         self._folder = None if cfg.folder is None else Path(cfg.folder)
         self._recorder = Recorder(cfg, extras)
+        self.recording = Recording(cfg.record, self._written)
+        """Trials that have ended on a device, while they are written."""
 
     @property
     def busy(self) -> bool:
         """Whether `work` has something to do."""
-        if self.ready or self.policies.waiting or self._probes or self._untried:
+        if self.ready or self.policies.waiting or self._probes or self._untried or self.recording.outstanding:
             return True
         return self._batch is not None and (self._batch.can_begin or self._batch.can_go)
 
@@ -132,7 +139,7 @@ class Host:
         if command.in_worker and not (self.lines.knows(agent) or self.policies.knows(agent)):
             return  # it could not be loaded, which ends the run
         group = self._give(command.slot, self._groups[command.trial.task])
-        group.starts[command.slot] = command
+        group.expect(command)
         if not group.worlds.in_one_call:
             self.ready.append((group, command.slot))
 
@@ -188,18 +195,22 @@ class Host:
     def _one_thing(self) -> bool:
         """Do the next thing; False where there is nothing to do."""
         batch = self._batch
-        if self._untried:
+        if self.recording.landed:
+            self._report()
+        elif self._untried:
             self._try_seeds(*self._untried.popleft())
         elif batch is not None and batch.can_begin:
             batch.begin(list(batch.starts))
         elif self.ready:
             self._round()
         elif batch is not None and batch.can_go:
-            self.made += batch.go(sorted(batch.acting), 0.0)
+            self.made += batch.round()
         elif self.policies.waiting:
             self.policies.answer()
         elif self._probes:
             self._probe(self._probes.popleft())
+        elif self.recording.outstanding:
+            self.recording.wait(RECORD_S)
         else:
             return False
         return True
@@ -262,17 +273,28 @@ class Host:
 
     def ended(self, slot: int, ended: EndedTrial, seconds: float, replica: str = "") -> None:
         """Put the record of a finished trial on disk, then say that it is done."""
-        began = time.monotonic()
         self.policies.tell()
+        event = self._written(slot, ended, seconds)
+        if isinstance(event, Done):
+            turns, self._turns_s = self._turns_s, event.spent.recording_s * len(self.ready)
+            event = event._replace(spent=event.spent._replace(turns_s=turns), replica=replica)
+        self.emit(event)
+
+    def _written(self, slot: int, ended: EndedTrial, seconds: float) -> Done | Fatal:
+        """Put the record of a finished trial on disk; what to say then. On any thread."""
+        began = time.monotonic()
         try:
             result, left = self._recorder.record(ended)
         except Exception as problem:
             why = str(problem) if isinstance(problem, (InputError, OSError)) else explain(problem)
-            self.emit(Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}"))
-            return
-        recording = time.monotonic() - began
-        turns, self._turns_s = self._turns_s, recording * len(self.ready)
-        self.emit(Done(slot, result, Spent(seconds, recording, turns), left, replica))
+            return Fatal(f"the record of trial {ended.trial.key} cannot be written: {why}")
+        return Done(slot, result, Spent(seconds, time.monotonic() - began), left)
+
+    def _report(self) -> None:
+        """Say what has been written beside the steps."""
+        self.policies.tell()
+        for event in self.recording.reports():
+            self.emit(event)
 
     def broke(self, slot: int, outcome: Outcome, error: str) -> None:
         """An attempt broke for no fault of the policy."""
@@ -286,6 +308,10 @@ class Host:
             return
         slots, make = self.board.slots, self._make
         seen: list[Any] = [None] * slots if task.layout is None else self.board.columns(task.layout)
+        if task.device is not None and task.layout is not None and task.layout.flat:
+            device = DeviceWorlds(task, seen, self.watch, make, slots)
+            self._groups[task.name] = DeviceGroup(self, task, device, slots)
+            return
         if task.worlds is not None:
             worlds: Worlds = BatchWorlds(task, seen, self.watch, make, slots)
         elif task.rows and task.layout is not None:
@@ -310,7 +336,7 @@ class Host:
             if group.worlds.in_one_call or self._batch is not None:
                 for other in self._groups.values():
                     if other is not group:
-                        other.worlds.close()
+                        other.rest()
                 self._batch = group if group.worlds.in_one_call else None
             self._of_slot[slot] = group
         return group
@@ -359,6 +385,8 @@ class Host:
         """Let go of every environment and policy."""
         for group in self._groups.values():
             group.close()
+        for event in self.recording.close():
+            self.emit(event)
         self._groups, self._of_slot, self._batch = {}, {}, None
         self.ready.clear()
         self._unload()
@@ -371,8 +399,8 @@ class Host:
     def rest(self) -> None:
         """Let go of every environment; policies and what is known of tasks stay."""
         for group in self._groups.values():
-            if not group.running and not group.starts:
-                group.worlds.close()
+            if not group.in_use and not group.starts:
+                group.rest()
 
 
 _HANDLERS: dict[type, Callable[[Host, Any], None]] = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from proctor_host import spaces
 from proctor_host.cfg import TaskCfg
-from proctor_host.environments import BatchEnv, Env, SheetEnv
+from proctor_host.environments import BatchEnv, DeviceEnv, Env, SheetEnv
 from proctor_host.layout import Layout, layout_of
 from proctor_host.spaces import action_sampler
 
@@ -44,6 +44,10 @@ class Task:
     """How many there are, where that is known."""
     attended: bool = False
     """Whether its environment says that a person must be there."""
+    device: str | None = None
+    """Where its worlds are, for a `DeviceEnv`; None for any other."""
+    exact: bool = True
+    """For a `DeviceEnv`: whether it says that its trials are the same to the byte whatever their neighbours do."""
     layout: Layout | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +71,8 @@ class Task:
             return cls(cfg, observation, action)
         common = (cfg, observation, action, env.dummy_action(), cfg.max_steps or own, own, dt_s)
         if isinstance(env, BatchEnv):
-            task = cls(*common, worlds=int(env.num_worlds))
+            device, exact = (str(env.device), bool(env.exact)) if isinstance(env, DeviceEnv) else (None, True)
+            task = cls(*common, worlds=int(env.num_worlds), device=device, exact=exact)
             if task.is_attended:
                 raise ValueError("an operator looks after one world; this environment has several")
             return task
@@ -120,7 +125,18 @@ class Task:
         return cls(tasks[data["name"]], seen, done, data["dummy"], **{name: data[name] for name in _PLAIN})
 
 
-_PLAIN = ("max_steps", "own_max_steps", "dt_s", "worlds", "rows", "skips", "initial_states", "attended")
+_PLAIN = (
+    "max_steps",
+    "own_max_steps",
+    "dt_s",
+    "worlds",
+    "rows",
+    "skips",
+    "initial_states",
+    "attended",
+    "device",
+    "exact",
+)
 
 
 def _check_sheet(env: SheetEnv, layout: Layout) -> None:
