@@ -256,6 +256,7 @@ class DeviceGroup(Group):
         actions, invalid, clipped, act_s = asked
         answered = kit.mark()
         stepped, problem, step_s = self.worlds.step_device(actions)
+        done = kit.mark()
         if problem is None:
             try:
                 self._write(stepped, actions)
@@ -268,7 +269,7 @@ class DeviceGroup(Group):
             return 0
         self._leaves = stepped.leaves
         letter = self._letters.send(self._next, stepped, invalid, clipped)
-        self._sent.append(_Sent(self._next, letter, (began, answered, kit.mark()), (act_s, step_s)))
+        self._sent.append(_Sent(self._next, letter, (began, answered, done), (act_s, step_s)))
         self._next += 1
         return len(self._flights)
 

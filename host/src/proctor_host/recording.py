@@ -7,6 +7,7 @@ measured and written by the `Recorder`, as everywhere, and reported only then.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -22,6 +23,10 @@ from proctor_host.errors import BREAKS, explain
 from proctor_host.kit import Fetched
 from proctor_host.messages import FREED, Event, Fault
 from proctor_host.trial import EndedTrial, Ending, RunningTrial
+
+TURN_S = 5e-5
+"""How long a thread that writes records may keep the interpreter while the stepping thread wants it. Every call into a
+library of arrays gives the interpreter away and wants it back; Python's own 5 ms could be lost at each of them."""
 
 
 def threads() -> int:
@@ -101,6 +106,7 @@ class Recording:
         self._landed: deque[tuple[Leaving, Event]] = deque()
         self._news = threading.Condition()
         self._pool: ThreadPoolExecutor | None = None
+        self._turn_s = sys.getswitchinterval()
 
     def put(self, leaving: Leaving) -> None:
         """Record this trial, as soon as its rounds have come."""
@@ -111,9 +117,10 @@ class Recording:
 
     def look(self) -> None:
         """Begin with those whose rounds have come. On any thread."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(threads(), "proctor-record")
         with self._news:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(threads(), "proctor-record")
+                sys.setswitchinterval(TURN_S)
             some, self._waiting = list(self._waiting), deque()
             ready = []
             for leaving in some:
@@ -165,4 +172,5 @@ class Recording:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+            sys.setswitchinterval(self._turn_s)
         return events
