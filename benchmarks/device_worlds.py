@@ -3,14 +3,14 @@
     python -m benchmarks.device_worlds [--device cuda:0] [--worlds 1024 4096 16384] [--env synthetic] [--repeats 3]
     python -m benchmarks.device_worlds --trials 100000      # memory over many short trials
 
-For each number of worlds three sides take turns, `--repeats` times: `bare`, the environment stepped with one action (its
-captured graph, where it has `captured()`); `loop`, a forward of the policy (3 layers of 512) and a step, nothing looked
-at and nothing kept; and `engine`, a run as a user starts it, with every signal recorded. A recorded step counts, rounds
-of worlds that wait for their next trial do not. The middle half of a run's rounds is measured, and beside it the whole
-run, from its first round until its last record is on disk.
+For each number of worlds three sides take turns, `--repeats` times: `bare`, the environment stepped with one action
+(its captured graph, where it has `captured()`); `loop`, a forward of the policy (3 layers of 512) and a step, nothing
+looked at and nothing kept; and `engine`, a run as a user starts it, with every signal recorded. A recorded step counts,
+rounds of worlds that wait for their next trial do not. The middle half of a run's rounds is measured, and beside it the
+whole run, from its first round until its last record is on disk.
 
-`--env MODULE:NAME` names a function of (worlds, device) that makes a `DeviceEnv`; `--config FILE` takes the first task of
-a config. `synthetic` is a program of torch whose step takes `--step-ms`, with joints, root and bodies as signals
+`--env MODULE:NAME` names a function of (worlds, device) that makes a `DeviceEnv`; `--config FILE` takes the first task
+of a config. `synthetic` is a program of torch whose step takes `--step-ms`, with joints, root and bodies as signals
 (1.1 kB for each world and step) and episodes of `--steps`.
 """
 
