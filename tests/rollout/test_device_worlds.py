@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,8 @@ import pytest
 from examining import by_key, digests, examination
 
 from proctor import CancelToken, Outcome, Run, config_from_dict
+from proctor.runs import conditions
+from proctor.runs.check import check
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks
 from proctor.runs.start import start
@@ -294,7 +299,65 @@ def test_blocks_that_nobody_needs_are_let_go_of(examine: Callable[..., Run], mon
     assert max(held[len(held) // 2 :]) <= 2 * max(held[: len(held) // 2])
 
 
+def test_the_run_and_check_say_what_equality_holds(examine: Callable[..., Run], tmp_path: Path) -> None:
+    tasks, agents = [toys(exact=False)], [agent(), agent("Chunky")]
+    run = examine(agents=agents, tasks=tasks, num_parallel=W, n_trials=2)
+    said = "Trials on toy ran in 6 worlds on cpu, which do not say that they are exact: "
+    assert any(line.startswith(said) for line in cautions(run.report()["environment"]))
+    checked = check(config_from_dict(examination(tmp_path, agents=agents, tasks=tasks, num_parallel=W)))
+    assert any(line.startswith(said) for line in checked.warnings)
+    assert 'agent "slope" on task "toy": trials go in device rounds' in checked.fine
+    assert (
+        'agent "chunky" on task "toy": trials go by columns, slower than device rounds, since its policy answers in '
+        "chunks of actions"
+    ) in checked.warnings
+
+
+def cautions(environment: Any) -> list[str]:
+    return list(conditions.cautions(environment["rows"], [environment]))
+
+
 def test_warnings_are_not_needed(examine: Callable[..., Run], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "proctor"):
         examine(agents=[agent()], tasks=[toys()], num_parallel=W, n_trials=4)
     assert not caplog.records
+
+
+WITHOUT_TORCH = """
+import sys
+from pathlib import Path
+from examining import digests, examination
+from proctor import config_from_dict, run_evaluation
+
+def run(folder, placement):
+    options = {"placement": placement, "pad_to": 3}
+    agents = [{"name": "push", "policy": f"{sys.argv[2]}:Push", "options": options}]
+    tasks = [{"suite": sys.argv[1], "name": "world", "wait_steps": 1, "options": {"kind": "device"}}]
+    keys = {"agents": agents, "tasks": tasks, "num_parallel": 3, "n_trials": 12}
+    return run_evaluation(config_from_dict(examination(Path(folder), **keys)))
+
+by_columns, in_rounds = run("columns", "engine"), run("rounds", "auto")
+assert "torch" not in sys.modules
+assert "go in device rounds" in (in_rounds.path / "run.log").read_text()
+assert digests(in_rounds) == digests(by_columns)
+"""
+PUSH = """
+import numpy as np
+from proctor import Policy
+
+class Push(Policy):
+    device = "cpu"
+
+    def act(self, batch):
+        assert type(batch.observation["state"]) is np.ndarray
+        return batch.observation["state"][:, :2] * np.float32(0.5)
+"""
+
+
+def test_an_interpreter_without_torch_does_the_same_with_numpy(tmp_path: Path) -> None:
+    (tmp_path / "push.py").write_text(PUSH)
+    suite = f"{FILE.with_name('many_worlds.py')}:ManyWorlds"
+    command = [sys.executable, "-c", WITHOUT_TORCH, suite, str(tmp_path / "push.py")]
+    environment = {**os.environ, "PYTHONPATH": str(FILE.parent)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

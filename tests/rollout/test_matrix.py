@@ -17,7 +17,7 @@ from proctor import Run
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SUITE = f"{SUPPORT / 'many_worlds.py'}:ManyWorlds"
-KINDS = ("env", "rows", "batch", "columns", "vector")
+KINDS = ("env", "rows", "batch", "columns", "vector", "device")
 N = 5
 POLICIES = """
 import numpy as np

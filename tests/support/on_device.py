@@ -32,16 +32,17 @@ class DeviceOptions(SuiteOptions):
     device: str = "cpu"
     reuses: bool = True
     """Give the same memory at every step."""
+    exact: bool = True
     wide: int = 0
     """A signal of so many numbers more."""
 
 
 class DeviceToys(DeviceEnv):
     max_steps = 20
-    exact = True
 
     def __init__(self, options: DeviceOptions, worlds: int):
         self.options, self.num_worlds, self.device = options, worlds, options.device
+        self.exact = options.exact
         state = Box(-np.inf, np.inf, (4,), np.float32)
         self.observation_space = Dict({"state": state, "age": Box(0, 100, (), np.int32)}) if options.keys else state
         self.action_space = Box(options.low, options.high, (2,), np.float32)

@@ -93,14 +93,12 @@ def test_what_is_broken_is_found(kind: type[DeviceToys], law: str, said: str) ->
 
 def test_an_environment_that_is_not_exact_may_differ_a_little() -> None:
     class Rounded(DeviceToys):
-        exact = False
-
         def step_columns(self, worlds: Any, actions: np.ndarray) -> Any:
             columns = super().step_columns(worlds, actions)
             return columns._replace(reward=columns.reward * np.float32(1 + 1e-6))
 
     class Laws(DeviceEnvConformance):
         def make(self) -> DeviceToys:
-            return Rounded(DeviceOptions(), 4)
+            return Rounded(DeviceOptions(exact=False), 4)
 
     Laws().test_columns_on_the_device_are_those_of_the_host()

@@ -168,6 +168,7 @@ class Engine:
             learning = Learning(self._crew, self.cfg)
             self._tasks = learning.tasks(self.cancel, self._observe)
             self._attending = Attending(self.cfg, self._tasks, self.operator)
+            self._note_devices()
             self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
             if self.learned is not None:
                 self.learned()
@@ -491,6 +492,15 @@ class Engine:
             self._suspects.update({trial.key} if drifts > 1 else ())
             self._scheduler.retry(trial)
         self._refill(self._candidates(slot))
+
+    def _note_devices(self) -> None:
+        """Keep where worlds are that lie on a device, how many there are, and whether they say that they are exact."""
+        inside = {name: task.inside for name, task in self._tasks.items() if task.inside.device is not None}
+        if inside:
+            self.placed["worlds"] = {
+                name: {"device": task.device, "worlds": task.worlds, "exact": task.exact}
+                for name, task in inside.items()
+            }
 
     def _note_way(self, event: Way) -> None:
         """Keep how the trials of an agent go on the worlds of a device."""
