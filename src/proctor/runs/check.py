@@ -314,7 +314,7 @@ def _try_agents(cfg: EvalConfig, short: EvalConfig, found: Check) -> None:
 
 
 def _as_many_as_worlds(agent: AgentCfg, cfg: EvalConfig) -> AgentCfg:
-    """An agent whose forwards have as many rows as the run has slots, as the default says it here: there is one slot."""
+    """An agent whose forwards have as many rows as the run has slots; here there is one slot, so it has the default."""
     if agent.options.get("pad_to") != cfg.num_parallel:
         return agent
     return agent.model_copy(update={"options": {k: v for k, v in agent.options.items() if k != "pad_to"}})
