@@ -15,7 +15,7 @@ from proctor.rollout.progress import CancelToken, Progress
 from proctor.runs.resume import resume
 from proctor.runs.session import Hooks, RunEnd
 from proctor.runs.start import start
-from proctor_host import host
+from proctor_host import recording
 from proctor_host.episode import Outcome
 from proctor_host.files import write_synced
 
@@ -257,7 +257,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(tmp_path: Path, mo
         written.append(path)
         write_synced(path, data)
 
-    monkeypatch.setattr(host, "write_synced", write)
+    monkeypatch.setattr(recording, "write_synced", write)
     with pytest.raises(
         RunError, match=r"No space left on device.*; 5 of 16 trials are finished and kept.*proctor resume"
     ):

@@ -19,7 +19,7 @@ from proctor import Run
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SUITE = f"{SUPPORT / 'many_worlds.py'}:ManyWorlds"
-KINDS = ("env", "rows", "batch", "columns", "vector")
+KINDS = ("env", "rows", "batch", "columns", "vector", "device")
 WORKERS: dict[str, Any] = {"inline": "inline", "1": 1, "2": 2, "host": {"python": sys.executable}}
 N = 5
 POLICIES = """

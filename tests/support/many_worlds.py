@@ -1,4 +1,4 @@
-"""A suite with one world in all five kinds of environment. Workers import this file by its path."""
+"""A suite with one world in all six kinds of environment. Workers import this file by its path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from proctor.suites.protocol import Suite, SuiteOptions
 
 
 class KindOptions(SuiteOptions):
-    kind: Literal["env", "rows", "batch", "columns", "vector"] = "env"
+    kind: Literal["env", "rows", "batch", "columns", "vector", "device"] = "env"
     odd: str = ""
     """FIELD=VALUE of the third step of every world, a Python expression."""
 

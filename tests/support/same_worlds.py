@@ -1,4 +1,4 @@
-"""One world in all five kinds of environment: its steps are the same, so its records must be.
+"""One world in all six kinds of environment: its steps are the same, so its records must be.
 
 Workers import this file by its path, those of other interpreters, too: it needs numpy and `proctor_host`, and Gymnasium
 for a vector of worlds.
@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proctor_host import spaces
-from proctor_host.environments import BatchEnv, ColumnEnv, Columns, Env, SheetEnv, Step
+from proctor_host.arrays import placed, to_host
+from proctor_host.environments import BatchEnv, ColumnEnv, Columns, DeviceEnv, Env, SheetEnv, Step
 from proctor_host.extras import Options
 from proctor_host.sheet import Sheet
 
@@ -116,6 +117,33 @@ class InColumns(ColumnEnv, Batch):
         return Columns(seen, *flags, signals)
 
 
+class OnDevice(DeviceEnv, Batch):
+    """On the processor: tensors where torch is in use, else arrays of numpy. The memory is the same at every step."""
+
+    device, exact = "cpu", True
+    step, reset = DeviceEnv.step, DeviceEnv.reset
+
+    def __init__(self, worlds: int):
+        super().__init__(worlds)
+        for world in self.worlds:
+            world.reset(0)
+
+    def begin_device(self, worlds: np.ndarray, seeds: Sequence[int], indices: Sequence[int]) -> Any:
+        for world, seed in zip(worlds.tolist(), seeds):
+            self.worlds[world].reset(seed)
+        return self.seen([world.seen() for world in self.worlds])
+
+    def seen(self, shown: Sequence[Mapping[str, np.ndarray]]) -> Any:
+        return {name: placed(np.array([one[name] for one in shown]), "cpu") for name in ("age", "state")}
+
+    def step_device(self, actions: Any) -> Columns:
+        rows = np.array(to_host(actions))
+        steps = [world.step(row) for world, row in zip(self.worlds, rows)]
+        flags = (placed(np.array([step[i] for step in steps]), "cpu") for i in range(1, 5))
+        signals = {name: placed(np.array([step.signals[name] for step in steps]), "cpu") for name in KINDS}
+        return Columns(self.seen([step.observation for step in steps]), *flags, signals)
+
+
 def make(options: Any, *, render: bool, worlds: int) -> Env | BatchEnv:
     """The environment of the suite in `many_worlds.py`."""
     field, _, value = options.odd.partition("=")
@@ -124,6 +152,8 @@ def make(options: Any, *, render: bool, worlds: int) -> Env | BatchEnv:
         return vector_of(worlds)
     if options.kind in ("env", "rows"):
         return One() if options.kind == "env" else Rows()
+    if options.kind == "device":
+        return OnDevice(worlds)
     return Batch(worlds) if options.kind == "batch" else InColumns(worlds)
 
 

@@ -50,7 +50,7 @@ _MESSAGES: dict[str, Any] = {
         messages.Rest, messages.Close, messages.Probed, messages.SeedIgnored, messages.ProbeFailed, messages.Refused,
         messages.Asked, messages.Asks, messages.Spent, messages.Left, messages.Done, messages.Fault, messages.Unclosed,
         messages.Fatal, messages.Chunk, messages.Judge, messages.Judged, messages.Consult, messages.Adrift,
-        messages.Take, messages.Leave, messages.Trying, messages.Shows, messages.Sees,
+        messages.Ended, messages.Way, messages.Take, messages.Leave, messages.Trying, messages.Shows, messages.Sees,
     )
 }  # fmt: skip
 _RESULT = tuple(field.name for field in fields(TrialResult))

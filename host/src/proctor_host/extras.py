@@ -51,6 +51,10 @@ class NoPolicies:
     def answer(self) -> None:
         """Nobody waits."""
 
+    def pilot(self, agent: str, task: Task, kit: Any) -> str:
+        """Why no policy can be asked for the worlds of a device."""
+        return "its policy is asked by the engine"
+
 
 class Extras:
     """Of a worker with this config."""

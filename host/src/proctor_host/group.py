@@ -67,6 +67,15 @@ class Group:
 
     # Trials -----------------------------------------------------------------------------------------------------------
 
+    def expect(self, start: Start) -> None:
+        """A trial is to begin in a slot."""
+        self.starts[start.slot] = start
+
+    @property
+    def in_use(self) -> bool:
+        """Whether trials run."""
+        return bool(self.running)
+
     @property
     def can_begin(self) -> bool:
         return bool(self.starts) and self.worlds.can_reset(len(self.running))
@@ -164,6 +173,10 @@ class Group:
         self.acting.update(slots)
         if not self.worlds.in_one_call:
             self.host.ready.extend([(self, slot) for slot in slots])
+
+    def round(self) -> int:
+        """Step whatever can be stepped, in worlds that step in one call; how many have been stepped."""
+        return self.go(sorted(self.acting), 0.0)
 
     # Rounds -----------------------------------------------------------------------------------------------------------
 
@@ -404,6 +417,10 @@ class Group:
         for some in (self.acting, self._waiting, self._odd, self._filmed):
             some.discard(slot)
         self._tape.cut()
+
+    def rest(self) -> None:
+        """Let go of every environment; no trial runs."""
+        self.worlds.close()
 
     def close(self) -> None:
         """Drop what runs and let go of every environment."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from proctor_host.beside import Beside
 from proctor_host.board import Board
 from proctor_host.cfg import TaskCfg, WorkerCfg
 from proctor_host.copies import end_if_copied, forks
+from proctor_host.device_group import DeviceGroup
+from proctor_host.device_worlds import DeviceWorlds
 from proctor_host.environments import BatchEnv, Env
 from proctor_host.episode import Outcome
 from proctor_host.errors import BREAKS, InputError, explain
 from proctor_host.extras import Extras
-from proctor_host.files import write_synced
 from proctor_host.group import Group
 from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
 from proctor_host.lines import Lines, Seat
@@ -52,14 +53,15 @@ from proctor_host.messages import (
     Unload,
 )
 from proctor_host.one_by_one import OneByOne, RowByRow
+from proctor_host.recording import Recording, Report
 from proctor_host.task import Task, ignores_seed
-from proctor_host.trial import EndedTrial, Recorded, Recorder, RunningTrial
+from proctor_host.trial import EndedTrial, Recorder, RunningTrial
 from proctor_host.worlds import Worlds
 
 ROUND_S, ASKED_ROUND_S = 0.02, 0.005
 """How long a round of steps may last, where the policy lives here and where an engine elsewhere is asked: commands are
 not looked at meanwhile."""
-RECORD_S = 0.001
+RECORD_S = 0.002
 """How long is waited for a record where there is nothing else to do."""
 
 
@@ -102,8 +104,10 @@ class Host:
         """What slots have waited while others were stepped, since the last trial was done."""
         self._folder = None if cfg.folder is None else Path(cfg.folder)
         self._recorder = Recorder(cfg, extras)
-        self.beside: Beside[Done | Fatal] = Beside()
+        self.beside: Beside[Event] = Beside()
         """Trials that have ended, while they are measured or written beside the steps of others."""
+        self.recording = Recording(cfg.record, self.beside, self._recorded)
+        """Those of them that have ended on a device."""
         self._apart = apart
 
     @property
@@ -111,7 +115,7 @@ class Host:
         """Whether `work` has something to do."""
         if self.ready or self.policies.waiting or self._probes or self._untried or self.beside.landed:
             return True
-        if self.beside.outstanding and not self._apart:
+        if self.recording.outstanding or (self.beside.outstanding and not self._apart):
             return True
         return self._batch is not None and (self._batch.can_begin or self._batch.can_go)
 
@@ -141,7 +145,7 @@ class Host:
         if command.in_worker and not (self.lines.knows(agent) or self.policies.knows(agent)):
             return  # it could not be loaded, which ends the run
         group = self._give(command.slot, self._groups[command.trial.task])
-        group.starts[command.slot] = command
+        group.expect(command)
         if not group.worlds.in_one_call:
             self.ready.append((group, command.slot))
 
@@ -211,13 +215,13 @@ class Host:
         elif self.ready:
             self._round()
         elif batch is not None and batch.can_go:
-            self.made += batch.go(sorted(batch.acting), 0.0)
+            self.made += batch.round()
         elif self.policies.waiting:
             self.policies.answer()
         elif self._probes:
             self._probe(self._probes.popleft())
-        elif self.beside.outstanding and not self._apart:
-            self.beside.wait(RECORD_S)
+        elif self.recording.outstanding or (self.beside.outstanding and not self._apart):
+            self._await_records()
         else:
             return False
         return True
@@ -285,7 +289,7 @@ class Host:
         began, turns = time.monotonic(), self._turns_s
         self.policies.tell()
         self._turns_s = 0.0
-        report = _Report(slot, ended, Spent(seconds, 0.0, turns), began, replica)
+        report = Report(slot, ended, Spent(seconds, 0.0, turns), began, replica)
         if self._recorder.beside(ended.episode):
             self.beside.put(lambda: self._recorded(report), ended.episode.nbytes)
             self._turns_s = (time.monotonic() - began) * len(self.ready)
@@ -301,7 +305,14 @@ class Host:
             self.beside.put(lambda: report.written(recorded), len(recorded.file.data))
         self._turns_s += (time.monotonic() - began) * len(self.ready)
 
-    def _recorded(self, report: _Report) -> Done | Fatal:
+    def _await_records(self) -> None:
+        """There is nothing to do but to wait for records, or for the rounds that they lie in."""
+        if self.beside.outstanding:
+            self.beside.wait(RECORD_S)
+        else:
+            time.sleep(RECORD_S)
+
+    def _recorded(self, report: Report) -> Done | Fatal:
         """Measure a trial and write its record, on a thread beside that of the steps."""
         try:
             with self.beside.computing:
@@ -312,6 +323,7 @@ class Host:
 
     def _report(self) -> None:
         """Say what has been recorded beside the steps."""
+        self.recording.settle()
         for event in self.beside.reports():
             self.emit(event)
 
@@ -327,6 +339,10 @@ class Host:
             return
         slots, make = self.board.slots, self._make
         seen: list[Any] = [None] * slots if task.layout is None else self.board.columns(task.layout)
+        if task.device is not None and task.layout is not None and task.layout.flat:
+            device = DeviceWorlds(task, seen, self.watch, make, slots)
+            self._groups[task.name] = DeviceGroup(self, task, device, slots)
+            return
         if task.worlds is not None:
             worlds: Worlds = BatchWorlds(task, seen, self.watch, make, slots)
         elif task.rows and task.layout is not None:
@@ -351,7 +367,7 @@ class Host:
             if group.worlds.in_one_call or self._batch is not None:
                 for other in self._groups.values():
                     if other is not group:
-                        other.worlds.close()
+                        other.rest()
                 self._batch = group if group.worlds.in_one_call else None
             self._of_slot[slot] = group
         return group
@@ -400,6 +416,7 @@ class Host:
         """Let go of every environment and policy."""
         for group in self._groups.values():
             group.close()
+        self.recording.close()
         for event in self.beside.close():
             self.emit(event)
         self._groups, self._of_slot, self._batch = {}, {}, None
@@ -414,8 +431,8 @@ class Host:
     def rest(self) -> None:
         """Let go of every environment; policies and what is known of tasks stay."""
         for group in self._groups.values():
-            if not group.running and not group.starts:
-                group.worlds.close()
+            if not group.in_use and not group.starts:
+                group.rest()
 
 
 _HANDLERS: dict[type, Callable[[Host, Any], None]] = {
@@ -431,31 +448,6 @@ _HANDLERS: dict[type, Callable[[Host, Any], None]] = {
     Rest: lambda host, command: host.rest(),
     Close: lambda host, command: host.close(),
 }
-
-
-class _Report(NamedTuple):
-    """What is to be said of a trial that has ended, once its record is on disk."""
-
-    slot: int
-    ended: EndedTrial
-    spent: Spent
-    began: float
-    replica: str
-
-    def written(self, recorded: Recorded) -> Done | Fatal:
-        """Write what is to be written, and say so."""
-        try:
-            if recorded.file is not None:
-                write_synced(*recorded.file)
-        except Exception as problem:
-            return self.broke(problem)
-        spent = self.spent._replace(recording_s=time.monotonic() - self.began)
-        return Done(self.slot, recorded.result, spent, recorded.left, self.replica)
-
-    def broke(self, problem: BaseException) -> Fatal:
-        """The record cannot be written."""
-        why = str(problem) if isinstance(problem, (InputError, OSError)) else explain(problem)
-        return Fatal(f"the record of trial {self.ended.trial.key} cannot be written: {why}")
 
 
 def _asks_elsewhere(trial: RunningTrial) -> bool:

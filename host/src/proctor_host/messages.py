@@ -15,6 +15,9 @@ from proctor_host.result import TrialResult
 from proctor_host.task import Task
 from proctor_host.trials import Trial
 
+FREED = -1
+"""In the place of a slot: it was freed when the trial ended, by `Ended`."""
+
 
 class Chunk(NamedTuple):
     """`actions` (horizon, *shape). Steps from `valid` on are invalid, for `reason`. `clipped` marks clipped steps,
@@ -161,6 +164,22 @@ class Left(NamedTuple):
     measured: bool = True
 
 
+class Ended(NamedTuple):
+    """The slot's trial has ended and the slot is free again; its record is still being written. Done or Fault follow,
+    with `FREED` for the slot."""
+
+    slot: int
+
+
+class Way(NamedTuple):
+    """How the trials of an agent go on the worlds of a device, said once: in device rounds, or by columns for this
+    reason."""
+
+    agent: str
+    task: str
+    why: str | None
+
+
 class Done(NamedTuple):
     """The slot's trial has ended and its record is on disk, unless it was left to the engine; the slot is free
     again."""
@@ -179,6 +198,8 @@ class Fault(NamedTuple):
     slot: int
     outcome: Outcome
     error: str
+    trial: Trial | None = None
+    """Which it was, where its slot is `FREED`."""
 
 
 class Judge(NamedTuple):
@@ -250,4 +271,6 @@ class Leave(NamedTuple):
 
 
 Command = Union[Probe, Know, Load, Consult, Unload, Start, Run, Finish, Judged, Rest, Close]
-Event = Union[Asks, Probed, SeedIgnored, ProbeFailed, Refused, Asked, Done, Fault, Fatal, Judge, Adrift, Unclosed]
+Event = Union[
+    Asks, Probed, SeedIgnored, ProbeFailed, Refused, Asked, Way, Ended, Done, Fault, Fatal, Judge, Adrift, Unclosed,
+]  # fmt: skip

@@ -2,7 +2,8 @@
 
 A worker steps several slots in one round and writes what they gave as columns: one per quantity, with a row per slot.
 Rounds of the same slots follow each other in a *stretch*. A trial's record is the list of the stretches that its steps
-lie in; its arrays are cut out once, when it ends, many steps at a time.
+lie in; its arrays are cut out once, when it ends, many steps at a time. Worlds on a device have a stretch of another
+kind, whose rounds take in all of them and come to the host in blocks (`proctor_host.blocks`).
 """
 
 from __future__ import annotations
@@ -58,6 +59,11 @@ class Stretch:
         self._said.append(made.said)
         self.count += 1
 
+    @property
+    def short(self) -> bool:
+        """Whether putting its rounds together costs more than picking single rows."""
+        return self.count < SHORT
+
     def rows(self, row: int, first: int, stop: int) -> Iterator[tuple[str, Column]]:
         """What one slot has in the rounds from `first` to `stop`, by name; the i-th leaf is called `i`. They are put
         together once, for all slots."""
@@ -74,7 +80,7 @@ def _stacked(rounds: Sequence[RoundRecord]) -> Iterator[tuple[str, np.ndarray]]:
         found = [made.own[name] for made in rounds]
         yield name, np.stack(found) if isinstance(column, np.ndarray) else np.array(found)
     for name in first.signals:
-        yield _SIGNAL + name, np.stack([made.signals[name] for made in rounds])
+        yield SIGNAL + name, np.stack([made.signals[name] for made in rounds])
     for i in range(len(first.leaves)):
         yield str(i), np.stack([made.leaves[i] for made in rounds])
 
@@ -85,7 +91,7 @@ def _picked(loose: Sequence[tuple[RoundRecord, int]]) -> Iterator[tuple[str, Col
     for name in first.own:
         yield name, np.array([made.own[name][row] for made, row in loose])
     for name in dict.fromkeys(name for made, _ in loose for name in made.signals):
-        yield _SIGNAL + name, _stack(name, [made.signals[name][row] for made, row in loose if name in made.signals])
+        yield SIGNAL + name, _stack(name, [made.signals[name][row] for made, row in loose if name in made.signals])
     for i in range(len(first.leaves)):
         yield str(i), np.array([made.leaves[i][row] for made, row in loose])
     yield from _over_steps([made.said[row] for made, row in loose if made.said])
@@ -98,16 +104,17 @@ def _over_steps(said: Sequence[Said]) -> Iterator[tuple[str, list[Any]]]:
     names = said[0][0]
     if all([one[0] is names or one[0] == names for one in said]):
         for name, values in zip(names, zip(*[one[1] for one in said])):
-            yield _SIGNAL + name, list(values)
+            yield SIGNAL + name, list(values)
         return
     found: dict[str, list[Any]] = {}
     for one in said:
         for name, value in zip(*one):
-            found.setdefault(_SIGNAL + name, []).append(value)
+            found.setdefault(SIGNAL + name, []).append(value)
     yield from found.items()
 
 
-_SIGNAL = "signal "
+SIGNAL = "signal "
+"""What the names of signals begin with in a stretch."""
 
 
 class Tape:
@@ -149,7 +156,7 @@ class Record:
         self._nothing = np.empty((0, *action_shape), action_dtype)
         self._constants: dict[str, np.ndarray] = {}
         self._first: list[np.ndarray] = []
-        self._parts: list[tuple[Stretch, int, int, int]] = []
+        self._parts: list[tuple[Any, int, int, int]] = []
         """Stretch, row, first round and, once another stretch follows, the round behind the last."""
 
     def keep(self, constants: Mapping[str, Any]) -> None:
@@ -160,6 +167,10 @@ class Record:
                 why = "that name is taken" if name in RESERVED else "only numbers and text can be recorded"
                 raise ValueError(f'the constant "{name}" ({type(value).__name__}) cannot be kept: {why}')
             self._constants[name] = array
+
+    @property
+    def keeps_observations(self) -> bool:
+        return bool(self._labels)
 
     def observe(self, leaves: Sequence[np.ndarray]) -> None:
         """Keep the first observation, where observations are kept."""
@@ -174,6 +185,11 @@ class Record:
                 return
             self._parts[-1] = (last, at, first, last.count)
         self._parts.append((stretch, row, stretch.count, -1))
+
+    def lies_in(self, stretch: Any, row: int, first: int, stop: int) -> None:
+        """The steps are in this row of this stretch, in the rounds from `first` to `stop`."""
+        if stop > first:
+            self._parts.append((stretch, row, first, stop))
 
     def episode(self, outcome: Outcome, ended: tuple[bool, bool], max_steps: int, task: str) -> Episode:
         """The finished episode. Raises ValueError where a signal cannot be made into an array."""
@@ -191,7 +207,7 @@ class Record:
         for i, label in enumerate(self._labels):
             rows = [leaf[None] for leaf in self._first[i : i + 1]] + found.pop(str(i), [])
             kept["observations" if label == "observation" else f"observations.{label}"] = np.concatenate(rows)
-        signals = {name[len(_SIGNAL) :]: _joined(name[len(_SIGNAL) :], parts, n) for name, parts in found.items()}
+        signals = {name[len(SIGNAL) :]: _joined(name[len(SIGNAL) :], parts, n) for name, parts in found.items()}
         for name in signals:
             if name in self._constants:
                 raise ValueError(f'"{name}" is both a signal and a constant of the environment; rename one of them')
@@ -215,7 +231,7 @@ class Record:
         for stretch, row, first, stop in self._parts:
             last = stretch.count if stop < 0 else stop
             n += last - first
-            if stretch.count < SHORT:
+            if stretch.short:
                 loose += [(made, row) for made in stretch.rounds[first:last]]
             elif last > first:
                 _add(found, _picked(loose) if loose else ())

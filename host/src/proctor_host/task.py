@@ -15,7 +15,7 @@ import numpy as np
 
 from proctor_host import spaces
 from proctor_host.cfg import TaskCfg
-from proctor_host.environments import BatchEnv, Env, SheetEnv
+from proctor_host.environments import BatchEnv, DeviceEnv, Env, SheetEnv
 from proctor_host.layout import Layout, layout_of
 from proctor_host.spaces import action_sampler
 
@@ -46,6 +46,10 @@ class Task:
     """Whether its environment says that a person must be there."""
     briefing: Mapping[str, Any] | None = None
     """What its environment tells agents."""
+    device: str | None = None
+    """Where its worlds are, for a `DeviceEnv`; None for any other."""
+    exact: bool = True
+    """For a `DeviceEnv`: whether it says that its trials are the same to the byte whatever their neighbours do."""
     layout: Layout | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +73,8 @@ class Task:
             return cls(cfg, observation, action)
         common = (cfg, observation, action, env.dummy_action(), cfg.max_steps or own, own, dt_s)
         if isinstance(env, BatchEnv):
-            task = cls(*common, worlds=int(env.num_worlds), briefing=env.briefing)
+            device, exact = (str(env.device), bool(env.exact)) if isinstance(env, DeviceEnv) else (None, True)
+            task = cls(*common, worlds=int(env.num_worlds), device=device, exact=exact, briefing=env.briefing)
             if task.is_attended:
                 raise ValueError("an operator looks after one world; this environment has several")
             return task
@@ -123,7 +128,19 @@ class Task:
         return cls(tasks[data["name"]], seen, done, data["dummy"], **{name: data[name] for name in _PLAIN})
 
 
-_PLAIN = ("max_steps", "own_max_steps", "dt_s", "worlds", "rows", "skips", "initial_states", "attended", "briefing")
+_PLAIN = (
+    "max_steps",
+    "own_max_steps",
+    "dt_s",
+    "worlds",
+    "rows",
+    "skips",
+    "initial_states",
+    "attended",
+    "device",
+    "exact",
+    "briefing",
+)
 
 
 def _check_sheet(env: SheetEnv, layout: Layout) -> None:

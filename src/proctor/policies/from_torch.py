@@ -28,8 +28,9 @@ from proctor.policies.options import ModelOptions, PolicyOptions, Shape
 from proctor.policies.outputs import ActionHead
 from proctor.policies.protocol import Actions, Batch, Policy, SpaceInfo, State
 from proctor.policies.torch_tools import fill_module, find_state_dict, read_weights, to_arrays, to_tensors, torch_device
-from proctor.policies.tree import stack_rows
+from proctor.policies.tree import leaves_of, stack_rows
 from proctor.registry import import_object
+from proctor_host.arrays import is_tensor
 from proctor_host.trials import Trial
 
 
@@ -67,7 +68,9 @@ class TorchPolicy(Policy):
     def __init__(self, module: Any, options: TorchOptions, head: ActionHead, device: Any):
         import torch
 
-        self.options, self.head, self.device = options, head, device
+        self.options, self.head = options, head
+        self._device = torch.device(device)
+        self.device = _named(self._device)
         self.dtype = getattr(torch, options.dtype)
         self.module = module.to(device).eval()
         self._initial = self._initial_state() if options.recurrent else None
@@ -94,15 +97,19 @@ class TorchPolicy(Policy):
     def act(self, batch: Batch) -> Actions:
         import torch
 
-        arguments = [to_tensors(batch.observation, self.device, self.dtype)]
+        on_device = any(is_tensor(leaf) for _, leaf in leaves_of(batch.observation))
+        arguments = [to_tensors(batch.observation, self._device, self.dtype)]
         if self.options.recurrent:
-            arguments.append(to_tensors(batch.state, self.device, self.dtype))
+            arguments.append(to_tensors(batch.state, self._device, self.dtype))
         if self.options.noise is not None:
             drawn = batch.normal(tuple(self.options.noise.shape))
-            arguments.append(to_tensors(drawn, self.device, self.dtype))
+            arguments.append(to_tensors(drawn, self._device, self.dtype))
         with torch.inference_mode():
             answer = self.module(*arguments)
-        output, state = self._parts(answer)
+            output, state = self._parts(answer)
+            if on_device and state is None:
+                output = output.float() if output.dtype is torch.bfloat16 else output
+                return Actions(self.head.on_device(output, batch.trials))
         return Actions(self.head(to_arrays(output), batch.trials), to_arrays(state))
 
     def _parts(self, answer: Any) -> tuple[Any, Any]:
@@ -127,6 +134,11 @@ class TorchPolicy(Policy):
         if not isinstance(answer, torch.Tensor):
             raise TypeError(f"the module returned {_described(answer)}; expected a tensor of actions")
         return answer
+
+
+def _named(device: Any) -> str:
+    """A device as contracts say it: `cpu`, `cuda:0`."""
+    return device.type if device.type != "cuda" else f"cuda:{device.index or 0}"
 
 
 def _described(answer: Any) -> str:

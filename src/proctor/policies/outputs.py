@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -25,6 +26,26 @@ class ActionHead:
         if self.mode == "none" or not self.spaces:
             return output
         return by_task(trials, lambda task, rows: self._decode(self.spaces[task], output[rows]))
+
+    def on_device(self, output: Any, trials: Sequence[Trial]) -> Any:
+        """The same for a tensor whose rows are all of one task, where it lies."""
+        from gymnasium import spaces
+
+        space = self.spaces.get(trials[0].task)
+        if self.mode == "none" or space is None or isinstance(space, spaces.Box):
+            return output
+        scores = output.is_floating_point() and output.ndim >= 2
+        if isinstance(space, spaces.Discrete):
+            if self.mode == "argmax" or (scores and output.shape[-1] == space.n):
+                return output.argmax(-1) + int(space.start)
+            return output[:, 0] if output.ndim == 2 and output.shape[1] == 1 else output
+        if isinstance(space, spaces.MultiDiscrete) and scores and space.nvec.ndim == 1:
+            if not output.shape[-1] == space.nvec.sum() > len(space.nvec):
+                return output
+            parts = output.split(space.nvec.tolist(), dim=-1)
+            starts = output.new_tensor(space.start, dtype=parts[0].argmax(-1).dtype)
+            return starts + sys.modules["torch"].stack([part.argmax(-1) for part in parts], dim=-1)
+        return output
 
     def _decode(self, space: Any, output: np.ndarray) -> np.ndarray:
         from gymnasium import spaces

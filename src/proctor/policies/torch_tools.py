@@ -118,11 +118,12 @@ def _some(names: list[str]) -> str:
 
 
 def to_tensors(tree: Any, device: Any, floats: Any = None) -> Any:
-    """Arrays to tensors on `device`, as copies. Floating-point arrays become `floats` where it is given."""
+    """Arrays to tensors on `device`, as copies; a tensor that lies there is taken as it is. Floating-point ones become
+    `floats` where it is given."""
     import torch
 
-    def convert(array: np.ndarray) -> Any:
-        tensor = torch.from_numpy(np.array(array))
+    def convert(array: Any) -> Any:
+        tensor = array if isinstance(array, torch.Tensor) else torch.from_numpy(np.array(array))
         return tensor.to(device, floats if floats is not None and tensor.is_floating_point() else None)
 
     return tree_map(convert, tree)

@@ -36,8 +36,15 @@ def _texts(value: Any) -> bool:
     return all(isinstance(text, str) for text in value)
 
 
+def _placement(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("workers"), str | None):
+        return False
+    worlds = value.get("worlds", {})
+    return isinstance(worlds, dict) and all(isinstance(said, dict) for said in worlds.values())
+
+
 _KINDS: dict[str, Callable[[Any], bool]] = {
-    "placement": lambda value: isinstance(value, dict) and isinstance(value.get("workers"), str | None),
+    "placement": _placement,
     "versions": lambda value: isinstance(value, dict) and _texts(value.values()),
     "git": lambda value: value is None or (isinstance(value, dict) and isinstance(value.get("commit"), str)),
     "runtimes": are_runtimes,

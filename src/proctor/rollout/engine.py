@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,11 +51,13 @@ from proctor_host.copies import end_if_copied, forks
 from proctor_host.episode import Outcome
 from proctor_host.limits import ALL_SLOTS
 from proctor_host.messages import (
+    FREED,
     Adrift,
     Asked,
     Asks,
     Chunk,
     Done,
+    Ended,
     Event,
     Fatal,
     Fault,
@@ -69,6 +71,7 @@ from proctor_host.messages import (
     Start,
     Unclosed,
     Unload,
+    Way,
 )
 from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
@@ -124,6 +127,8 @@ class Engine:
         """How often any has, since a trial ended."""
         self._where = Whereabouts(ledger.get_meta("nodes", []))
         self.progress.nodes = self._where.progress
+        self._parted: dict[str, Parted] = {}
+        """Trials that have ended, whose slots have others, and whose records are still being written."""
         self._results: list[TrialResult] = []
         self._watched = self._observed = self._began = 0.0
         self._thread = threading.get_ident()
@@ -163,6 +168,7 @@ class Engine:
             learning = Learning(self._crew, self.cfg)
             self._tasks = learning.tasks(self.cancel, self._observe)
             self._attending = Attending(self.cfg, self._tasks, self.operator)
+            self._note_devices()
             self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
             if self.learned is not None:
                 self.learned()
@@ -290,7 +296,9 @@ class Engine:
                 self._agents[name] = ReplicatedAgent(name, replicas)
                 continue
             options, load = options_for(self.cfg.agent(name)), partial(self._loading.load, name)
-            agent = self._agents[name] = AgentRuntime(name, load, options, self.cfg.num_parallel, self._deliver)
+            tasks = [task.inside for task in self._tasks.values()]
+            slots = self.cfg.num_parallel
+            agent = self._agents[name] = AgentRuntime(name, load, options, slots, self._deliver, tasks)
             if not loader_for(self.cfg.agent(name).policy).row_by_row:
                 agent.runner.examined = True
                 self.pad_to[name] = {stage.name: stage.pad_to for stage in agent.runner.stages}
@@ -375,8 +383,8 @@ class Engine:
         record = self.cfg.record
         return record.level == "video" and (record.video.trials != "first" or trial.index < record.video.first)
 
-    def _free(self, slot: Slot) -> Trial:
-        """The slot's trial runs no more; the slot is refilled at once."""
+    def _free(self, slot: Slot, *, through: bool = True) -> Trial:
+        """The slot's trial runs no more; the slot is refilled at once. `through`: nothing of it is still to come."""
         trial, agent = slot.trial, slot.agent
         assert trial is not None
         assert agent is not None
@@ -384,15 +392,49 @@ class Engine:
             agent.drop(slot)
         self._attending.drop(slot)
         self._live[trial.agent][self._tasks[trial.task].key] -= 1
-        self._scheduler.ended(trial)
+        if through:
+            self._scheduler.ended(trial)
         slot.release()
         self.progress.running -= 1
         return trial
+
+    def _part(self, member: Member, slot: Slot) -> None:
+        """A slot's trial has ended and is still being recorded; the slot takes the next one."""
+        since, in_worker = slot.since, slot.in_worker
+        trial = self._free(slot, through=False)
+        self._parted[trial.key] = Parted(trial, member, since, in_worker)
+        self._refill(self._candidates(slot))
+
+    def _heard_of(self, event: Done | Fault) -> None:
+        """What came of a trial whose slot had been freed when it ended."""
+        trial = event.result.trial if isinstance(event, Done) else event.trial
+        parted = self._parted.pop(trial.key) if trial is not None else None
+        if parted is None:
+            return
+        self._scheduler.ended(parted.trial)
+        if isinstance(event, Done):
+            result = event.result
+            self._where.done(parted.member.worker.node or self.here, event, {})
+            if parted.in_worker and result.outcome is Outcome.POLICY_ERROR:
+                _log_policy(result.trial, result.outcome, result.error or "")
+            self.account.add(time.monotonic() - parted.since, event.spent)
+            parted.member.fruitful()
+            self._fruitless = 0
+            self._recorded(result)
+        else:
+            self._charge(parted.trial, event.outcome, event.error)
+            self._refill(parted.member.slots)
 
     # Events ---------------------------------------------------------------------------------------------------------
 
     def _handle(self, member: Member, event: Event) -> None:
         match event:
+            case Ended(number):
+                self._part(member, member.slots[number])
+            case Done(slot=number) | Fault(slot=number) if number == FREED:
+                self._heard_of(event)
+            case Way():
+                self._note_way(event)
             case Done(number, result, spent):
                 slot = member.slots[number]
                 asked = slot.agent.replicas.node_of(event.replica) if isinstance(slot.agent, ReplicatedAgent) else {}
@@ -450,6 +492,25 @@ class Engine:
             self._suspects.update({trial.key} if drifts > 1 else ())
             self._scheduler.retry(trial)
         self._refill(self._candidates(slot))
+
+    def _note_devices(self) -> None:
+        """Keep where worlds are that lie on a device, how many there are, and whether they say that they are exact."""
+        inside = {name: task.inside for name, task in self._tasks.items() if task.inside.device is not None}
+        if inside:
+            self.placed["worlds"] = {
+                name: {"device": task.device, "worlds": task.worlds, "exact": task.exact}
+                for name, task in inside.items()
+            }
+
+    def _note_way(self, event: Way) -> None:
+        """Keep how the trials of an agent go on the worlds of a device."""
+        if event.agent not in self._agents or event.task not in self._tasks:
+            return
+        how = "in device rounds" if event.why is None else f"by columns, since {event.why}"
+        log.info("agent %s on task %s: trials go %s", event.agent, event.task, how)
+        ways = self.placed.setdefault("rounds", {}).setdefault(event.agent, {}).setdefault(event.task, [])
+        way = "device" if event.why is None else str(event.why)
+        ways += [] if way in ways else [way]
 
     def _note_states(self, known: dict[str, int]) -> None:
         """Keep how many initial states tasks have: whoever reads the run must know which trials repeat others."""
@@ -708,6 +769,10 @@ class Engine:
             else:
                 self._attending.broke(trial, lost.reason)
                 self._scheduler.retry(trial)
+        for parted in [parted for parted in self._parted.values() if parted.member is member]:
+            del self._parted[parted.trial.key]
+            self._scheduler.ended(parted.trial)
+            self._scheduler.retry(parted.trial)
         self._crew.replace(member, lost)
         member.worker.send(know(self._tasks, member))
         self._settle(member)
@@ -735,6 +800,15 @@ class Engine:
         if self.observer is not None and (force or now - self._observed > OBSERVE_S):
             self._observed = now
             self.observer(self.progress)
+
+
+class Parted(NamedTuple):
+    """A trial that has left its slot and is still being recorded."""
+
+    trial: Trial
+    member: Member
+    since: float
+    in_worker: bool
 
 
 class _Cancelled(Exception):

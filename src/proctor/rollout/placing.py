@@ -127,6 +127,9 @@ class Placing:
         """Whether an agent begins in the worker, since that is in this process and has the policy anyway: rows of all
         slots come together there."""
         cfg = self._cfg.agent(name)
+        if agent.beside_device and agent.may_move and (self._crew.inline or not loader_for(cfg.policy).here_only):
+            self.moved[name] = {"beside": getattr(agent.runner.policy, "device", None)}
+            return True
         if agent.in_workers or not (self._crew.inline and agent.may_move and len(agent.lanes) == 1):
             return False
         loader = loader_for(cfg.policy)

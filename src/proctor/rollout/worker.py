@@ -22,6 +22,7 @@ from proctor.metrics.registry import beside
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
 from proctor.record.video import VideoWriter
+from proctor.rollout.ask.columns import Pilot, rows_beside, why_not, widened
 from proctor.rollout.ask.decide import decide, too_long
 from proctor.rollout.ask.lanes import LaneStats
 from proctor.rollout.ask.requests import Request, guilty
@@ -40,6 +41,7 @@ from proctor_host.messages import Asked, Refused
 if TYPE_CHECKING:
     from proctor_host import task as described
     from proctor_host.group import Group
+    from proctor_host.kit import Kit
     from proctor_host.trial import RunningTrial
 
 
@@ -62,6 +64,8 @@ class LocalPolicy:
         self.runner, self.own = runner, own
         self.max_batch = {stage.name: stage.max_batch for stage in runner.stages}
         self.tallies = {stage.name: Tally() for stage in runner.stages}
+        self.pilots: dict[str, Pilot] = {}
+        """Where it is asked for all worlds of a device at once, by task."""
 
 
 class LocalPolicies:
@@ -85,7 +89,7 @@ class LocalPolicies:
             name: cache(partial(suites.briefing, task.suite, task.options)) for name, task in host.cfg.tasks.items()
         }
         spaces = spaces_of([self._known(task) for task in host.tasks], briefings)
-        runner, problem, _ = host.watch.call(LOADING, ALL_SLOTS, _loaded, agent, spaces)
+        runner, problem, _ = host.watch.call(LOADING, ALL_SLOTS, _loaded, agent, spaces, host.tasks)
         if problem is not None:
             host.emit(Refused(agent.name, explain(problem)))
         else:
@@ -101,6 +105,20 @@ class LocalPolicies:
     def knows(self, agent: str) -> bool:
         """Whether this agent's policy is here."""
         return agent in self._by_agent
+
+    def pilot(self, agent: str, inside: described.Task, kit: Kit) -> Pilot | str:
+        """An agent's policy beside the worlds of a device, or why it cannot be asked there."""
+        local = self._by_agent.get(agent)
+        if local is None:
+            return "its policy is asked by the engine"
+        pilot = local.pilots.get(inside.name)
+        if pilot is None or pilot.kit is not kit:
+            pad_to = local.runner.rows(local.runner.first_stage)
+            if (why := why_not(local.runner.policy, inside, pad_to)) is not None:
+                return why
+            assert inside.worlds is not None
+            pilot = local.pilots[inside.name] = Pilot(local.runner, self._known(inside), inside.worlds, kit)
+        return pilot
 
     def close(self) -> None:
         """Let go of every policy. No trial may be running that needs one."""
@@ -145,6 +163,11 @@ class LocalPolicies:
         """Let the engine know what has been asked."""
         self._told_at = time.monotonic()
         for agent, local in self._by_agent.items():
+            for pilot in local.pilots.values():
+                tally = local.tallies[local.runner.first_stage]
+                stats, steps = pilot.tell()
+                tally.stats.add(stats)
+                tally.steps += steps
             for stage, tally in local.tallies.items():
                 if tally.stats.forwards or tally.steps:
                     self._host.emit(Asked(agent, stage, tally.stats, tally.steps))
@@ -183,8 +206,9 @@ class LocalPolicies:
             self._forward(local, stage, [request])
 
 
-def _loaded(agent: AgentCfg, spaces: SpaceInfo) -> PolicyRunner:
-    runner = PolicyRunner.of(load_policy(agent, spaces), options_for(agent))
+def _loaded(agent: AgentCfg, spaces: SpaceInfo, tasks: Sequence[described.Task]) -> PolicyRunner:
+    policy, options = load_policy(agent, spaces), options_for(agent)
+    runner = PolicyRunner.of(policy, widened(options, rows_beside(policy, options, tasks)))
     runner.examined = not loader_for(agent.policy).row_by_row
     return runner
 

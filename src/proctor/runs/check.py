@@ -35,7 +35,7 @@ from proctor.rollout.hosted import load_anywhere
 from proctor.rollout.trying import temporary_engine
 from proctor.runs import places
 from proctor.runs.bounded import Hung, Timed, bounded
-from proctor.runs.conditions import CURE
+from proctor.runs.conditions import CURE, inexact
 from proctor.runs.session import log, logging_to
 from proctor.runs.start import judging_problems
 from proctor.runtimes import needed_for
@@ -300,6 +300,7 @@ def _signature(env: Env, seed: int, timed: Timed) -> list[bytes]:
 
 
 def _try_agents(cfg: EvalConfig, short: EvalConfig, found: Check) -> None:
+    short = short.model_copy(update={"agents": tuple(_as_many_as_worlds(agent, cfg) for agent in short.agents)})
     try:
         engine, results = _short_run(short, found)
     except (InputError, RunError) as error:
@@ -308,7 +309,30 @@ def _try_agents(cfg: EvalConfig, short: EvalConfig, found: Check) -> None:
         return
     healthy = [r for r in results if r.error is None and r.steps_total]
     found.fine += [f'agent "{r.trial.agent}" on task "{r.trial.task}": {r.steps_total} steps tried' for r in healthy]
+    _tell_of_devices(cfg, engine, found)
     _estimate(cfg, engine, healthy, found)
+
+
+def _as_many_as_worlds(agent: AgentCfg, cfg: EvalConfig) -> AgentCfg:
+    """An agent whose forwards have as many rows as the run has slots; here there is one slot, so it has the default."""
+    if agent.options.get("pad_to") != cfg.num_parallel:
+        return agent
+    return agent.model_copy(update={"options": {k: v for k, v in agent.options.items() if k != "pad_to"}})
+
+
+def _tell_of_devices(cfg: EvalConfig, engine: Engine, found: Check) -> None:
+    """Which way trials go on worlds of a device, and what equality holds there."""
+    for task, said in engine.placed.get("worlds", {}).items():
+        if not said["exact"]:
+            found.warnings.append(inexact(task, f"{cfg.num_parallel} worlds on {said['device']}"))
+    for agent, tasks in engine.placed.get("rounds", {}).items():
+        for task, ways in tasks.items():
+            if ways == ["device"]:
+                found.fine.append(f'agent "{agent}" on task "{task}": trials go in device rounds')
+            else:
+                why = next(way for way in ways if way != "device")
+                by_columns = f"trials go by columns, slower than device rounds, since {why}"
+                found.warnings.append(f'agent "{agent}" on task "{task}": {by_columns}')
 
 
 def _estimate(cfg: EvalConfig, engine: Engine, results: list[TrialResult], found: Check) -> None:

@@ -55,10 +55,37 @@ def cautions(rows: Rows, sessions: Sequence[Mapping[str, Any]]) -> Iterator[str]
             yield f"{text.listed(agents)} {said}: trials may not come out the same to the byte" + (
                 f"; {CURES[key]}." if key in CURES else "."
             )
+    yield from _devices(sessions)
     numbers = sorted({session["numeric_threads"] for session in sessions if "numeric_threads" in session})
     if len(numbers) > 1:
         listed = text.listed([str(number) for number in numbers])
         yield f"Parts of this run computed with {listed} numeric threads, which may round differently."
+
+
+def _devices(sessions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What worlds on a device make a trial depend on."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for session in sessions:
+        for task, said in session.get("placement", {}).get("worlds", {}).items():
+            found.setdefault(str(task), []).append(said)
+    for task, said in found.items():
+        places = list(dict.fromkeys(f"{one.get('worlds')} worlds on {one.get('device')}" for one in said))
+        if not all(one.get("exact") for one in said):
+            yield inexact(task, places[0])
+        if len(places) > 1:
+            yield (
+                f"{task} had {text.listed(places)} in parts of this run: forwards for all worlds at once round "
+                "otherwise with another number of rows, so trials of one part may not come out so in the other."
+            )
+
+
+def inexact(task: str, place: str) -> str:
+    """What is to be known of worlds that do not say that they are exact. `place`: how many there are, and where."""
+    return (
+        f"Trials on {task} ran in {place}, which do not say that they are exact: the same trial may come out with "
+        "other last bits in another world, beside other trials, with another number of worlds, or on another kind of "
+        "device."
+    )
 
 
 def unsaid(cfg: EvalConfig, silent: Collection[str]) -> Iterator[str]:

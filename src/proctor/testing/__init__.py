@@ -14,6 +14,7 @@ does not hold raises AssertionError with a sentence that says what was found.
 """
 
 from proctor.testing.backend import BackendConformance
+from proctor.testing.device import DeviceEnvConformance
 from proctor.testing.env import BatchEnvConformance, EnvConformance
 from proctor.testing.form import FormConformance
 from proctor.testing.logger import LoggerConformance
@@ -24,7 +25,7 @@ from proctor.testing.runtime import RuntimeRecipeConformance
 from proctor.testing.suite import SuiteConformance
 
 __all__ = [
-    "BackendConformance", "BatchEnvConformance", "EnvConformance", "FormConformance", "FormatConformance",
-    "LoaderConformance", "LoggerConformance", "MetricConformance", "MetricFamilyConformance", "PolicyConformance",
-    "RuntimeRecipeConformance", "ScoringConformance", "SectionConformance", "SuiteConformance",
+    "BackendConformance", "BatchEnvConformance", "DeviceEnvConformance", "EnvConformance", "FormConformance",
+    "FormatConformance", "LoaderConformance", "LoggerConformance", "MetricConformance", "MetricFamilyConformance",
+    "PolicyConformance", "RuntimeRecipeConformance", "ScoringConformance", "SectionConformance", "SuiteConformance",
 ]  # fmt: skip

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from proctor.config.models import LimitsCfg
 from proctor.errors import BREAKS
 from proctor.policies.options import PolicyOptions
 from proctor.policies.protocol import AnyPolicy
+from proctor.rollout.ask.columns import rows_beside, widened
 from proctor.rollout.ask.decide import too_long
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import guilty
@@ -26,6 +27,7 @@ from proctor_host.limits import UNLOADING, limit_of
 
 if TYPE_CHECKING:
     from proctor.rollout.backends.base import Worker
+    from proctor_host.task import Task as Described
 
 MAX_HANGS = 8
 """After so many hangs an agent is given up: each one leaves a thread and a copy of the policy behind."""
@@ -34,7 +36,7 @@ log = logging.getLogger("proctor")
 
 
 class AgentRuntime:
-    """`load` makes a fresh policy; `deliver` is called from lane threads."""
+    """`load` makes a fresh policy; `deliver` is called from lane threads. `tasks` are those that it may meet."""
 
     def __init__(
         self,
@@ -43,9 +45,10 @@ class AgentRuntime:
         options: PolicyOptions,
         slots: int,
         deliver: Callable[[Lane, Answers], None],
+        tasks: Sequence[Described] = (),
     ):
         self.name, self._load, self._options, self._deliver = name, load, options, deliver
-        self._slots = slots
+        self._slots, self._tasks = slots, tasks
         self._stats: dict[str, LaneStats] = {}
         self._hangs = 0
         self.given_up: str | None = None
@@ -60,7 +63,10 @@ class AgentRuntime:
         began = time.perf_counter()
         policy = self._load()
         self.load_s = time.perf_counter() - began
-        self.runner = PolicyRunner.of(policy, self._options)
+        rows = rows_beside(policy, self._options, self._tasks)
+        self.runner = PolicyRunner.of(policy, widened(self._options, rows))
+        self.beside_device = rows is not None
+        """Whether it is on the device of a task's worlds, and can be asked for all of them at once."""
         for stage in self.runner.stages:
             lane = Lane(self.runner, stage, self._slots, self._deliver)
             lane.stats = self._stats.setdefault(stage.name, lane.stats)

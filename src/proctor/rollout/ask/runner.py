@@ -123,6 +123,10 @@ class PolicyRunner:
     def first_stage(self) -> str:
         return self.stages[0].name
 
+    def rows(self, stage: str) -> int | None:
+        """Rows of a forward of a stage."""
+        return self._pad_to[stage]
+
     def answers(self, stage: str, requests: Sequence[Request]) -> Answers:
         """What the policy answers, in order; whatever it raises is the answer of the trials that made it raise. The
         requests' tasks must have one key."""
@@ -135,6 +139,24 @@ class PolicyRunner:
                 return self._in_blocks(stage, requests)
         except BREAKS as problem:
             return Answers.failed(requests, explain(problem))
+        finally:
+            end_if_copied(before)
+
+    def begin(self, request: Request) -> str | None:
+        """Give a new trial its initial state; what its policy raised instead."""
+        with self._alone:
+            failed = self._begin([request])
+        return failed[request][1] if failed else None
+
+    def on_device(self, batch: Batch) -> Any:
+        """What a plain policy answers for rows that lie on its device. Raises what it raises."""
+        if not self._held.yes:
+            hold()
+            self._held.yes = True
+        before = forks()
+        try:
+            with self._alone:
+                return cast("Policy", self.policy).act(batch)
         finally:
             end_if_copied(before)
 

@@ -21,7 +21,8 @@ from proctor_host.cfg import WorkerCfg
 from proctor_host.channel import Channel, Closed
 from proctor_host.codec import PROTOCOL
 from proctor_host.limits import ACTING, IDLE, LOADING, NOBODYS, limit_of
-from proctor_host.messages import Asks, Close, Command, Done, Event, Left, Start, Unclosed
+from proctor_host.messages import FREED, Asks, Close, Command, Done, Ended, Event, Fault, Left, Start, Unclosed
+from proctor_host.trials import Trial
 
 log = logging.getLogger("proctor")
 
@@ -47,6 +48,8 @@ class ChannelWorker(Worker):
         self._outbox: list[Any] = []
         self._starts: dict[int, Start] = {}
         """By slot: the trial that it was last told to begin."""
+        self._parted: dict[Trial, Start] = {}
+        """Trials that have ended, whose slots may have others, and of which a record is to come."""
         self._finishing: Beside[Done | Exception] = Beside()
         """Trials of which the worker has left something to do, while that is done beside the engine's loop."""
         self._closed = False
@@ -86,11 +89,11 @@ class ChannelWorker(Worker):
                     found.append(Asks(message))
                 elif type(message) is dict:
                     self._told(message)
-                elif type(message) is Done:
+                elif type(message) in (Done, Ended, Fault):
                     if not self._believes(message):
                         self._closed = True
                         return found
-                    found += self._finish(message)
+                    found += self._finish(message) if type(message) is Done else [message]
                 else:
                     found.append(message)
             if not messages or self._channel.drained:
@@ -117,10 +120,21 @@ class ChannelWorker(Worker):
     def finishing(self) -> bool:
         return self._finishing.outstanding > 0
 
-    def _believes(self, done: Done) -> bool:
-        """Whether a result is of the trial that runs in its slot, with its own files, and of the right kinds. A worker
-        of another interpreter leaves metrics to the engine."""
-        start = self._starts.get(done.slot)
+    def _believes(self, said: Done | Ended | Fault) -> bool:
+        """Whether a trial has ended that was running, and once. A result must be of the trial that runs in its slot, or
+        of one that has left its slot, with its own files, and of the right kinds. A worker of another interpreter
+        leaves metrics to the engine."""
+        if isinstance(said, Ended):
+            start = self._starts.pop(said.slot, None)
+            if start is not None:
+                self._parted[start.trial] = start
+            return start is not None
+        if isinstance(said, Fault):
+            return said.slot != FREED or (said.trial is not None and self._parted.pop(said.trial, None) is not None)
+        return self._believes_result(said)
+
+    def _believes_result(self, done: Done) -> bool:
+        start = self._parted.pop(done.result.trial, None) if done.slot == FREED else self._starts.get(done.slot)
         fits = start is not None and is_of(done.result, start)
         return fits and (self.has_policies or not (done.left.measured or done.result.metrics))
 
