@@ -50,8 +50,7 @@ class Counted(gymnasium.Env):
         self.x = self.x + self.np_random.normal(size=3)
         return self.x.astype(np.float32), float(self.x[0]), self.age >= self.most, False, {}
 
-gymnasium.registry.pop("Counted-v0", None)  # of another test, whose steps are counted elsewhere
-gymnasium.register("Counted-v0", Counted)
+gymnasium.register("NAME-v0", Counted)
 
 class Low(Metric):
     """The smallest reward."""
@@ -85,14 +84,19 @@ class Broken(Low):
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
     path = tmp_path / "own.py"
-    path.write_text(OWN)
+    path.write_text(OWN.replace("NAME", named(tmp_path)))
     (tmp_path / "steps").touch()
     return path
 
 
+def named(folder: Path) -> str:
+    """The environment's name, another one for each copy of the file."""
+    return f"Counted_{folder.name}"
+
+
 def keys(own: Path, metric: str, **more: Any) -> dict[str, Any]:
     kwargs = {"patient": metric == "Meanwhile"}
-    task = {"suite": "gymnasium", "name": "walk", "options": {"id": f"{own}:Counted-v0", "kwargs": kwargs}}
+    task = {"suite": "gymnasium", "name": "walk", "options": {"id": f"{own}:{named(own.parent)}-v0", "kwargs": kwargs}}
     scoring = {"mode": "success", "metrics": [f"{own}:{metric}"]}
     return {"agents": [odd("Steady")], "tasks": [task], "scoring": scoring, "n_trials": 6, "num_parallel": 3, **more}
 
