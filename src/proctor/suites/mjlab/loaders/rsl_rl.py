@@ -189,7 +189,7 @@ class Net:
         if self.weights.normalised:
             observed = (observed - self._mean) / self._scale
         if self.memory is not None:
-            before = tuple(part.transpose(0, 1).contiguous() for part in state)
+            before: Any = tuple(part.transpose(0, 1).contiguous() for part in state)
             out, after = self.memory(observed[None], before if len(before) > 1 else before[0])
             observed, after = out[0], after if isinstance(after, tuple) else (after,)
             state = tuple(part.transpose(0, 1) for part in after)
