@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crossing import crossed
 from examining import by_key, digests, examination, policy, task
 
 from proctor import InputError, Run, RunError, config_from_dict, run_evaluation
@@ -58,26 +59,23 @@ def by_seed(folder: Path, **keys: Any) -> dict[int, str | None]:
 # What the policy breaks ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("trouble", "outcome", "says"),
-    [
-        ("raise", Outcome.POLICY_ERROR, "ValueError: this observation is too much"),
-        ("reset", Outcome.POLICY_ERROR, "RuntimeError: no memory for this trial"),
-        ("nan", Outcome.INVALID_ACTION, "action [nan nan] is not finite"),
-        ("range", Outcome.INVALID_ACTION, "action [7. 7.] is out of range [-1, 1]"),
-    ],
-)
-@pytest.mark.parametrize("placement", ["engine", "worker"])
-@pytest.mark.parametrize("workers", ["inline", 2])
+TROUBLES = {
+    "raise": (Outcome.POLICY_ERROR, "ValueError: this observation is too much"),
+    "reset": (Outcome.POLICY_ERROR, "RuntimeError: no memory for this trial"),
+    "nan": (Outcome.INVALID_ACTION, "action [nan nan] is not finite"),
+    "range": (Outcome.INVALID_ACTION, "action [7. 7.] is out of range [-1, 1]"),
+}
+
+
+@pytest.mark.parametrize(("trouble", "placement", "workers"), crossed([*TROUBLES], ["engine", "worker"], ["inline", 2]))
 def test_one_bad_trial_in_a_batch_of_16_costs_that_trial_only(
     examine: Callable[..., Run],
     healthy: dict[int, str | None],
     trouble: str,
-    outcome: Outcome,
-    says: str,
-    workers: Any,
     placement: str,
+    workers: Any,
 ) -> None:
+    outcome, says = TROUBLES[trouble]
     strict = [task(out_of_range="reject")]
     run = examine(agents=[troubled(trouble, placement)], tasks=strict, n_trials=N, num_parallel=N, workers=workers)
     bad, others = bad_and_others(run)
@@ -133,10 +131,10 @@ def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
     assert {seed: r.digest for seed, r in others.items()} == {s: d for s, d in healthy.items() if s != BAD}
 
 
-@pytest.mark.parametrize("nap_s", [1.5, 600.0])
-@pytest.mark.parametrize("placement", ["engine", "worker"])
-@pytest.mark.parametrize("workers", ["inline", 1])
-@pytest.mark.parametrize("num_parallel", [1, N])
+@pytest.mark.parametrize(
+    ("nap_s", "placement", "workers", "num_parallel"),
+    crossed([1.5, 600.0], ["engine", "worker"], ["inline", 1], [1, N]),
+)
 def test_a_forward_that_is_slow_once_costs_nobody_anything(
     tmp_path: Path, examine: Callable[..., Run], healthy: dict[int, str | None], workers: Any, placement: str,
     num_parallel: int, nap_s: float,

@@ -4,15 +4,15 @@ company."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from crossing import crossed
 from examining import by_key
 
 from proctor import Run
@@ -99,22 +99,21 @@ def expected(policies: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return {kind: wide if kind == "vector" else plain for kind in KINDS}
 
 
-def crossings() -> Iterator[Any]:
-    """In this process every crossing. In others every kind on every kind of worker with any two of placement, film and
-    slots, so that a kind meets all three together on some worker; with PROCTOR_TESTS=all every crossing there, too."""
-    every = os.environ.get("PROCTOR_TESTS") == "all"
-    ways = list(product(("engine", "worker"), (False, True), (1, 5)))
-    for (k, kind), (w, (name, workers)) in product(enumerate(KINDS), enumerate(WORKERS.items())):
-        for placement, filmed, slots in ways:
-            odd = (k + w + (placement == "worker") + filmed + (slots == 1)) % 2
-            if every or workers == "inline" or not odd:
-                film = "filmed" if filmed else "unfilmed"
-                marks = [] if workers == "inline" else [pytest.mark.slow]
-                words = f"{kind}-{name}-{placement}-{film}-{slots}"
-                yield pytest.param(kind, workers, placement, filmed, slots, id=words, marks=marks)
+def crossings() -> list[Any]:
+    """In this process every crossing. In others half of them: every kind of environment meets every kind of worker with
+    any two of placement, film and slots, and all three on some worker."""
+    ways = (("engine", "worker"), (False, True), (1, 5))
+    here = [(kind, "inline", *way) for kind, *way in product(KINDS, *ways)]
+    elsewhere = crossed(KINDS, ("1", "2", "host"), *ways)
+    return [cell(*each) for each in here] + [cell(*each, marks=[pytest.mark.slow]) for each in elsewhere]
 
 
-@pytest.mark.parametrize(("kind", "workers", "placement", "filmed", "slots"), [*crossings()])
+def cell(kind: str, workers: str, placement: str, filmed: bool, slots: int, **marks: Any) -> Any:
+    words = f"{kind}-{workers}-{placement}-{'filmed' if filmed else 'unfilmed'}-{slots}"
+    return pytest.param(kind, WORKERS[workers], placement, filmed, slots, id=words, **marks)
+
+
+@pytest.mark.parametrize(("kind", "workers", "placement", "filmed", "slots"), crossings())
 def test_records_are_equal_to_the_byte(
     examine: Callable[..., Run],
     policies: Path,

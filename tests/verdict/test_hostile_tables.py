@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -173,10 +174,10 @@ def test_scores_without_limits_prove_nothing_where_trials_are_missing() -> None:
 def test_many_equal_agents_are_not_told_apart_and_unequal_ones_are() -> None:
     rng = np.random.default_rng(3)
     false = 0
-    for _ in range(20):
-        found = judge([AgentTrials(f"a{i}", {"t": task(rng.random(20) < 0.5)}) for i in range(25)], FEW)
+    for _ in range(12):
+        found = judge([AgentTrials(f"a{i}", {"t": task(rng.random(20) < 0.5)}) for i in range(20)], FEW)
         false += any(found.different(pair) for pair in found.pairs)
-    assert false <= 3
+    assert false <= 2, "without a correction nearly every table of 190 pairs has one"
     many = [AgentTrials(f"a{i:02}", {"t": task([1] * 60, rng.normal(i, 0.5, 60))}) for i in range(40)]
     found = judge(many, FEW)
     assert found.winner == "a39", "780 pairs need p-values far below 1 in 10,000"
@@ -195,11 +196,12 @@ def one(values: np.ndarray) -> Units:
 
 
 def test_arms_of_1000_and_5() -> None:
+    @cache
+    def alarm(one: int, other: int) -> bool:
+        return compare_rates(one, 1000, other, 5).p_value <= 0.05
+
     rng = np.random.default_rng(6)
-    alarms = sum(
-        compare_rates(int(rng.binomial(1000, 0.9)), 1000, int(rng.binomial(5, 0.9)), 5).p_value <= 0.05
-        for _ in range(300)
-    )
+    alarms = sum(alarm(int(rng.binomial(1000, 0.9)), int(rng.binomial(5, 0.9))) for _ in range(300))
     assert alarms / 300 <= 0.06
     assert compare_rates(90_000, 100_000, 1, 5).method == "Fisher's exact test"
 
