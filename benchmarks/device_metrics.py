@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +37,9 @@ from proctor.suites.tracking.metrics.recorded import RECORDED, episode_tracks
 from proctor.threads import cores
 from proctor_host.cfg import RecordCfg, WorkerCfg
 from proctor_host.episode import Episode, Outcome
+from proctor_host.files import write_synced
 from proctor_host.npz import pack_npz
+from proctor_host.result import TrialResult
 from proctor_host.trial import EndedTrial, Recorder
 from proctor_host.trials import Trial
 
@@ -168,7 +171,7 @@ def finish(folder: Path, made: Sequence[Episode], threads: int, series: bool = T
     cfg = WorkerCfg(str(run.path), {}, RecordCfg(series=series))
     recorder = Recorder(cfg, EngineExtras(cfg))
     with run.ledger() as ledger, ThreadPoolExecutor(threads) as pool:
-        recorded, results = timed(lambda: [result for result, _ in pool.map(recorder.record, ended)])
+        recorded, results = timed(lambda: list(pool.map(partial(_record, recorder), ended)))
         committed, _ = timed(lambda: [ledger.finish(results[i : i + COMMIT]) for i in range(0, len(results), COMMIT)])
     written, _ = timed(lambda: write_report(run))
     return {
@@ -177,6 +180,13 @@ def finish(folder: Path, made: Sequence[Episode], threads: int, series: bool = T
         "report": written,
         "total": recorded + committed + written,
     }
+
+
+def _record(recorder: Recorder, ended: EndedTrial) -> TrialResult:
+    recorded = recorder.record(ended)
+    if recorded.file is not None:
+        write_synced(*recorded.file)
+    return recorded.result
 
 
 def whole(made: Sequence[Episode], threads: int) -> Iterator[Line]:

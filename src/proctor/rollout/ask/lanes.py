@@ -206,7 +206,8 @@ class Lane:
     def _company_comes(self, since: float, moment: Moment) -> bool:
         """Whether others are about to ask, so soon that one forward for all is worth the wait. Who has waited for as
         long as a forward takes waits no more, and a worker that is late by as much is not expected."""
-        if not TRIFLE_S < self._recent_s < SHORT_S or moment.now - since >= self._recent_s:
+        short = self.stage.max_wait_s is None and TRIFLE_S < self._recent_s < SHORT_S
+        if not short or moment.now - since >= self._recent_s:
             return False
         return abs(moment.next_s(moment.now)) < self._recent_s
 
