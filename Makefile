@@ -5,7 +5,7 @@
 # make bench   print the benchmark table
 # make campaign  break runs in every way and see that nothing is lost (ARGS="--faults 10000" for the long one)
 # make oldest, make newest  fast tests with the lowest and the newest versions of the dependencies, in .venv-oldest and .venv-newest
-# make warp    run the tests of tracking worlds on a device, on MuJoCo Warp's processor device, in .venv-warp
+# make warp    run the tests of tracking worlds on a device (MuJoCo Warp and MJX, on the processor) in .venv-warp
 # make dist    build the wheels and source distributions of proctor and proctor-host into dist
 # make bare    install those wheels without extras in a fresh environment: doctor, demo, and an examination of one's own
 # make mjlab   build the runtime of the suite mjlab in .venv/runtimes, where `make test` looks for it; needs a registry

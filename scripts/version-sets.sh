@@ -2,7 +2,7 @@
 # Proctor with other versions of its dependencies, without extras, each set in a virtual environment of its own:
 #   scripts/version-sets.sh oldest    the lowest versions that pyproject.toml allows (constraints-oldest.txt)
 #   scripts/version-sets.sh newest    the newest ones (constraints-newest.txt), on the newest Python that is found
-#   scripts/version-sets.sh warp      MuJoCo Warp and torch (constraints-warp.txt), which physics: warp of the suite tracking needs
+#   scripts/version-sets.sh warp      MuJoCo Warp, MJX and torch (constraints-warp.txt), for tracking worlds on a device
 #   scripts/version-sets.sh bare      the wheels in dist (`make dist`) alone in a fresh environment, far from these sources
 # The first two run the fast tests of what meets these packages, `warp` those of tracking worlds on a device; arguments after the
 # name are given to pytest instead.
@@ -62,7 +62,7 @@ set_of_versions() {
     local -a chosen=(-q "${tests[@]}") more=()
     shift 2
     if [ "$name" = warp ]; then
-        chosen=(-q "${device_tests[@]}") more=(torch mujoco-warp warp-lang) jobs=0  # two would compile the same kernels
+        chosen=(-q "${device_tests[@]}") more=(torch mujoco-warp warp-lang mujoco-mjx jax) jobs=0  # two would compile the same kernels
         export WARP_CACHE_PATH="$PWD/$venv/warp-kernels" CUDA_VISIBLE_DEVICES=
     fi
     if [ "$#" -eq 0 ]; then

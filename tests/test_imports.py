@@ -111,6 +111,7 @@ HEAVY = {
 
 ADAPTERS = {
     "gymnasium": ("suites/", "rollout/", "testing/", "training/"),
+    "mujoco": ("suites/tracking/device/mjx.py",),
     "numba": ("metrics/transport/", "suites/endovascular/", "suites/tracking/kernels.py", "stats/kernels.py"),
     "rich": ("cli/",),
     "starlette": ("view/app.py",),
@@ -403,6 +404,7 @@ def test_every_module_can_be_imported_without_the_extras():
     absent |= {"starlette", "uvicorn"}
     networks = tuple(f"proctor.suites.metaworld.waypoint_flow.{name}" for name in ("nets", "graphs"))
     networks = (*networks, "proctor.view.app", "proctor.suites.steve.actor", "proctor.suites.tracking.device.")
+    networks = (*networks, "proctor.training.on_device")
     code = f"absent, networks = {absent}, {networks}\n{WITHOUT}\n"
     code += "tried('proctor', lambda name: not name.endswith('__main__') and not name.startswith(networks))"
     assert run_python(code) == ""

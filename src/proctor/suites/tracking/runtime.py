@@ -21,6 +21,6 @@ class TrackingMjxRuntime(RuntimeRecipe):
     """Motion tracking with physics: mjx, on MJX and JAX."""
 
     name = "tracking-mjx"
-    packages = (*_SUITE, "mujoco==3.17.0", "mujoco-mjx==3.17.0", "jax>=0.6", "torch==2.13.*")
+    packages = (*_SUITE, "mujoco==3.17.0", "mujoco-mjx==3.17.0", "jax==0.10.*", "torch==2.13.*")
     python = ">=3.11,<3.14"
     imports = ("mujoco.mjx", "jax", "torch", "numba", "gymnasium")
