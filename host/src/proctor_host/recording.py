@@ -112,21 +112,26 @@ class Recording:
         """Record this trial, as soon as its rounds have come."""
         self.outstanding[id(leaving)] = leaving
         with self._news:
-            self._waiting.append(leaving)
-        self.look()
+            if leaving.ready:
+                self._begin(leaving)
+            else:
+                self._waiting.append(leaving)
 
     def look(self) -> None:
         """Begin with those whose rounds have come. On any thread."""
         with self._news:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(threads(), "proctor-record")
-                sys.setswitchinterval(TURN_S)
-            some, self._waiting = list(self._waiting), deque()
-            ready = []
+            some, self._waiting = self._waiting, deque()
             for leaving in some:
-                (ready if leaving.ready else self._waiting).append(leaving)
-        for leaving in ready:
-            self._pool.submit(self._record, leaving)
+                if leaving.ready:
+                    self._begin(leaving)
+                else:
+                    self._waiting.append(leaving)
+
+    def _begin(self, leaving: Leaving) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(threads(), "proctor-record")
+            sys.setswitchinterval(TURN_S)
+        self._pool.submit(self._record, leaving)
 
     def _record(self, leaving: Leaving) -> None:
         try:
