@@ -243,7 +243,7 @@ class Watching:
             found.full += not free
             return free
 
-        DeviceGroup._queue, DeviceGroup._land = queued, landed
+        DeviceGroup._queue, DeviceGroup._land = queued, landed  # type: ignore[method-assign]
         DeviceGroup._has_room = property(has_room)  # type: ignore[assignment]
         return found
 
@@ -287,7 +287,7 @@ def engine(setting: Setting, progress: Callable[[Any], None] | None = None) -> t
 
     with run_folder() as folder, Watching() as noted:
         run = run_evaluation(config_from_dict(setting.config(str(folder))), progress=follow)
-        steps = sum(result.steps_total for result in run.results())
+        steps = sum(result.steps_total or 0 for result in run.results())
     if not noted.at:
         raise SystemExit(f"the run took no device rounds; its log says why: {run.path / 'run.log'}")
     return noted, ended - noted.at[0], steps

@@ -260,7 +260,7 @@ def test_worlds_are_filled_again_at_once(examine: Callable[..., Run], monkeypatc
 
     monkeypatch.setattr(DeviceGroup, "_queue", count)
     run = examine(agents=[agent()], tasks=[toys()], num_parallel=W, n_trials=60)
-    steps = sum(result.steps_total for result in run.results())
+    steps = sum(result.steps_total or 0 for result in run.results())
     ideal = steps / W
     assert len(rounds) < 1.6 * ideal, "lag and company cost some rounds for each trial, waves would cost more"
     assert sorted(rounds)[len(rounds) // 2] == W

@@ -12,6 +12,7 @@ one way at a time: whoever needs the other waits until nothing runs.
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
@@ -22,7 +23,7 @@ from proctor_host.device_worlds import DeviceWorlds, Stepped
 from proctor_host.episode import Outcome
 from proctor_host.errors import BREAKS, explain
 from proctor_host.group import Group
-from proctor_host.kit import Fetched, Mark, kit_of
+from proctor_host.kit import Fetched, Mark, NumpyKit, kit_of
 from proctor_host.layout import nan_in
 from proctor_host.letters import Letter, Letters, Look
 from proctor_host.limits import ACTING, ALL_SLOTS, STEPPING
@@ -115,7 +116,7 @@ class DeviceGroup(Group):
         """Be ready for arrays of the device, now that it is known which libraries are in use. Nothing runs."""
         task, kit = self.task, kit_of(str(self.task.device))
         self._kit = self.worlds.kit = kit
-        self._letters = Letters(kit, task, self._n, LAG + 4, strict=self._nans is not None)
+        self._letters = Letters(kit, task, self._n, LAG + 4, finite=self._nans is not None)
         self._dummy = kit.put(np.broadcast_to(task.dummy, (self._n, *task.action_shape)))
         self._resting = self._kinds = None
         self._drop_blocks()
@@ -144,7 +145,7 @@ class DeviceGroup(Group):
             return "its policy is asked for it alone, since one of a batch has killed a worker"
         if not start.in_worker:
             return "its policy is asked by the engine"
-        if not (self.in_use or self._admitted) and type(self._kit) is not type(kit_of(str(self.task.device))):
+        if type(self._kit) is NumpyKit and "torch" in sys.modules and not (self.in_use or self._admitted):
             self._equip()
         pilot = self.host.policies.pilot(start.trial.agent, self.task, self._kit)
         if isinstance(pilot, str):
@@ -210,6 +211,7 @@ class DeviceGroup(Group):
             for slot in slots:
                 self.host.broke(slot, outcome, error)
             if problem is not None:
+                self._open_all()
                 self._break_all(Outcome.ENV_ERROR, error)
             return
         self._leaves, constants = found
@@ -255,6 +257,8 @@ class DeviceGroup(Group):
             return 0
         actions, invalid, clipped, act_s = asked
         answered = kit.mark()
+        if act_s is None:  # they were asked for on the host, by whose clock
+            act_s, began = 0.0, answered
         stepped, problem, step_s = self.worlds.step_device(actions)
         done = kit.mark()
         if problem is None:
@@ -301,9 +305,9 @@ class DeviceGroup(Group):
 
     # Asking -------------------------------------------------------------------------------------------------------
 
-    def _ask(self) -> tuple[Any, Any, Any, float] | None:
+    def _ask(self) -> tuple[Any, Any, Any, float | None] | None:
         """Actions for all worlds, which rows of the policies' were no valid actions, which were clipped, and the
-        seconds that this took; None where nobody is left who needs one."""
+        seconds that this took, None where the host was asked; None where nobody is left who needs one."""
         watch, xp = self.host.watch, self._kit.xp
         resting = self._rests()
         found = None
@@ -320,13 +324,13 @@ class DeviceGroup(Group):
                         found = [xp.where(_beside(own, new), new, old) for new, old in zip(flown[:3], found)]
         except BREAKS:
             found = None
-        seconds = watch.end()
+        seconds: float | None = watch.end()
         if found is None:
             self._open_all()
             found = self._ask_rows()
             if found is None:
                 return None
-            seconds = 0.0
+            seconds = None
         actions, invalid, clipped = found
         if resting is not None:
             actions = xp.where(_beside(self._resting_mask(resting), actions), self._dummy, actions)

@@ -71,6 +71,7 @@ class DeviceWorlds(BatchWorlds):
                 found = f"{tuple(array.shape)} of {kit.type_of(array)}"
                 kind = "floating-point numbers" if wanted == "f" else "bool"
                 raise ValueError(f"step_device gave {name} {found}; expected ({env.num_worlds},) of {kind}")
+        reward, terminated, truncated, success = own
         signals = {}
         for name, values in columns.signals.items():
             array = signals[SIGNAL + name] = kit.own(values)
@@ -78,7 +79,8 @@ class DeviceWorlds(BatchWorlds):
                 raise ValueError(
                     f"step_device gave {name} {tuple(array.shape)}; expected {env.num_worlds} rows, one for each world"
                 )
-        return Stepped(self._leaves(columns.observation, "step_device"), *own, signals)
+        leaves = self._leaves(columns.observation, "step_device")
+        return Stepped(leaves, reward, terminated, truncated, success, signals)
 
     def _leaves(self, observation: Any, where: str) -> list[Any]:
         """The leaves of the observation of all worlds, of the types that the space says."""

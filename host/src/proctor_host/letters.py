@@ -42,13 +42,13 @@ class Letter(NamedTuple):
 
 
 class Letters:
-    """Writes and opens the letters of a task's worlds. The last `kept` rounds are remembered. `strict`: whether
-    observations must be finite."""
+    """Writes and opens the letters of a task's worlds. The last `kept` rounds are remembered. `finite`: whether
+    observations must be."""
 
-    def __init__(self, kit: Kit, task: Task, worlds: int, kept: int, strict: bool):
+    def __init__(self, kit: Kit, task: Task, worlds: int, kept: int, finite: bool):
         assert task.layout is not None
         self._kit, self._n, self._kept = kit, worlds, kept
-        floats = [i for i, leaf in enumerate(task.layout.leaves) if leaf.dtype.kind == "f"] if strict else []
+        floats = [i for i, leaf in enumerate(task.layout.leaves) if leaf.dtype.kind == "f"] if finite else []
         self._floats = floats
         kinds = {f"{end}{i}": (task.layout.leaves[i].dtype, ()) for i in floats for end in ("least", "most")}
         self._looks = _Columns(kit, worlds, kinds)

@@ -134,8 +134,11 @@ class Recording:
             self._turn_s = sys.getswitchinterval()
             sys.setswitchinterval(TURN_S)
         with self._lock:
-            self._waiting.append(leaving)
-        self.look()
+            ready = leaving.ready
+            if not ready:
+                self._waiting.append(leaving)
+        if ready:
+            self._begin(leaving)
 
     def look(self) -> None:
         """Begin with those whose rounds have come. On any thread."""
@@ -145,7 +148,10 @@ class Recording:
             for leaving in some:
                 (ready if leaving.ready else self._waiting).append(leaving)
         for leaving in ready:
-            self._beside.put(lambda leaving=leaving: self._record(leaving))
+            self._begin(leaving)
+
+    def _begin(self, leaving: Leaving) -> None:
+        self._beside.put(lambda: self._record(leaving))
 
     def _record(self, leaving: Leaving) -> Event:
         trial = leaving.trial
