@@ -1,9 +1,11 @@
-"""The environment and the policy of `benchmarks.large_policy`. The policy keeps a log of its forwards."""
+"""The environment and the policy of `benchmarks.large_policy`, which keeps a log of its forwards."""
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -64,10 +66,42 @@ if "Scene-v0" not in gymnasium.registry:
 
 @dataclass
 class Log:
-    """When forwards were under way, in seconds of `time.perf_counter`, and how many rows they had."""
+    """The forwards of all processes that have the policy: when they were under way, in seconds of `time.monotonic`,
+    which the processes of a machine share, and of how many trials they were."""
 
     spans: list[tuple[float, float]] = field(default_factory=list)
+    stages: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
     parameters: int = 0
+
+    @classmethod
+    def read(cls, folder: Path) -> Log:
+        """What `Writer`s have noted there."""
+        log = cls()
+        for file in sorted(folder.glob("*.log")):
+            head, *lines = file.read_text().splitlines(keepends=True)
+            log.parameters = int(head)
+            for line in (line for line in lines if line.endswith("\n")):
+                stage, start, stop, rows = line.split()
+                log.add(stage, (float(start), float(stop)), int(rows))
+        return log
+
+    def add(self, stage: str, span: tuple[float, float], rows: int) -> None:
+        self.spans.append(span)
+        self.stages.append(stage)
+        self.rows.append(rows)
+
+    def between(self, begin: float, end: float) -> Log:
+        """The forwards that ended between two moments."""
+        log = Log(parameters=self.parameters)
+        for stage, (start, stop), rows in zip(self.stages, self.spans, self.rows, strict=True):
+            if begin < stop <= end:
+                log.add(stage, (max(start, begin), stop), rows)
+        return log
+
+    def asked(self, stage: str) -> int:
+        """How many rows of trials a stage has answered."""
+        return sum(rows for name, rows in zip(self.stages, self.rows, strict=True) if name == stage)
 
     def busy(self) -> float:
         """The share of the time from the first to the last in which at least one was under way."""
@@ -81,14 +115,23 @@ class Log:
         return max(stop for _, stop in self.spans) - min(start for start, _ in self.spans)
 
 
-LOG = Log()
-"""Of the one policy of this process."""
+class Writer:
+    """Notes the forwards of this process, a line for each, in a file of its own. The first line has the parameters."""
+
+    def __init__(self, folder: str, parameters: int):
+        self._file = Path(folder, f"{os.getpid()}.log").open("w", buffering=1)  # noqa: SIM115 - as long as the policy
+        self._file.write(f"{parameters}\n")
+
+    def forward(self, stage: str, started: float, batch: Batch) -> None:
+        """One has ended. Rows that pad a batch repeat a trial."""
+        rows = len({id(trial) for trial in batch.trials})
+        self._file.write(f"{stage} {started!r} {time.monotonic()!r} {rows}\n")
 
 
 class LargePolicy(WaypointFlowPolicy):
-    """Random weights; every plan has legs of 8 steps, whatever the network says."""
+    """Random weights; every plan has legs of 8 steps, whatever the network says. Forwards are noted in `folder`."""
 
-    def __init__(self, size: str, rows: int, device: str = "cpu"):
+    def __init__(self, size: str, rows: int, folder: str, device: str = "cpu"):
         import torch
 
         from proctor.suites.metaworld.waypoint_flow.nets import Nets
@@ -96,10 +139,10 @@ class LargePolicy(WaypointFlowPolicy):
         torch.manual_seed(0)
         with torch.device(device):
             nets = Nets(SIZES[size]).to(torch.bfloat16).eval()
-        LOG.parameters = sum(parameter.numel() for parameter in nets.parameters())
         senses = Senses("image", "state", lambda task: "put the thing where it belongs")
         super().__init__(nets, senses, Habits(waypoints=nets.cfg.waypoints))
         self._warm_up(rows)
+        self._writer = Writer(folder, sum(parameter.numel() for parameter in nets.parameters()))
 
     def _warm_up(self, rows: int) -> None:
         """One forward of each stage, as large as those to come."""
@@ -113,13 +156,13 @@ class LargePolicy(WaypointFlowPolicy):
         super().act(Leg(**vars(batch), start=still, end=still, duration=np.full(rows, LEG_STEPS)))
 
     def plan(self, batch: Batch) -> WaypointPlan:
-        started = time.perf_counter()
+        started = time.monotonic()
         plan = super().plan(batch)
-        LOG.spans.append((started, time.perf_counter()))
+        self._writer.forward("plan", started, batch)
         return replace(plan, durations=np.full(plan.durations.shape, LEG_STEPS))
 
     def act(self, batch: Leg) -> np.ndarray:
-        started = time.perf_counter()
+        started = time.monotonic()
         actions = super().act(batch)
-        LOG.spans.append((started, time.perf_counter()))
+        self._writer.forward("act", started, batch)
         return actions
