@@ -49,14 +49,14 @@ def merged(made: Submission) -> Run:
     return Run.of(run)
 
 
-def test_a_chunk_is_claimed_once(tmp_path: Path) -> None:
+def test_a_parcel_is_claimed_once(tmp_path: Path) -> None:
     queue = Queue(tmp_path, 40, 60)
     with ThreadPoolExecutor(8) as pool:
         leases = list(pool.map(lambda i: queue.claim(str(i)), range(60)))
-    taken = [lease.chunk for lease in leases if lease is not None]
+    taken = [lease.parcel for lease in leases if lease is not None]
     # A claim may come back empty-handed while others take what it saw; nothing is taken twice, or lost.
     while (lease := queue.claim("last")) is not None:
-        taken.append(lease.chunk)
+        taken.append(lease.parcel)
     assert sorted(taken) == list(range(1, 41))
 
 
@@ -70,7 +70,7 @@ def test_a_stale_lease_is_taken_over_once_and_its_owner_is_told(tmp_path: Path) 
     assert queue.held() == 0
     with ThreadPoolExecutor(8) as pool:
         leases = [lease for lease in pool.map(lambda i: queue.claim(str(i)), range(16)) if lease is not None]
-    assert [lease.chunk for lease in leases] == [1]
+    assert [lease.parcel for lease in leases] == [1]
     assert first.lost
     assert not leases[0].lost
     lost = threading.Event()
@@ -90,7 +90,7 @@ def test_a_lease_stays_fresh_while_its_heart_beats_and_can_be_given_back(tmp_pat
     assert queue.claim("b") is not None
 
 
-def test_a_chunk_that_is_done_or_failed_is_not_taken(tmp_path: Path) -> None:
+def test_a_parcel_that_is_done_or_failed_is_not_taken(tmp_path: Path) -> None:
     queue = Queue(tmp_path, 2, 60)
     queue.end(1, "done", {})
     queue.end(2, "failed", {"error": "x"})
@@ -99,7 +99,7 @@ def test_a_chunk_that_is_done_or_failed_is_not_taken(tmp_path: Path) -> None:
     queue.reopen_failed()
     lease = queue.claim("a")
     assert lease is not None
-    assert lease.chunk == 2
+    assert lease.parcel == 2
 
 
 def test_jobs_make_the_run_of_one_process(tmp_path: Path, examine: Examine) -> None:
@@ -146,7 +146,7 @@ def _owners(made: Submission) -> list[str]:
     return [text for text in (file.read_text() for file in files) if text]
 
 
-def test_a_job_that_is_told_of_its_end_gives_its_chunk_back_and_runs_again(tmp_path: Path, examine: Examine) -> None:
+def test_a_job_that_is_told_of_its_end_gives_its_parcel_back_and_runs_again(tmp_path: Path, examine: Examine) -> None:
     made = submission(tmp_path, 1, lease_s=600.0, **SLOW)
     made.submit()
     until(lambda: made.queue.state().done and _owners(made))
@@ -163,11 +163,11 @@ def test_work_that_is_stopped_keeps_finished_trials(tmp_path: Path, examine: Exa
     made = submission(tmp_path, 1, lease_s=600.0, **keys)
     work = Work(made, "a")
     work.start()
-    until(lambda: list(made.folder.glob("chunks/*/*/trials/*")))
+    until(lambda: list(made.folder.glob("parcels/*/*/trials/*")))
     work.stop()
     assert made.queue.held() == 0
-    assert list(made.folder.glob("chunks/*/*/trials/*"))
-    with pytest.raises(RunError, match=r"chunks are not finished: the jobs have ended.*to go on: proctor submit --fin"):
+    assert list(made.folder.glob("parcels/*/*/trials/*"))
+    with pytest.raises(RunError, match=r"parcels are not finished: the jobs have ended.*go on: proctor submit --fin"):
         made.wait(quiet)
     Work(made, "b").run()
     assert digests(merged(made)) == digests(examine(**keys))
@@ -175,12 +175,12 @@ def test_work_that_is_stopped_keeps_finished_trials(tmp_path: Path, examine: Exa
 
 def test_what_a_job_left_that_died_before_its_plan_was_written_is_begun_anew(tmp_path: Path) -> None:
     made = submission(tmp_path, 1)
-    (made.chunk_folder(1) / "20260101-000000_x" / "trials").mkdir(parents=True)
+    (made.parcel_folder(1) / "20260101-000000_x" / "trials").mkdir(parents=True)
     Work(made, "a").run()
     assert len(made.queue.state().done) == made.count
 
 
-def test_why_a_chunk_failed_is_said(tmp_path: Path) -> None:
+def test_why_a_parcel_failed_is_said(tmp_path: Path) -> None:
     made = submission(tmp_path, 1)
     (made.folder / "config.json").write_text((made.folder / "config.json").read_text().replace("Linear", "Nothing"))
     Work(made, "a").run()

@@ -1,10 +1,10 @@
 """The queue of a submission: files in a folder that all jobs see.
 
-A chunk is taken by creating the file `<chunk>.<n>`, which only one job can; n counts how often it was taken. The file
-with the highest n is the chunk's lease, and its owner touches it while it works. A lease that was not touched for
-`lease_s` seconds is stale: whoever creates the file n + 1 goes on with the chunk, and its former owner, should it live,
-sees that and stops. `<chunk>.done` and `<chunk>.failed` end a chunk. Times are those of the file system, not of the
-nodes, whose clocks may differ.
+A parcel is taken by creating the file `<parcel>.<n>`, which only one job can; n counts how often it was taken. The
+file with the highest n is the parcel's lease, and its owner touches it while it works. A lease that was not touched
+for `lease_s` seconds is stale: whoever creates the file n + 1 goes on with the parcel, and its former owner, should
+it live, sees that and stops. `<parcel>.done` and `<parcel>.failed` end a parcel. Times are those of the file system,
+not of the nodes, whose clocks may differ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME = re.compile(r"(\d+)\.(\d+|done|failed)")
 
 @dataclass
 class State:
-    """What the files of a queue say. `leases`: chunk -> how often it was taken."""
+    """What the files of a queue say. `leases`: parcel -> how often it was taken."""
 
     leases: dict[int, int] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
@@ -31,7 +31,7 @@ class State:
 
 
 class Queue:
-    """Chunks 1 to `count`."""
+    """Parcels 1 to `count`."""
 
     def __init__(self, folder: Path, count: int, lease_s: float):
         self.folder, self.count, self.lease_s = folder, count, lease_s
@@ -39,72 +39,72 @@ class Queue:
     def state(self) -> State:
         state = State()
         for match in filter(None, map(NAME.fullmatch, os.listdir(self.folder))):
-            chunk = int(match[1])
+            parcel = int(match[1])
             if match[2].isdigit():
-                state.leases[chunk] = max(state.leases.get(chunk, 0), int(match[2]))
+                state.leases[parcel] = max(state.leases.get(parcel, 0), int(match[2]))
             else:
-                getattr(state, match[2]).add(chunk)
+                getattr(state, match[2]).add(parcel)
         return state
 
     def open(self) -> bool:
-        """Whether a chunk has neither come to its end nor failed."""
+        """Whether a parcel has neither come to its end nor failed."""
         state = self.state()
         return len(state.done | state.failed) < self.count
 
     def held(self) -> int:
-        """How many chunks are being worked on."""
+        """How many parcels are being worked on."""
         state = self.state()
         leases = [(c, n) for c, n in state.leases.items() if c not in state.done | state.failed]
         now = self._now() if leases else 0.0
-        return sum(not self._stale(self._lease(chunk, taken), now) for chunk, taken in leases)
+        return sum(not self._stale(self._lease(parcel, taken), now) for parcel, taken in leases)
 
     def claim(self, owner: str) -> Lease | None:
-        """The next chunk that nobody works on: first those that nobody has taken yet. None where there is none now."""
+        """The next parcel that nobody works on: first those that nobody has taken yet. None where there is none now."""
         state = self.state()
         rest = [c for c in range(1, self.count + 1) if c not in state.done | state.failed]
         now = self._now() if state.leases else 0.0
-        for chunk in sorted(rest, key=lambda chunk: chunk in state.leases):
-            taken = state.leases.get(chunk, 0)
-            if taken and not self._stale(self._lease(chunk, taken), now):
+        for parcel in sorted(rest, key=lambda parcel: parcel in state.leases):
+            taken = state.leases.get(parcel, 0)
+            if taken and not self._stale(self._lease(parcel, taken), now):
                 continue
-            if (lease := self._take(chunk, taken + 1, owner)) is not None:
+            if (lease := self._take(parcel, taken + 1, owner)) is not None:
                 return lease
         return None
 
-    def end(self, chunk: int, how: str, said: dict[str, Any]) -> None:
-        """Note that a chunk is `done` or has `failed`."""
-        path = self._path(chunk, how)
+    def end(self, parcel: int, how: str, said: dict[str, Any]) -> None:
+        """Note that a parcel is `done` or has `failed`."""
+        path = self._path(parcel, how)
         draft = path.with_name(f"draft-{path.name}-{os.getpid()}-{threading.get_ident()}")
         draft.write_text(json.dumps(said))
         draft.replace(path)
 
     def said(self, how: str) -> dict[int, dict[str, Any]]:
-        """What was noted of the chunks that are `done` or have `failed`."""
+        """What was noted of the parcels that are `done` or have `failed`."""
         return {c: json.loads(self._path(c, how).read_text()) for c in sorted(getattr(self.state(), how))}
 
     def reopen_failed(self) -> None:
-        for chunk in self.state().failed:
-            self._path(chunk, "failed").unlink(missing_ok=True)
+        for parcel in self.state().failed:
+            self._path(parcel, "failed").unlink(missing_ok=True)
 
-    def _take(self, chunk: int, taken: int, owner: str) -> Lease | None:
-        path = self._lease(chunk, taken)
+    def _take(self, parcel: int, taken: int, owner: str) -> Lease | None:
+        path = self._lease(parcel, taken)
         try:
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
             return None
         with os.fdopen(fd, "w") as file:
             file.write(owner)
-        lease = Lease(chunk, path, self._lease(chunk, taken + 1), self.lease_s / 5)
-        if self._path(chunk, "done").exists():  # it came to its end since the files were listed
+        lease = Lease(parcel, path, self._lease(parcel, taken + 1), self.lease_s / 5)
+        if self._path(parcel, "done").exists():  # it came to its end since the files were listed
             lease.give_back()
             return None
         return lease
 
-    def _path(self, chunk: int, what: str) -> Path:
-        return self.folder / f"{chunk:05d}.{what}"
+    def _path(self, parcel: int, what: str) -> Path:
+        return self.folder / f"{parcel:05d}.{what}"
 
-    def _lease(self, chunk: int, taken: int) -> Path:
-        return self._path(chunk, f"{taken:04d}")
+    def _lease(self, parcel: int, taken: int) -> Path:
+        return self._path(parcel, f"{taken:04d}")
 
     def _stale(self, lease: Path, now: float) -> bool:
         return now - lease.stat().st_mtime > self.lease_s
@@ -117,9 +117,9 @@ class Queue:
 
 @dataclass
 class Lease:
-    """A chunk that this process has taken. `successor` exists once another one has taken it over."""
+    """A parcel that this process has taken. `successor` exists once another one has taken it over."""
 
-    chunk: int
+    parcel: int
     path: Path
     successor: Path
     every_s: float
@@ -133,7 +133,7 @@ class Lease:
         return self.successor.exists()
 
     def give_back(self) -> None:
-        """From now on the chunk may be taken at once."""
+        """From now on the parcel may be taken at once."""
         os.utime(self.path, (0, 0))
 
 

@@ -4,7 +4,7 @@ NAME-submission/
     submission.json   how it was submitted: the kind, the settings, the ids of the jobs, and where it was merged
     config.json       the config
     queue/            who works on what (`proctor.runs.submit.queue`)
-    chunks/00001/     the run folder of a chunk, which is a shard
+    parcels/00001/     the run folder of a parcel, which is a shard
     logs/             what the jobs print, written by submitit
 """
 
@@ -32,7 +32,7 @@ from proctor.runs.submit.queue import Queue
 from proctor.runs.submit.worker import Worker
 
 PER_JOB = 8
-"""Chunks for each job."""
+"""Parcels for each job."""
 TIMEOUTS = 20
 """So often a job that runs out of its time is queued again."""
 LONG_MIN = 14 * 24 * 60
@@ -81,7 +81,7 @@ class Submission:
     def __init__(self, folder: Path, known: dict[str, Any]):
         self.folder, self.known = folder, known
         self.settings = Settings(**known["settings"])
-        self.count: int = known["chunks"]
+        self.count: int = known["parcels"]
         self.queue = Queue(folder / "queue", self.count, self.settings.lease_s)
         self.jobs: list[Any] = []
 
@@ -103,7 +103,7 @@ class Submission:
         _make(folder)
         planned = len(cfg.agents) * cfg.trials_per_agent
         known = {
-            "settings": asdict(settings), "chunks": max(2, min(PER_JOB * settings.jobs, planned)), "trials": planned,
+            "settings": asdict(settings), "parcels": max(2, min(PER_JOB * settings.jobs, planned)), "trials": planned,
             "asked": asked, "jobs": [], "merged": None,
         }  # fmt: skip
         write_synced(folder / "config.json", (json.dumps(cfg.model_dump(mode="json"), indent=2) + "\n").encode())
@@ -130,8 +130,8 @@ class Submission:
         cfg = EvalConfig.model_validate_json((self.folder / "config.json").read_text())
         return cfg if output_root is None else cfg.model_copy(update={"output_root": str(output_root)})
 
-    def chunk_folder(self, chunk: int) -> Path:
-        return self.folder / "chunks" / f"{chunk:05d}"
+    def parcel_folder(self, parcel: int) -> Path:
+        return self.folder / "parcels" / f"{parcel:05d}"
 
     def submit(self) -> None:
         """One array of jobs."""
@@ -160,7 +160,7 @@ class Submission:
         self._write()
 
     def revive(self, *, trust: bool = False) -> None:
-        """Where chunks are left and no job is at work or waiting, submit the jobs again, for failed chunks too."""
+        """Where parcels are left and no job is at work or waiting, submit the jobs again, for failed parcels too."""
         if self.known["merged"] is not None:
             raise InputError(f"{self.folder} is finished: it was merged into {self.known['merged']}")
         require(code_of(self.config()), self.folder, trust=trust)
@@ -179,7 +179,7 @@ class Submission:
         return any(not job.done() for job in self.jobs) or self.queue.held() > 0
 
     def wait(self, progress: Progress, every_s: float = 1.0) -> None:
-        """Until all chunks are done. Raises RunError where jobs have ended, or chunks have failed, before that."""
+        """Until all parcels are done. Raises RunError where jobs have ended, or parcels have failed, before that."""
         before = None
         while True:
             at_work, state = self.at_work(), self.queue.state()
@@ -189,7 +189,7 @@ class Submission:
                 trials = sum(said["trials"] for said in self.queue.said("done").values())
                 failed = f", {now[1]} failed" if now[1] else ""
                 progress(
-                    f"{trials} of {self.known['trials']} trials: {now[0]} of {self.count} chunks done{failed}, "
+                    f"{trials} of {self.known['trials']} trials: {now[0]} of {self.count} parcels done{failed}, "
                     f"{now[2]} being worked on"
                 )
             if len(state.done) == self.count:
@@ -211,8 +211,8 @@ class Submission:
             job.cancel(check=False)
 
     def merge(self, *, trust: bool = False) -> RunDir:
-        """The run of all chunks, without its reports."""
-        paths: Sequence[Path] = [self.chunk_folder(c) / said["path"] for c, said in self.queue.said("done").items()]
+        """The run of all parcels, without its reports."""
+        paths: Sequence[Path] = [self.parcel_folder(c) / said["path"] for c, said in self.queue.said("done").items()]
         merged = joined(paths, {"output_root": self.config().output_root}, trust=trust)
         with merged.ledger() as ledger:
             ledger.set_meta(pinning.KEY, self.known["asked"])
@@ -224,9 +224,9 @@ class Submission:
         failed = self.queue.said("failed")
         left = self.count - len(self.queue.state().done)
         first = next(iter(failed.items()), None)
-        why = "the jobs have ended" if first is None else f"chunk {first[0]} ({first[1]['by']}): {first[1]['error']}"
+        why = "the jobs have ended" if first is None else f"parcel {first[0]} ({first[1]['by']}): {first[1]['error']}"
         return (
-            f"{left} of {self.count} chunks are not finished: {why}. What the jobs printed is in "
+            f"{left} of {self.count} parcels are not finished: {why}. What the jobs printed is in "
             f"{self.folder / 'logs'}; to go on: {self.finish_command}"
         )
 
@@ -238,7 +238,7 @@ def _make(folder: Path) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir()
-        for name in ("queue", "chunks", "logs"):
+        for name in ("queue", "parcels", "logs"):
             (folder / name).mkdir()
     except FileExistsError:
         raise InputError(

@@ -1,4 +1,4 @@
-"""A job of a submission: takes chunks until none is left. A chunk is a shard, run and resumed as any other run."""
+"""A job of a submission: takes parcels until none is left. A parcel is a shard, run and resumed as any other run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Worker:
                 time.sleep(0.05)
         finally:
             self.work.stop()
-        return self.work.chunks
+        return self.work.parcels
 
     def checkpoint(self, number: int) -> Any:
         """Called by submitit: stop, and say what is to be called when the job runs again."""
@@ -68,18 +68,18 @@ def _accept_both_signals() -> None:
 
 
 class Work(threading.Thread):
-    """Takes chunks until all have come to their end, wherever they were run, or until it is stopped."""
+    """Takes parcels until all have come to their end, wherever they were run, or until it is stopped."""
 
     def __init__(self, submission: Submission, owner: str):
         super().__init__(daemon=True)
         self.submission, self.owner = submission, owner
-        self.chunks = 0
+        self.parcels = 0
         self._node = this_machine()
         self._stopped = threading.Event()
         self._cancel = CancelToken()
 
     def stop(self) -> None:
-        """Stop as by Ctrl-C, and wait for it: finished trials are kept, and the chunk is given back."""
+        """Stop as by Ctrl-C, and wait for it: finished trials are kept, and the parcel is given back."""
         self._stopped.set()
         self._cancel.cancel()
         if self.ident is not None:
@@ -90,13 +90,13 @@ class Work(threading.Thread):
         while not self._stopped.is_set() and queue.open():
             lease = queue.claim(self.owner)
             if lease is None:
-                self._stopped.wait(POLL_S)  # others work on the rest; should one die, its chunk is taken here
+                self._stopped.wait(POLL_S)  # others work on the rest; should one die, its parcel is taken here
                 continue
             try:
                 self._do(lease)
             except BREAKS as error:
                 said = str(error) if isinstance(error, ProctorError) else traceback.format_exc()
-                queue.end(lease.chunk, "failed", {"by": self.owner, "error": said})
+                queue.end(lease.parcel, "failed", {"by": self.owner, "error": said})
 
     def _do(self, lease: Lease) -> None:
         self._cancel = cancel = CancelToken()
@@ -108,16 +108,16 @@ class Work(threading.Thread):
             return
         if end is None or not end.complete:
             if not cancel.cancelled:
-                raise RunError(f"chunk {lease.chunk} ended before all its trials had; its run.log says why")
+                raise RunError(f"parcel {lease.parcel} ended before all its trials had; its run.log says why")
             lease.give_back()
             return
         said = {"by": self.owner, "path": end.run.path.name, "trials": end.progress.done}
-        self.submission.queue.end(lease.chunk, "done", said)
-        self.chunks += 1
+        self.submission.queue.end(lease.parcel, "done", said)
+        self.parcels += 1
 
     def _run(self, lease: Lease, hooks: Hooks) -> RunEnd | None:
-        shard = Shard(lease.chunk, self.submission.count)
-        folder = self.submission.chunk_folder(lease.chunk)
+        shard = Shard(lease.parcel, self.submission.count)
+        folder = self.submission.parcel_folder(lease.parcel)
         until = time.monotonic() + 10 * lease.every_s
         while not (hooks.cancel and hooks.cancel.cancelled):
             try:
@@ -128,12 +128,12 @@ class Work(threading.Thread):
             except RunError:
                 if lease.first or time.monotonic() > until:
                     raise
-                time.sleep(POLL_S)  # its former owner lives, and is about to see that the chunk is no longer its own
+                time.sleep(POLL_S)  # its former owner lives, and is about to see that the parcel is no longer its own
         return None
 
 
 def _begun(folder: Path, shard: Shard) -> Path | None:
-    """The run of a chunk, if one has begun. What a job left that died before its plan was written is removed."""
+    """The run of a parcel, if one has begun. What a job left that died before its plan was written is removed."""
     for path in sorted(folder.glob("*")):
         try:
             with RunDir.open(path).ledger() as ledger:
