@@ -17,6 +17,7 @@ from proctor.errors import RunError
 from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import Backend, Lost, Need, Replicas
 from proctor.rollout.backends.host import HostBackend
+from proctor.rollout.pace import Pace
 from proctor.rollout.slots import Slot
 from proctor.runtimes import RuntimeCfg, needed_for
 from proctor_host.cfg import WorkerCfg
@@ -38,8 +39,7 @@ class Member:
         """Slots that hold a trial."""
         self.running = 0
         """Of these, the slots that the worker can step."""
-        self._pace_s = 0.0
-        self._heard_at = 0.0
+        self._pace = Pace()
         self.exclusive: str | None = None
         """The task whose batch environment has the whole worker."""
         self.fd: int | None = None
@@ -77,13 +77,11 @@ class Member:
 
     def spare_s(self, now: float) -> float:
         """About how long until the worker has nothing to step."""
-        return self.running * self._pace_s - (now - self._heard_at)
+        return self._pace.spare_s(self.running, now)
 
     def heard(self, events: list[Event], now: float) -> None:
-        """These events have come: what one step takes there, on average lately."""
-        slots = sum(len(event.slots) if type(event) is Asks else 1 for event in events)
-        pace = min(now - self._heard_at, 1.0) / slots
-        self._pace_s, self._heard_at = 0.8 * self._pace_s + 0.2 * pace, now
+        """These events have come."""
+        self._pace.heard(sum(len(event.slots) if type(event) is Asks else 1 for event in events), now)
 
 
 class Crew:

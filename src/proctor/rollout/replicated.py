@@ -26,8 +26,6 @@ class ReplicatedAgent:
         self.lanes: Mapping[str, Lane] = {}
         self.first_stage = ""
         self.stats: dict[str, LaneStats] = {}
-        self._turns: dict[int, int] = {}
-        """By worker: which of several replicas that are as good is its own."""
 
     def wait(self, waiting: Callable[[], None]) -> None:
         """Until a replica can be asked; `waiting` is called meanwhile."""
@@ -39,8 +37,8 @@ class ReplicatedAgent:
         return True
 
     def consult(self, worker: Worker) -> Consult:
-        """Tells a worker where to ask; the next worker another place first."""
-        return self.replicas.consult(worker, self._turns.setdefault(id(worker), len(self._turns)))
+        """Tells a worker where to ask."""
+        return self.replicas.consult(worker)
 
     def news(self) -> list[Asked]:
         """What was asked since the last call."""

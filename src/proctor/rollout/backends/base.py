@@ -137,8 +137,8 @@ class Replicas(abc.ABC):
         dying."""
 
     @abc.abstractmethod
-    def consult(self, worker: Worker, turn: int) -> Consult:
-        """Tells a worker where to ask, the best place first; `turn` spreads workers over places that are as good."""
+    def consult(self, worker: Worker) -> Consult:
+        """Tells a worker where to ask, the best place first. Workers are spread over places that are as good."""
 
     @abc.abstractmethod
     def told(self) -> list[tuple[str, Any, int]]:

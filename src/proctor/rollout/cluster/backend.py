@@ -46,7 +46,7 @@ class RayOptions(BackendOptions):
 
     address: str = "auto"
     """Of the cluster: `auto` finds the one that this machine belongs to, `local` starts one of this machine alone,
-    `HOST:PORT` and `ray://HOST:PORT` name one."""
+    `HOST:PORT` names one to which this machine belongs."""
     cpus: float = Field(default=1.0, ge=0.0)
     """CPUs of a worker."""
     gpus: float = Field(default=0.0, ge=0.0)
@@ -63,6 +63,11 @@ class RayOptions(BackendOptions):
 def connect(address: str) -> Any:
     """Ray, connected to a cluster. Raises InputError where there is none."""
     ray = optional("ray", "workers: {kind: ray}", "ray")
+    if address.startswith("ray://"):
+        raise InputError(
+            f'found the address "{address}" of a Ray client, through which workers cannot be reached; start the run on '
+            "a node of the cluster, with the address auto or HOST:PORT"
+        )
     if not ray.is_initialized():
         told = {"address": address, **({"include_dashboard": False} if address == "local" else {})}
         try:
@@ -79,7 +84,7 @@ def connect(address: str) -> Any:
 def _knock(address: str) -> None:
     """Raise OSError where nobody listens at an address: Ray itself would try for long, and then end the process."""
     if address not in ("auto", "local"):
-        with socket.create_connection(split_address(address.removeprefix("ray://")), timeout=KNOCK_S):
+        with socket.create_connection(split_address(address), timeout=KNOCK_S):
             pass
 
 

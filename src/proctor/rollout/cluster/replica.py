@@ -5,8 +5,8 @@ lanes, a forward answers them, `decide` says what follows. A seat holds the poli
 generator as long as the trial runs; when the replica is lost, so are they, and the trial starts again elsewhere. Which
 trials share a forward changes nothing in them.
 
-One thread owns everything but the forwards. Answers are sent as fast as they are taken: a worker that is busy writing
-to us is never waited for.
+One thread owns everything but the forwards, and runs those itself that are known to be short. Answers are sent as fast
+as they are taken: a worker that is busy writing to us is never waited for.
 """
 
 from __future__ import annotations
@@ -30,19 +30,17 @@ from proctor.policies.protocol import AnyPolicy
 from proctor.rollout.ask.agents import AgentRuntime
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
-from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
+from proctor.rollout.cluster.callers import Caller, Seat, current
 from proctor.rollout.tasks import Task
-from proctor.rollout.thread import Waker, prefer_short_slices
+from proctor.rollout.thread import Supervisor, Waker, prefer_short_slices
 from proctor_host.board import SharedBoard
-from proctor_host.channel import Channel, Closed
-from proctor_host.codec import Codec
-from proctor_host.handshake import HEADER, Doorkeeper, Lapse
+from proctor_host.channel import Closed
+from proctor_host.handshake import Doorkeeper, Lapse
 from proctor_host.messages import Asks, Finish, Leave, Run, Sees, Shows, Take, Trying
 
 WATCH_S = 0.05
 MOST_CALLERS = 4096
-_CHUNK = 1 << 20
 
 log = logging.getLogger("proctor")
 
@@ -56,50 +54,6 @@ class Told:
     steps: int = 0
     seconds: float = 0.0
     given_up: str | None = None
-
-
-class Seat:
-    """A trial of a caller."""
-
-    __slots__ = ("alone", "caller", "number", "request", "row", "ticket")
-
-    def __init__(self, caller: Caller, said: Take, task: Task, stage: str):
-        self.caller, self.number, self.row, self.alone = caller, said.seat, said.row, said.alone
-        self.request = Request(self, said.trial, task, stage)
-        self.ticket = 0
-
-
-class Caller:
-    """A worker that asks. What is sent to it and does not fit into the socket now goes later."""
-
-    def __init__(self, sock: socket.socket):
-        self._codec = Codec(False, {})
-        self.channel = Channel(sock, self._codec, _CHUNK)
-        self.seats: dict[int, Seat] = {}
-        self.outbox: list[Any] = []
-        self.board: SharedBoard | None = None
-        """Where its observations lie, if it is on this machine."""
-        self._bytes = bytearray()
-
-    def flush(self) -> None:
-        """Send what can be sent now. Raises Closed where nobody is there any more."""
-        if self.outbox:
-            frame = self._codec.pack(self.outbox)
-            self.outbox = []
-            self._bytes += HEADER.pack(len(frame)) + frame
-        while self._bytes:
-            try:
-                sent = self.channel.sock.send(self._bytes, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return
-            except OSError:
-                raise Closed from None
-            del self._bytes[:sent]
-
-    @property
-    def waits(self) -> bool:
-        """Whether something is still to be sent."""
-        return bool(self._bytes)
 
 
 class Replica:
@@ -129,6 +83,7 @@ class Replica:
         self._trying: Seat | None = None
         self._steps, self._told_at = 0, time.monotonic()
         self._stopping = False
+        self._supervisor = Supervisor(act_s)
         self._lock = threading.Lock()
         self.runtime = AgentRuntime(name, load, options, slots, self._deliver)
         self.runtime.runner.examined = examined
@@ -176,26 +131,36 @@ class Replica:
 
     def serve(self) -> None:
         """Until `stop`."""
+        self._supervisor.run(self._loop)
+        self._close()
+
+    def _loop(self) -> None:
         prefer_short_slices()
         watched = 0.0
         while not self._stopping:
             self._take_answers()
             now = time.monotonic()
-            due = self._dispatch(now)
+            due = self._dispatch(Moment(now, self._spare_s, here=not self._answers))
             self._send()
             if now - watched > WATCH_S:
                 watched = now
                 for answers in self.runtime.overdue(now, self._act_s):
                     self._answer(answers)
             self._listen(WATCH_S if due is None else min(max(due - time.monotonic(), 0.0), WATCH_S))
-        self._close()
 
-    def _dispatch(self, now: float) -> float | None:
-        """Start what is due; when to look again. Who is to be answered alone is told so first: if that is the last that
-        is heard of this replica, it is known why."""
-        if (self._trying is None and not self._alone) or self.runtime.given_up is not None:
-            return self.runtime.dispatch(Moment(now, lambda _: 0.0, here=False), self._live)
-        moment = Moment(now, lambda _: 0.0, here=False)
+    def _dispatch(self, moment: Moment) -> float | None:
+        """Start what is due; when to look again."""
+        if (self._trying is not None or self._alone) and self.runtime.given_up is None:
+            return self._dispatch_alone(moment)
+        self._supervisor.enter()
+        try:
+            return self.runtime.dispatch(moment, self._live)
+        finally:
+            self._supervisor.leave()
+
+    def _dispatch_alone(self, moment: Moment) -> None:
+        """Who is to be answered alone is told so first: if that is the last that is heard of this replica, it is known
+        why."""
         for lane in self.runtime.lanes.values():
             if self._trying is not None and lane.asked_alone:
                 lane.dispatch(moment, self._live)
@@ -207,7 +172,9 @@ class Replica:
             lane = self.runtime.lanes[seat.request.stage]
             lane.put_alone(seat.request)
             lane.dispatch(moment, self._live)
-        return None
+
+    def _spare_s(self, now: float) -> float:
+        return min((caller.spare_s(now) for caller in self._callers.values() if caller.seats), default=0.0)
 
     def stop(self) -> None:
         """From any thread."""
@@ -248,6 +215,7 @@ class Replica:
     def _take_in(self, caller: Caller, message: Any, now: float) -> None:
         if type(message) is list:
             assert caller.board is not None
+            caller.heard(len(message), now)
             for number in message:
                 seat = caller.seats[number]
                 layout = seat.request.task.layout
@@ -255,6 +223,7 @@ class Replica:
                 seat.request.see(caller.board.columns(layout), seat.row)
                 self._ask(seat, now)
         elif type(message) is Asks:
+            caller.heard(len(message.slots), now)
             for number, shown in zip(message.slots, message.shown or (), strict=True):
                 seat = caller.seats[number]
                 seat.request.show(shown)
@@ -291,6 +260,7 @@ class Replica:
 
     def _ask(self, seat: Seat, now: float) -> None:
         seat.ticket += 1
+        seat.asks = True
         request = seat.request.ask(seat.ticket, now)
         if self.runtime.given_up is not None:
             self._answer(Answers.failed([request], self.runtime.given_up))
@@ -324,7 +294,8 @@ class Replica:
         acting, chunks, asking, ended = decide(answers)
         alike: dict[tuple[Caller, Task], list[int]] = {}
         for row, request in enumerate(acting):
-            if _current(request):
+            if current(request):
+                request.owner.asks = False
                 alike.setdefault((request.owner.caller, request.task), []).append(row)
         for (caller, _), rows in alike.items():
             seats = [acting[row].owner.number for row in rows]
@@ -336,10 +307,11 @@ class Replica:
                 caller.outbox.append(Run([number], chunks[row]))
                 self._steps += len(chunks[row].actions)
         for request in asking:
-            if _current(request):
+            if current(request):
                 self._ask(request.owner, time.monotonic())
         for request, outcome, error in ended:
-            if _current(request):
+            if current(request):
+                request.owner.asks = False
                 request.owner.caller.outbox.append(Finish(request.owner.number, outcome, error))
 
     # What is told -----------------------------------------------------------------------------------------------------
@@ -359,8 +331,3 @@ class Replica:
             steps, self._steps = self._steps, 0
             seconds, self._told_at = now - self._told_at, now
             return Told(news, steps, seconds, self.runtime.given_up)
-
-
-def _current(request: Request) -> bool:
-    """Whether the seat still waits for this request."""
-    return request.owner.ticket == request.ticket

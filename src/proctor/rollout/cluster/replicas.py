@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from proctor import __version__
 from proctor.config.models import AgentCfg
@@ -53,6 +55,8 @@ class RayReplicas(Replicas):
         self._looked = 0.0
         self._news: list[tuple[str, Any, int]] = []
         self._busy: dict[str, list[float]] = {}
+        self._first: WeakKeyDictionary[Worker, str] = WeakKeyDictionary()
+        """The place that each worker was told to ask."""
         self.given_up: str | None = None
         self._ones = [self._start() for _ in range(count)]
         self._known: dict[str, Mapping[str, Any]] = {}
@@ -142,13 +146,15 @@ class RayReplicas(Replicas):
         self._ray.kill(lost.actor)
         self._ones[self._ones.index(lost)] = self._start()
 
-    def consult(self, worker: Worker, turn: int) -> Consult:
+    def consult(self, worker: Worker) -> Consult:
+        """On its own node before others, then where the fewest other workers ask, then where it asks already."""
+        asked = Counter(place for other, place in self._first.items() if other is not worker)
+        mine, before = worker.node.get("node"), self._first.get(worker)
         places = [one.opened for one in self._open if one.opened is not None]
-        turn = turn % len(places) if places else 0
-        places = places[turn:] + places[:turn]
-        mine = worker.node.get("node")
-        ordered = sorted(places, key=lambda opened: opened.node["node"] != mine)
-        return Consult(self._agent.name, [opened.address for opened in ordered], self._home.token)
+        places.sort(key=lambda at: (at.node["node"] != mine, asked[at.address], at.address != before))
+        if places:
+            self._first[worker] = places[0].address
+        return Consult(self._agent.name, [opened.address for opened in places], self._home.token)
 
     def told(self) -> list[tuple[str, Any, int]]:
         news, self._news = self._news, []
