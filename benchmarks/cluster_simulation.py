@@ -91,6 +91,8 @@ def driver_s(nodes: int, times: np.ndarray, trials: int) -> float:
 
     with tempfile.TemporaryDirectory() as folder:
         run_evaluation(config_from_dict({**cfg, "output_root": folder}), progress=observe)
+    if len(seen) < 2 or seen[0][0] == seen[-1][0]:
+        raise SystemExit(f"{trials} trials are over too soon to be measured; ask for more with --driven")
     (first, began), (last, ended) = seen[0], seen[-1]
     return (ended - began) / (last - first)
 

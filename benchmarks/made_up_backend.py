@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import os
@@ -78,8 +79,12 @@ class Player(Worker):
             Player.clockwork.put(time.monotonic() + seconds, self, Done(command.slot, result, Spent(seconds)))
         elif isinstance(command, Probe | Know):
             Player.knows.send(command)
-            for event in Player.knows.events():
-                self.say(event)
+            while Player.knows.busy:
+                found = Player.knows.events()
+                for event in found:
+                    self.say(event)
+                if not found:
+                    Player.knows.work(0.1)
         elif isinstance(command, Close):
             os.close(self._fd)
             self._fd = -1
@@ -95,7 +100,8 @@ class Player(Worker):
         """What is sent has arrived."""
 
     def events(self) -> list[Event]:
-        os.eventfd_read(self._fd)
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._fd)
         said, self._said = self._said, []
         return said
 
