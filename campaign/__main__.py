@@ -11,6 +11,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from campaign.clusters import disturb
 from campaign.endless import growth
 from campaign.faults import Schedule
 from campaign.fuzzing import fuzz
@@ -19,7 +20,7 @@ from campaign.smalldisk import may_mount
 from campaign.struck import strike
 from campaign.tally import Tally
 
-SHORT = {"faults": 60, "configs": 150, "files": 40, "trials": 10_000}
+SHORT = {"faults": 60, "configs": 150, "files": 40, "trials": 10_000, "clusters": 0}
 """What is tried where nothing else is asked for."""
 SHOWN = 20
 """How many troubles are printed; the others are in the file."""
@@ -42,6 +43,8 @@ def main() -> int:
     for kind in ("configs", "files"):
         if count := wanted[kind]:
             tally.add(fuzz(kind, count, arguments.first, folder, arguments.jobs, _progress))
+    if count := wanted["clusters"]:
+        tally.add(disturb(count, folder))
     if count := wanted["trials"]:
         found, line = growth(count, folder / "endless")
         tally.add(found)
@@ -92,6 +95,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--configs", **number, help="check so many fuzzed configs")
     parser.add_argument("--files", **number, help="read so many damaged files")
     parser.add_argument("--trials", **number, help="run so many short trials, and watch memory and handles")
+    parser.add_argument("--clusters", **number, help="try so many schedules of faults on simulated nodes of Ray")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed; default: 0")
     parser.add_argument(
         "--jobs",

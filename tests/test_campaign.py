@@ -215,3 +215,19 @@ def test_the_table_counts_trouble_for_every_fault_that_may_be_behind_it() -> Non
         "| b | 1,200 | 1 | 0 | 0 | 0 | 0 | 0 |",
         "| **all** | 1,203 | 1 | 0 | 0 | 0 | 0 | 0 |",
     ]
+
+
+def test_schedules_of_a_cluster_are_counted_and_those_that_fail_can_be_tried_again() -> None:
+    from campaign.clusters import judged
+
+    told = (
+        '<testsuites><testsuite><testcase name="t[0]"/>'
+        '<testcase name="t[1]"><failure message="not equal"/></testcase></testsuite></testsuites>'
+    )
+    tally = judged(told, 2)
+    assert tally.tried.total() == 2
+    (trouble,) = tally.troubles
+    assert (trouble.what, trouble.detail) == ("changed", "not equal")
+    assert trouble.again.endswith("test_cluster.py::t[1]'")
+    with pytest.raises(SystemExit, match="2 of 3 schedules"):
+        judged(told, 3)
