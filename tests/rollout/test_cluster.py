@@ -167,6 +167,23 @@ def test_records_come_home_where_the_folder_is_not_shared(
     assert all((theirs.path / film).stat().st_size > 1000 for film in films)
 
 
+def test_environments_and_policies_may_live_in_runtimes_of_their_nodes(
+    whole: Lab, examine: Callable[..., Run], tmp_path: Path
+) -> None:
+    """Bytes are those without a runtime; policies in runtimes have replicas, too."""
+    (tmp_path / "lean.py").write_text(
+        "import numpy as np\nfrom proctor import Policy\n"
+        "class Lean(Policy):\n"
+        "    def act(self, batch):\n        return (batch.observation[:, 2] > 0).astype(np.int64)\n"
+    )
+    pole = {"suite": "gymnasium", "name": "pole", "options": {"id": "CartPole-v1"}}
+    lean = {"name": "lean", "policy": f"{tmp_path / 'lean.py'}:Lean"}
+    there = {"runtime": {"python": sys.executable}}
+    ours = examine(agents=[lean], tasks=[pole], n_trials=4, workers="process")
+    theirs = examine(agents=[lean | there], tasks=[pole | there], n_trials=4, workers=whole.workers(1, replicas=1))
+    assert digests(theirs) == digests(ours)
+
+
 class TestRayWorkers(BackendConformance):
     """The laws of every backend."""
 
@@ -419,14 +436,15 @@ def test_a_policy_that_cannot_be_loaded_is_an_error_before_the_first_trial(whole
         _examined(tmp_path, whole.workers(2), agents=agents("Unloadable"))
 
 
-def test_a_policy_that_dies_for_one_trial_is_found(whole: Lab, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trouble", ["kill", "hang"])
+def test_a_policy_that_dies_or_hangs_for_one_trial_is_found(whole: Lab, tmp_path: Path, trouble: str) -> None:
     """It costs that trial alone; the others are what they would have been."""
     ours = _examined(tmp_path / "ours", "inline", agents=agents("Troubled", kwargs={"trouble": "none", "seeds": []}))
     seed = next(result.trial.seed for result in ours.results() if result.steps_total > 4)
-    told = {"trouble": "kill", "seeds": [seed]}
-    theirs = _examined(
-        tmp_path / "theirs", whole.workers(2, replicas=1), agents=agents("Troubled", kwargs=told), limits={"retries": 1}
-    )
+    told = {"trouble": trouble, "seeds": [seed], "nap_s": 30.0}
+    limits = {"retries": 1, "act_s": 2.0}
+    workers = whole.workers(2, replicas=1)
+    theirs = _examined(tmp_path / "theirs", workers, agents=agents("Troubled", kwargs=told), limits=limits)
     found, expected = by_key(theirs), by_key(ours)
     guilty = [key for key, result in found.items() if result.trial.seed == seed]
     assert guilty

@@ -30,20 +30,17 @@ from proctor.policies.protocol import AnyPolicy
 from proctor.rollout.ask.agents import AgentRuntime
 from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
-from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
-from proctor.rollout.pace import Pace
+from proctor.rollout.cluster.callers import Caller, Seat, current
 from proctor.rollout.tasks import Task
 from proctor.rollout.thread import Supervisor, Waker, prefer_short_slices
 from proctor_host.board import SharedBoard
-from proctor_host.channel import Channel, Closed
-from proctor_host.codec import Codec
-from proctor_host.handshake import HEADER, Doorkeeper, Lapse
+from proctor_host.channel import Closed
+from proctor_host.handshake import Doorkeeper, Lapse
 from proctor_host.messages import Asks, Finish, Leave, Run, Sees, Shows, Take, Trying
 
 WATCH_S = 0.05
 MOST_CALLERS = 4096
-_CHUNK = 1 << 20
 
 log = logging.getLogger("proctor")
 
@@ -57,60 +54,6 @@ class Told:
     steps: int = 0
     seconds: float = 0.0
     given_up: str | None = None
-
-
-class Seat:
-    """A trial of a caller. `asks`: it waits for an answer; otherwise the caller steps it."""
-
-    __slots__ = ("alone", "asks", "caller", "number", "request", "row", "ticket")
-
-    def __init__(self, caller: Caller, said: Take, task: Task, stage: str):
-        self.caller, self.number, self.row, self.alone = caller, said.seat, said.row, said.alone
-        self.request = Request(self, said.trial, task, stage)
-        self.ticket = 0
-        self.asks = False
-
-
-class Caller:
-    """A worker that asks. What is sent to it and does not fit into the socket now goes later."""
-
-    def __init__(self, sock: socket.socket):
-        self._codec = Codec(False, {})
-        self.channel = Channel(sock, self._codec, _CHUNK)
-        self.seats: dict[int, Seat] = {}
-        self.outbox: list[Any] = []
-        self.board: SharedBoard | None = None
-        """Where its observations lie, if it is on this machine."""
-        self._pace = Pace()
-        self._bytes = bytearray()
-
-    def heard(self, seats: int, now: float) -> None:
-        """So many seats ask."""
-        self._pace.heard(seats, now)
-
-    def spare_s(self, now: float) -> float:
-        """About how long until it has nothing to step for us."""
-        return self._pace.spare_s(sum(not seat.asks for seat in self.seats.values()), now)
-
-    def flush(self) -> None:
-        """Send what can be sent now. Raises Closed where nobody is there any more."""
-        if self.outbox:
-            frame = self._codec.pack(self.outbox)
-            self.outbox = []
-            self._bytes += HEADER.pack(len(frame)) + frame
-        while self._bytes:
-            try:
-                sent = self.channel.sock.send(self._bytes, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return
-            except OSError:
-                raise Closed from None
-            del self._bytes[:sent]
-
-    @property
-    def waits(self) -> bool:
-        """Whether something is still to be sent."""
-        return bool(self._bytes)
 
 
 class Replica:
@@ -351,7 +294,7 @@ class Replica:
         acting, chunks, asking, ended = decide(answers)
         alike: dict[tuple[Caller, Task], list[int]] = {}
         for row, request in enumerate(acting):
-            if _current(request):
+            if current(request):
                 request.owner.asks = False
                 alike.setdefault((request.owner.caller, request.task), []).append(row)
         for (caller, _), rows in alike.items():
@@ -364,10 +307,10 @@ class Replica:
                 caller.outbox.append(Run([number], chunks[row]))
                 self._steps += len(chunks[row].actions)
         for request in asking:
-            if _current(request):
+            if current(request):
                 self._ask(request.owner, time.monotonic())
         for request, outcome, error in ended:
-            if _current(request):
+            if current(request):
                 request.owner.asks = False
                 request.owner.caller.outbox.append(Finish(request.owner.number, outcome, error))
 
@@ -388,8 +331,3 @@ class Replica:
             steps, self._steps = self._steps, 0
             seconds, self._told_at = now - self._told_at, now
             return Told(news, steps, seconds, self.runtime.given_up)
-
-
-def _current(request: Request) -> bool:
-    """Whether the seat still waits for this request."""
-    return request.owner.ticket == request.ticket
