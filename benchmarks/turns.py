@@ -46,7 +46,7 @@ class Counter:
 class Turn(NamedTuple):
     """What a command counted, and what it took: by the clock, and of the processors for all its processes."""
 
-    count: int
+    counted: int
     seconds: float
     processor_s: float
 
@@ -98,7 +98,7 @@ def rates(commands: Mapping[Name, Sequence[str]], turns: int) -> dict[Name, np.n
 
 def by_clock(turns: Sequence[Turn]) -> np.ndarray:
     """What was counted per second, in each turn."""
-    return np.array([turn.count / turn.seconds for turn in turns])
+    return np.array([turn.counted / turn.seconds for turn in turns])
 
 
 def by_processor(ours: Sequence[Turn], theirs: Sequence[Turn]) -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +107,7 @@ def by_processor(ours: Sequence[Turn], theirs: Sequence[Turn]) -> tuple[np.ndarr
     found = []
     for turns in (ours, theirs):
         count, spent = (
-            np.array(values, float) for values in zip(*[(t.count, t.processor_s) for t in turns], strict=True)
+            np.array(values, float) for values in zip(*[(t.counted, t.processor_s) for t in turns], strict=True)
         )
         whole, others = count.sum() / spent.sum(), (count.sum() - count) / (spent.sum() - spent)
         found.append(len(turns) * whole - (len(turns) - 1) * others)

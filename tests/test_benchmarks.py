@@ -263,7 +263,7 @@ def test_commands_take_turns_with_all_their_processes(turns: Any, monkeypatch: p
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found under /proc")
 def test_processor_time_is_compared_over_all_turns(turns: Any) -> None:
     ours = [turns.Turn(count, 1.0, spent) for count, spent in [(10, 0.1), (20, 0.3), (0, 0.0), (30, 0.2)]]
-    theirs = [turn._replace(count=2 * turn.count) for turn in ours]
+    theirs = [turn._replace(counted=2 * turn.counted) for turn in ours]
     found = turns.by_processor(ours, theirs)
     ratio, _ = turns.ratio(*found)
     assert ratio == pytest.approx(0.5)
