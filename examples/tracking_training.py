@@ -143,7 +143,7 @@ class TrackingWorlds:
     def _count(self, over: torch.Tensor, truncated: torch.Tensor) -> None:
         possible = (self._last - self._begun).clamp_min(1)
         share = self.env.worlds.steps / possible
-        self._counts += torch.stack([over.sum(), truncated.sum(), (share * over).sum()])
+        self._counts += torch.stack([over.float().sum(), truncated.float().sum(), (share * over).sum()])
 
     def counts(self) -> Counts:
         """Since it was last asked; waits for the device."""

@@ -108,6 +108,7 @@ class Run:
         """Both networks; the better one is what is exported."""
         from tracking_training import evaluate
 
+        torch.set_float32_matmul_precision("highest")  # as those who run the exported network compute
         choice = {"last": self.learner.actor.state_dict(), "best": self.best or self.learner.actor.state_dict()}
         results: dict[str, Any] = {}
         for name, weights in choice.items():
