@@ -18,7 +18,7 @@ tests=(
     tests/report/test_files.py tests/cli/test_verbs.py
 )
 
-device_tests=(tests/suites/tracking/device)
+device_tests=(tests/suites/tracking/device tests/test_train_tracking.py tests/test_ppo_example.py)
 
 works() {
     "$1" -c "import sys, venv, ensurepip; sys.exit(not ($2))" >/dev/null 2>&1
