@@ -521,6 +521,7 @@ class DeviceGroup(Group):
             self._crash(slot, Outcome.ENV_ERROR, explain(problem))
             return
         self.host.emit(Ended(slot))
+        self.host.freed = True
         self.host.recording.put(leaving)
         self._release(slot)
 

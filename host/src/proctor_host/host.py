@@ -88,6 +88,8 @@ class Host:
         self.lines = Lines(self)
         self.ready: deque[tuple[Group, int]] = deque()
         """Slots that can begin or be stepped, in worlds that are stepped one by one; the longest-waiting first."""
+        self.freed = False
+        """Whether a slot has been freed by `Ended` since `work` began."""
         self.made = 0
         """Steps of environments so far."""
         self._groups: dict[str, Group] = {}
@@ -198,9 +200,11 @@ class Host:
     # Work -------------------------------------------------------------------------------------------------------------
 
     def work(self, until: float) -> None:
-        """Step what can be stepped, until nothing can or this time (monotonic) has come; at least once."""
+        """Step what can be stepped, until nothing can, this time (monotonic) has come, or slots have been freed that
+        the engine has trials for; at least once."""
         end_if_copied(self._forks)
-        while self._one_thing() and time.monotonic() < until:
+        self.freed = False
+        while self._one_thing() and not self.freed and time.monotonic() < until:
             pass
 
     def _one_thing(self) -> bool:
