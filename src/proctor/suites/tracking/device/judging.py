@@ -39,13 +39,12 @@ class DeviceJudge:
         self._lowest = torch.minimum(FALL_HEIGHT_SHARE * expected, expected)
         self._most_lean = rotations.lean(reference.anchor_quat) + FALL_LEAN_RAD
 
-    def start(self) -> DeviceVerdict:
-        """Where trials have begun."""
+    def start(self) -> None:
+        """Where trials have begun. They begin on their references, so all is well."""
         self._good |= self._worlds.mask
-        return self.judge()
 
     def judge(self) -> DeviceVerdict:
-        """After a start or a step."""
+        """After a step."""
         w, limits = self._worlds, self._terminate
         at = w.reference.rows(w.motion, w.frame)
         body_pos = w.physics.bodies.pos.index_select(1, self._tracked)

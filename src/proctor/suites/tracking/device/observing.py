@@ -80,7 +80,7 @@ class DeviceObserver:
             state = [
                 physics.qpos[:, 7:] - self._pose,
                 physics.qvel[:, 6:],
-                rotations.gravity_in(physics.qpos[:, 3:7]),
+                rotations.directions(physics.qpos[:, 3:7], "gravity"),
                 physics.qvel[:, 3:6],
             ]
             torch.cat(state, dim=1, out=self.state)
@@ -134,7 +134,7 @@ class DeviceObserver:
         root = self._worlds.robot.root
         origin = pos[:, root]
         quat = quat.index_select(1, self._observed)
-        axes = torch.stack([rotations.x_axis(quat), rotations.z_axis(quat)], dim=2)
+        axes = rotations.directions(quat, "x z").unflatten(-1, (2, 3))
         vectors = torch.cat(
             [
                 pos.index_select(1, self._others) - origin[:, None],
@@ -155,7 +155,7 @@ class DeviceObserver:
         at = w.reference.rows(w.motion[:, None], frames)
         position, rotation = (part[:, anchor, None] for part in w.physics.bodies[:2])
         there = rotations.multiply(rotations.conjugate(rotation), w.reference.anchor_quat[at])
-        columns = torch.stack([rotations.x_axis(there), rotations.y_axis(there)], dim=-1)
+        columns = rotations.directions(there, "x y").unflatten(-1, (2, 3)).transpose(-1, -2)
         known, joints = self._known[at], 2 * self._joints
         apart = rotations.into(rotation, w.reference.anchor_pos[at] - position)
         return torch.cat([known[..., :joints], apart, columns.flatten(2), known[..., joints:]], dim=-1)

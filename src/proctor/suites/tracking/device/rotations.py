@@ -3,6 +3,8 @@ arrays of numpy, as far as worlds on a device need it."""
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 _DEGENERATE = 1e-9
@@ -32,28 +34,33 @@ def into(quat: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:
     return rotate(conjugate(quat), vector)
 
 
-def gravity_in(quat: torch.Tensor) -> torch.Tensor:
-    """The direction of gravity (0, 0, -1) in the frame of `quat`."""
-    w, x, y, z = quat.unbind(-1)
-    return torch.stack([2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1], dim=-1)
+_W, _X, _Y, _Z = range(4)
+_TERMS = {
+    "gravity": ((0, 2, (_W, _Y), -2, (_X, _Z)), (0, -2, (_Y, _Z), -2, (_W, _X)), (-1, 2, (_X, _X), 2, (_Y, _Y))),
+    "x": ((1, -2, (_Y, _Y), -2, (_Z, _Z)), (0, 2, (_X, _Y), 2, (_W, _Z)), (0, 2, (_X, _Z), -2, (_W, _Y))),
+    "y": ((0, 2, (_X, _Y), -2, (_W, _Z)), (1, -2, (_X, _X), -2, (_Z, _Z)), (0, 2, (_Y, _Z), 2, (_W, _X))),
+    "z": ((0, 2, (_X, _Z), 2, (_W, _Y)), (0, 2, (_Y, _Z), -2, (_W, _X)), (1, -2, (_X, _X), -2, (_Y, _Y))),
+}
+"""Each number: a constant, and two products of parts of the quaternion with their factors. `x`, `y` and `z` are the
+columns of the rotation matrix, `gravity` the direction of gravity (0, 0, -1) in the frame."""
 
 
-def x_axis(quat: torch.Tensor) -> torch.Tensor:
-    """The first column of the rotation matrix."""
-    w, x, y, z = quat.unbind(-1)
-    return torch.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], dim=-1)
+@functools.cache
+def _tables(names: str, device: torch.device, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    terms = [term for name in names.split() for term in _TERMS[name]]
+    constants, first, left, second, right = zip(*terms, strict=True)
+    parts = [torch.tensor(index, device=device) for pair in (left, right) for index in zip(*pair, strict=True)]
+    factors = [torch.tensor(values, dtype=dtype, device=device) for values in (constants, first, second)]
+    return (*parts, *factors)
 
 
-def y_axis(quat: torch.Tensor) -> torch.Tensor:
-    """The second column."""
-    w, x, y, z = quat.unbind(-1)
-    return torch.stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)], dim=-1)
-
-
-def z_axis(quat: torch.Tensor) -> torch.Tensor:
-    """The third column."""
-    w, x, y, z = quat.unbind(-1)
-    return torch.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], dim=-1)
+def directions(quat: torch.Tensor, names: str) -> torch.Tensor:
+    """Some of `gravity`, `x`, `y` and `z`, one after the other: (..., 3 times as many). A few operations, however many
+    there are."""
+    a, b, c, d, constant, first, second = _tables(names, quat.device, quat.dtype)
+    one = quat.index_select(-1, a) * quat.index_select(-1, b)
+    other = quat.index_select(-1, c) * quat.index_select(-1, d)
+    return constant + first * one + second * other
 
 
 def heading(quat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
