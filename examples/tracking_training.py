@@ -208,11 +208,12 @@ def near(square: torch.Tensor, scale: float) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Found:
-    """Of one motion, from its first frame to its last: the share of worlds that never fell; mean joint error in rad and
-    mean error of the tracked bodies in m, over all frames."""
+    """Of one motion, from its first frame to its last: the share of worlds that never fell; the share of frames before
+    a fall; mean joint error in rad and mean error of the tracked bodies in m, over all frames."""
 
     motion: str
     upright: float
+    lasted: float
     joints_rad: float
     bodies_m: float
 
@@ -224,7 +225,7 @@ def evaluate(worlds: TrackingWorlds, actor: Actor) -> tuple[list[Found], dict[st
     w, k = worlds.env.worlds, len(worlds.library)
     seen = worlds.start_at_first()
     up = torch.ones(worlds.n, dtype=torch.bool, device=worlds.device)
-    sums = torch.zeros(3, worlds.n, device=worlds.device)
+    sums = torch.zeros(4, worlds.n, device=worlds.device)
     kept: dict[str, torch.Tensor] = {}
     longest = int(worlds.library.lengths.max()) - 1
     for step in range(longest):
@@ -234,12 +235,12 @@ def evaluate(worlds: TrackingWorlds, actor: Actor) -> tuple[list[Found], dict[st
         up &= ~(inside & (columns.terminated | columns.reward.isnan()))
         joints = (w.physics.qpos[:, 7:] - w.reference.qpos[at, 7:]).abs().mean(dim=1)
         bodies = (columns.signals["body_pos"] - w.reference.tracked[at]).norm(dim=-1).mean(dim=1)
-        sums += torch.stack([joints, bodies, torch.ones_like(joints)]) * inside
+        sums += torch.stack([torch.ones_like(joints), up.float(), joints, bodies]) * inside
         if step == min(25, longest - 1):
             kept = {group: columns.observation[group].clone() for group in GROUPS}
             kept["actions"] = worlds.base(kept["reference"]) + actor(flat(kept))
         seen = worlds._see(columns.observation)
-    found = torch.stack([up.float(), sums[0] / sums[2], sums[1] / sums[2]]).cpu()
+    found = torch.cat([up[None].float(), sums[1:] / sums[0]]).cpu()
     motions = worlds.motions.cpu()
     means = [[float(row[motions == m].mean()) for row in found] for m in range(min(k, worlds.n))]
     rows = [Found(name, *values) for name, values in zip(worlds.library.names, means, strict=False)]
