@@ -16,9 +16,7 @@ import numpy as np
 import torch
 from ppo import Actor, Seen, Stepped
 
-from proctor.suites.tracking import load_task
-from proctor.suites.tracking.device.environment import TrackingDeviceEnv
-from proctor.suites.tracking.options import TrackingOptions
+from proctor.suites.tracking import make
 
 GROUPS = ("state", "last_action", "reference")
 """What the actor sees, in this order; the critic sees `privileged_state` as well."""
@@ -65,24 +63,27 @@ class Counts:
     """Mean share of the frames that an episode could have had."""
 
 
-def task_options(motions: Sequence[str], device: str, push_m_s: float) -> TrackingOptions:
-    pushes = {"velocity_m_s": push_m_s} if push_m_s else None
-    return TrackingOptions.model_validate(
-        {
-            "motions": list(motions), "physics": "warp", "device": device,
-            "observations": [*GROUPS, "privileged_state"], "reference_offsets": OFFSETS,
-            "terminate": {"fall": True}, "success": "never_fell", "randomise": {"pushes": pushes},
-        }
-    )  # fmt: skip
+def task_options(motions: Sequence[Any], device: str, push_m_s: float) -> dict[str, Any]:
+    """The options of the tracking task in which is learned."""
+    return {
+        "motions": list(motions),
+        "physics": "warp",
+        "device": device,
+        "observations": [*GROUPS, "privileged_state"],
+        "reference_offsets": OFFSETS,
+        "terminate": {"fall": True},
+        "success": "never_fell",
+        "randomise": {"pushes": {"velocity_m_s": push_m_s} if push_m_s else None},
+    }
 
 
 class TrackingWorlds:
     """`Worlds` of ppo.py. World i has motion i modulo the number of motions."""
 
-    def __init__(self, options: TrackingOptions, n: int, seed: int, reward: RewardCfg | None = None):
+    def __init__(self, options: dict[str, Any], n: int, seed: int, reward: RewardCfg | None = None):
         self.reward, self.n = reward or RewardCfg(), n
-        self.robot, self.library = load_task(options)
-        self.env = env = TrackingDeviceEnv(self.robot, self.library, n, options)
+        env: Any = make(options, render=False, worlds=n)
+        self.env, self.robot, self.library = env, env.worlds.robot, env.worlds.library
         self.device, self.action_size = env.worlds.device, self.robot.description.n_joints
         numbers = np.arange(n)
         env.begin_device(numbers, [seed * n + int(i) for i in numbers], numbers.tolist())

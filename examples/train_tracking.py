@@ -48,7 +48,7 @@ class Run:
         self._steps_said = 0
         if arguments.resume:
             self._restore(read(arguments.file))
-        said = f"{arguments.worlds} worlds, {len(self.worlds.library)} motions, {options.device}"
+        said = f"{arguments.worlds} worlds, {len(self.worlds.library)} motions, {arguments.device}"
         self.say(f"{said}, torch {torch.__version__}, made in {time.monotonic() - started:.0f} s")
 
     def say(self, line: str) -> None:
