@@ -34,7 +34,7 @@ class LearningCfg:
     entropy: float = 0.002
     value_weight: float = 1.0
     learning_rate: float = 2e-4
-    kl: float = 0.01
+    kl: float = 0.02
     """Wanted divergence of a new policy from the one that acted: the learning rate follows it."""
     largest_gradient: float = 1.0
     first_std: float = 0.3

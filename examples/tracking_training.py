@@ -16,9 +16,7 @@ import numpy as np
 import torch
 from ppo import Actor, Seen, Stepped
 
-from proctor.suites.tracking import load_task
-from proctor.suites.tracking.device.environment import TrackingDeviceEnv
-from proctor.suites.tracking.options import TrackingOptions
+from proctor.suites.tracking import make
 
 GROUPS = ("state", "last_action", "reference")
 """What the actor sees, in this order; the critic sees `privileged_state` as well."""
@@ -65,24 +63,27 @@ class Counts:
     """Mean share of the frames that an episode could have had."""
 
 
-def task_options(motions: Sequence[str], device: str, push_m_s: float) -> TrackingOptions:
-    pushes = {"velocity_m_s": push_m_s} if push_m_s else None
-    return TrackingOptions.model_validate(
-        {
-            "motions": list(motions), "physics": "warp", "device": device,
-            "observations": [*GROUPS, "privileged_state"], "reference_offsets": OFFSETS,
-            "terminate": {"fall": True}, "success": "never_fell", "randomise": {"pushes": pushes},
-        }
-    )  # fmt: skip
+def task_options(motions: Sequence[Any], device: str, push_m_s: float) -> dict[str, Any]:
+    """The options of the tracking task in which is learned."""
+    return {
+        "motions": list(motions),
+        "physics": "warp",
+        "device": device,
+        "observations": [*GROUPS, "privileged_state"],
+        "reference_offsets": OFFSETS,
+        "terminate": {"fall": True},
+        "success": "never_fell",
+        "randomise": {"pushes": {"velocity_m_s": push_m_s} if push_m_s else None},
+    }
 
 
 class TrackingWorlds:
     """`Worlds` of ppo.py. World i has motion i modulo the number of motions."""
 
-    def __init__(self, options: TrackingOptions, n: int, seed: int, reward: RewardCfg | None = None):
+    def __init__(self, options: dict[str, Any], n: int, seed: int, reward: RewardCfg | None = None):
         self.reward, self.n = reward or RewardCfg(), n
-        self.robot, self.library = load_task(options)
-        self.env = env = TrackingDeviceEnv(self.robot, self.library, n, options)
+        env: Any = make(options, render=False, worlds=n)
+        self.env, self.robot, self.library = env, env.worlds.robot, env.worlds.library
         self.device, self.action_size = env.worlds.device, self.robot.description.n_joints
         numbers = np.arange(n)
         env.begin_device(numbers, [seed * n + int(i) for i in numbers], numbers.tolist())
@@ -208,11 +209,12 @@ def near(square: torch.Tensor, scale: float) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Found:
-    """Of one motion, from its first frame to its last: the share of worlds that never fell; mean joint error in rad and
-    mean error of the tracked bodies in m, over all frames."""
+    """Of one motion, from its first frame to its last: the share of worlds that never fell; the share of frames before
+    a fall; mean joint error in rad and mean error of the tracked bodies in m, over all frames."""
 
     motion: str
     upright: float
+    lasted: float
     joints_rad: float
     bodies_m: float
 
@@ -224,7 +226,7 @@ def evaluate(worlds: TrackingWorlds, actor: Actor) -> tuple[list[Found], dict[st
     w, k = worlds.env.worlds, len(worlds.library)
     seen = worlds.start_at_first()
     up = torch.ones(worlds.n, dtype=torch.bool, device=worlds.device)
-    sums = torch.zeros(3, worlds.n, device=worlds.device)
+    sums = torch.zeros(4, worlds.n, device=worlds.device)
     kept: dict[str, torch.Tensor] = {}
     longest = int(worlds.library.lengths.max()) - 1
     for step in range(longest):
@@ -234,12 +236,12 @@ def evaluate(worlds: TrackingWorlds, actor: Actor) -> tuple[list[Found], dict[st
         up &= ~(inside & (columns.terminated | columns.reward.isnan()))
         joints = (w.physics.qpos[:, 7:] - w.reference.qpos[at, 7:]).abs().mean(dim=1)
         bodies = (columns.signals["body_pos"] - w.reference.tracked[at]).norm(dim=-1).mean(dim=1)
-        sums += torch.stack([joints, bodies, torch.ones_like(joints)]) * inside
+        sums += torch.stack([torch.ones_like(joints), up.float(), joints, bodies]) * inside
         if step == min(25, longest - 1):
             kept = {group: columns.observation[group].clone() for group in GROUPS}
             kept["actions"] = worlds.base(kept["reference"]) + actor(flat(kept))
         seen = worlds._see(columns.observation)
-    found = torch.stack([up.float(), sums[0] / sums[2], sums[1] / sums[2]]).cpu()
+    found = torch.cat([up[None].float(), sums[1:] / sums[0]]).cpu()
     motions = worlds.motions.cpu()
     means = [[float(row[motions == m].mean()) for row in found] for m in range(min(k, worlds.n))]
     rows = [Found(name, *values) for name, values in zip(worlds.library.names, means, strict=False)]

@@ -48,7 +48,7 @@ class Run:
         self._steps_said = 0
         if arguments.resume:
             self._restore(read(arguments.file))
-        said = f"{arguments.worlds} worlds, {len(self.worlds.library)} motions, {options.device}"
+        said = f"{arguments.worlds} worlds, {len(self.worlds.library)} motions, {arguments.device}"
         self.say(f"{said}, torch {torch.__version__}, made in {time.monotonic() - started:.0f} s")
 
     def say(self, line: str) -> None:
@@ -115,15 +115,17 @@ class Run:
             actor = Actor(len(weights["normaliser.mean"]), self.worlds.action_size, self.learner.cfg)
             actor.load_state_dict(to_host(weights))
             found, sample = evaluate(self.worlds, actor.to(self.worlds.device))
-            upright, joints = np.mean([f.upright for f in found]), np.mean([f.joints_rad for f in found])
-            self.say(f"the {name} network from the first frames: upright {upright:.1%}, joints {joints:.3f} rad")
-            results[name] = (upright - joints, weights, found, sample)
+            upright, lasted, joints = np.mean([(f.upright, f.lasted, f.joints_rad) for f in found], axis=0)
+            self.say(f"{name} network, from first frames: upright {upright:.1%}, lasted {lasted:.1%}, {joints:.3f} rad")
+            results[name] = (upright + lasted - joints, weights, found, sample)
         name = max(results, key=lambda each: results[each][0])
         _, weights, found, sample = results[name]
         self.write({"actor": to_host(weights), "sample": sample, "found": [dataclasses.asdict(f) for f in found]})
-        print(f"\nthe {name} network\n\n| motion | upright to the end | joints | bodies |\n|---|---:|---:|---:|")
+        print(f"\nthe {name} network\n\n| motion | upright to the end | lasted | joints | bodies |")
+        print("|---|---:|---:|---:|---:|")
         for f in found:
-            print(f"| {f.motion} | {f.upright:.1%} | {f.joints_rad:.3f} rad | {1000 * f.bodies_m:.0f} mm |")
+            shares = f"{f.upright:.1%} | {f.lasted:.1%}"
+            print(f"| {f.motion} | {shares} | {f.joints_rad:.3f} rad | {1000 * f.bodies_m:.0f} mm |")
         said = self.worlds.env.crowded()
         if said:
             print(said)
@@ -164,7 +166,7 @@ def to_device_copy(weights: dict[str, Any]) -> dict[str, Any]:
 
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
     """What of `LearningCfg` was said on the command line."""
-    names = ("horizon", "epochs", "minibatches", "entropy", "first_std")
+    names = ("horizon", "epochs", "minibatches", "entropy", "kl", "first_std")
     found = {name: getattr(arguments, name) for name in names}
     return found | {"hidden": tuple(arguments.hidden)}
 
@@ -297,6 +299,7 @@ def parser() -> argparse.ArgumentParser:
     for name in ("horizon", "epochs", "minibatches"):
         training.add_argument(f"--{name}", type=int, default=getattr(cfg, name))
     training.add_argument("--entropy", type=float, default=cfg.entropy)
+    training.add_argument("--kl", type=float, default=cfg.kl)
     training.add_argument("--first-std", type=float, default=cfg.first_std)
     training.add_argument("--hidden", type=int, nargs="+", default=list(cfg.hidden))
     exporting = verbs.add_parser("export", help="write the network as ONNX")

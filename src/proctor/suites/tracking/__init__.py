@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         tracking_metrics,
     )
     from proctor.suites.tracking.robot import load_robot
-    from proctor.suites.tracking.suite import load_task
+    from proctor.suites.tracking.suite import load_task, make
     from proctor.suites.tracking.tasks import PostureReader, task_reward
     from proctor.suites.tracking.trajectories import TrajectoryBuffer
 
@@ -27,5 +27,5 @@ __getattr__ = lazily(__name__, __file__)
 
 __all__ = [
     "PostureReader", "Track", "TrackOptions", "TrajectoryBuffer", "by_motion", "evaluate_tracks", "load_robot",
-    "load_task", "summarize", "task_reward", "tracking_metrics",
+    "load_task", "make", "summarize", "task_reward", "tracking_metrics",
 ]  # fmt: skip
