@@ -202,6 +202,7 @@ class Learner:
         self._rate = torch.tensor(cfg.learning_rate, device=worlds.device)
         parameters = [*self.actor.parameters(), *self.critic.parameters()]
         self._adam = torch.optim.Adam(parameters, lr=self._rate, fused=True)
+        self._use_rate()
         self._rollout = Rollout.room(cfg.horizon, worlds.n, sizes, worlds.device)
         self.steps = 0
         """Of all worlds together."""
@@ -287,6 +288,11 @@ class Learner:
         factor = torch.where(kl > 2 * self.cfg.kl, 1 / 1.5, torch.where(kl < self.cfg.kl / 2, 1.5, 1.0))
         self._rate.mul_(factor).clamp_(1e-5, 5e-3)
 
+    def _use_rate(self) -> None:
+        """The optimiser reads this tensor, whose value follows the divergence."""
+        for group in self._adam.param_groups:
+            group["lr"] = self._rate
+
     def state(self) -> dict[str, Any]:
         """All that was learned, on the host; `restore` goes on from it."""
         found = {"actor": self.actor.state_dict(), "critic": self.critic.state_dict(), "adam": self._adam.state_dict()}
@@ -296,8 +302,7 @@ class Learner:
         self.actor.load_state_dict(state["actor"])
         self.critic.load_state_dict(state["critic"])
         self._adam.load_state_dict(state["adam"])
-        for group in self._adam.param_groups:
-            group["lr"] = self._rate
+        self._use_rate()
         self._rate.fill_(state["rate"])
         self.steps = state["steps"]
 

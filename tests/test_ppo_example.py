@@ -130,3 +130,19 @@ def test_who_is_restored_learns_the_same(ppo: Any) -> None:
     for mine, theirs in zip(one.actor.parameters(), other.actor.parameters(), strict=True):
         torch.testing.assert_close(mine, theirs)
     assert not torch.equal(kept["actor"]["layers.0.weight"], one.actor.layers[0].weight)
+
+
+def test_a_policy_that_goes_too_far_is_slowed_down_and_one_that_stays_is_hastened(ppo: Any) -> None:
+    """The optimiser goes by the learning rate that follows the divergence."""
+    learner = ppo.Learner(Rods(ppo, 8), ppo.LearningCfg(hidden=(8,), horizon=4, learning_rate=1e-3, kl=0.01))
+    for kl, rate in ((0.1, 1e-3 / 1.5), (0.015, 1e-3 / 1.5), (0.0, 1e-3), (0.0, 1.5e-3)):
+        learner._follow(torch.tensor(kl))
+        assert float(learner._rate) == pytest.approx(rate)
+    layer = learner.actor.layers[-1].bias
+    for rate in (1e-4, 1e-3):
+        learner._rate.fill_(rate)
+        learner._adam.state.clear()
+        before = layer.detach().clone()
+        layer.grad = torch.ones_like(layer)
+        learner._adam.step()
+        torch.testing.assert_close(before - layer.detach(), torch.full_like(layer, rate), rtol=1e-3, atol=0)
