@@ -267,8 +267,7 @@ class Setting:
     def config(self, folder: str) -> dict[str, Any]:
         return {
             "agents": [{"name": "layers", "policy": "benchmarks.device_worlds:Layers", "device": self.device}],
-            "tasks": [self.task],
-            "n_trials": self.trials,
+            "tasks": [{**self.task, "n_trials": self.trials}],
             "num_parallel": self.worlds,
             "workers": "inline",
             "record": self.record,
@@ -290,7 +289,11 @@ def engine(setting: Setting, progress: Callable[[Any], None] | None = None) -> t
 
     with run_folder() as folder, Watching() as noted:
         run = run_evaluation(config_from_dict(setting.config(str(folder))), progress=follow)
-        steps = sum(result.steps_total or 0 for result in run.results())
+        results = list(run.results())
+    assert len(results) == setting.trials
+    if faults := [result.error or "" for result in results if not result.outcome.scored]:
+        raise SystemExit(f"{len(faults)} of {len(results)} trials broke; the first: {faults[0]}")
+    steps = sum(result.steps_total or 0 for result in results)
     if not noted.at:
         raise SystemExit(f"the run took no device rounds; its log says why: {run.path / 'run.log'}")
     return noted, ended - noted.at[0], steps
