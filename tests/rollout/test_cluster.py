@@ -47,6 +47,7 @@ class Lab:
         self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
         self.nodes = [self.cluster.add_node(num_cpus=1) for _ in range(3)]
         self.address: str = self.cluster.address
+        ray.shutdown()  # of another module's cluster, which this process may still be connected to
         ray.init(address=self.address, log_to_driver=False)
 
     def workers(self, count: int = 3, **options: Any) -> dict[str, Any]:
