@@ -101,7 +101,8 @@ def oldest_of(suite: str) -> tuple[int, int]:
 def test_an_environment_needs_its_simulator_and_nothing_of_the_engine(suite: str) -> None:
     kind = SUITES.load(suite)
     recipe = recipe_of(suite)
-    allowed = PLAIN | {name.partition(".")[0] for name in recipe.imports} | {"gymnasium", "pydantic", "yaml"} & wanted(recipe)
+    simulators = {name.partition(".")[0] for name in recipe.imports}
+    allowed = PLAIN | simulators | {"gymnasium", "pydantic", "yaml"} & wanted(recipe)
     seen, left = set(), [kind.environment.partition(":")[0]]
     while left:
         name = left.pop()

@@ -53,11 +53,9 @@ class Bench:
         for one in requests:
             self.lane.put(one)
 
-    def look(
-        self, now: float, live: int | dict[str, int], *, spare_s: float = 0.0, here: bool = False, next_s: float = 1e9
-    ) -> float | None:
+    def look(self, now: float, live: int | dict[str, int], *, spare_s: float = 0.0, here: bool = False) -> float | None:
         counts = live if isinstance(live, dict) else {TASK.key: live, OTHER.key: live}
-        return self.lane.dispatch(Moment(now, lambda _: spare_s, here, lambda _: next_s), counts)
+        return self.lane.dispatch(Moment(now, lambda _: spare_s, here), counts)
 
     def lands(self, seconds: float = 0.004) -> list[int]:
         """Wait for the forward in flight; the trials it answered."""
@@ -125,30 +123,6 @@ def test_unconfigured_patience_is_about_one_forward(benches: Any) -> None:
     bench.put(request(1, since=1.0))
     assert bench.look(1.0, live=9) == pytest.approx(1.02)
     assert bench.look(1.0, live=9, spare_s=1.0) == 1.0 + MAX_WAIT_S, "workers have steps to do meanwhile"
-
-
-def test_short_forwards_wait_for_slots_that_are_about_to_ask(benches: Any) -> None:
-    bench = benches(max_batch=8, max_wait_s=None)
-    answered(bench, [request(0)], 0.0, seconds=0.0005)
-    bench.put(request(1, since=1.0))
-    assert bench.look(1.0, live=4, next_s=0.0002) == pytest.approx(1.0005), "for as long as a forward takes at most"
-    bench.put(request(2, since=1.0001))
-    assert bench.look(1.0006, live=4, next_s=0.0002) is None
-    assert bench.lands(0.0005) == [1, 2]
-    bench.put(request(3, since=2.0))
-    assert bench.look(2.0, live=4, next_s=0.01) is None, "nobody comes soon"
-    assert bench.lands(0.0005) == [3]
-    bench.put(request(4, since=3.0))
-    assert bench.look(3.0, live=1, next_s=0.0002) is None, "nobody else can join"
-    assert bench.lands(0.0005) == [4]
-
-
-def test_whoever_says_how_long_to_wait_gets_just_that(benches: Any) -> None:
-    bench = benches(max_batch=8, max_wait_s=0.0)
-    answered(bench, [request(0)], 0.0, seconds=0.0005)
-    bench.put(request(1, since=1.0))
-    assert bench.look(1.0, live=4, next_s=0.0002) is None
-    assert bench.lands() == [1]
 
 
 def test_quick_forwards_run_one_after_the_other_and_are_answered_together(benches: Any) -> None:

@@ -6,7 +6,6 @@ again: who has nothing to do costs nothing, and the engine runs no more trials a
 from __future__ import annotations
 
 import itertools
-import math
 import select
 import textwrap
 from collections.abc import Collection, Iterable, Iterator
@@ -199,10 +198,6 @@ class Crew:
     def spare_s(self, now: float) -> float:
         """About how long until the first worker that has trials has nothing to step."""
         return min((member.spare_s(now) for member in self.members if member.live), default=0.0)
-
-    def next_s(self, now: float) -> float:
-        """About how long until a worker that has something to step asks again; infinite where none has."""
-        return min((member.spare_s(now) for member in self.members if member.running), default=math.inf)
 
     def replace(self, member: Member, lost: Lost) -> None:
         """A fresh worker in the place of a lost one. Its slots must be free."""

@@ -637,7 +637,7 @@ class Engine:
         if not asked:
             return None
         crew = self._crew
-        moment = Moment(now, crew.spare_s, not (crew.busy or self._answers), crew.next_s)
+        moment = Moment(now, crew.spare_s, not (crew.busy or self._answers))
         soonest = None
         self._supervisor.enter()
         try:

@@ -39,8 +39,6 @@ WORTH = 0.5
 """Of a forward: more is not waited for slots to come back."""
 QUICK_S = 0.0003
 """A forward so quick that waking up once more, for company, would cost as much."""
-TRIFLE_S = 0.0001
-"""A forward so quick that no company is worth a wait, however short."""
 TICK_S = 0.001
 """Shorter waits are not worth it: the system's clock for waiting is no finer."""
 
@@ -64,13 +62,11 @@ def uncounted() -> Iterator[None]:
 
 class Moment(NamedTuple):
     """What the engine knows when it looks at its lanes. `spare_s(now)`: how long until the first worker has nothing to
-    do; `here`: the engine's thread has nothing else to do; `next_s(now)`: how long until a worker that has something to
-    do asks again."""
+    do; `here`: the engine's thread has nothing else to do."""
 
     now: float
     spare_s: Callable[[float], float]
     here: bool
-    next_s: Callable[[float], float] = lambda _: math.inf
 
 
 @dataclass
@@ -194,22 +190,12 @@ class Lane:
             due = self._due(requests[0].since, moment)
             could_join = live.get(key, 0) - sum([lane.held(key) for lane in others])
             whole = len(requests) >= min(self.max_batch, could_join)
-            if not whole and due <= moment.now + TICK_S and self._company_comes(requests[0].since, moment):
-                due = requests[0].since + self._recent_s
-            elif whole or due <= moment.now + TICK_S:
+            if whole or due <= moment.now + TICK_S:
                 batch = [requests.popleft() for _ in range(min(len(requests), self._most()))]
                 self._start(batch, moment.now, moment.here)
                 return None
             soonest = due if soonest is None else min(soonest, due)
         return soonest
-
-    def _company_comes(self, since: float, moment: Moment) -> bool:
-        """Whether others are about to ask, so soon that one forward for all is worth the wait. Who has waited for as
-        long as a forward takes waits no more, and a worker that is late by as much is not expected."""
-        short = self.stage.max_wait_s is None and TRIFLE_S < self._recent_s < SHORT_S
-        if not short or moment.now - since >= self._recent_s:
-            return False
-        return abs(moment.next_s(moment.now)) < self._recent_s
 
     def _most(self) -> int:
         """How many requests are taken at once: those of one forward, or of several that are quick even together."""
