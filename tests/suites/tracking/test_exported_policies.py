@@ -266,6 +266,15 @@ def test_one_file_is_policy_and_motion(tmp_path: Path) -> None:
     assert digests[0] == digests[1]
 
 
+def test_a_file_that_wants_too_much_memory_is_refused(tmp_path: Path) -> None:
+    path, _ = with_motion(tmp_path)
+    model = onnx.load(path)
+    model.graph.input.append(helper.make_tensor_value_info("vast", TensorProto.FLOAT, [1 << 20, 1 << 20]))
+    onnx.save(model, path)
+    with pytest.raises(InputError, match=r"its input vast has shape \[1048576, 1048576\]; expected 1,000,000 numbers"):
+        load_motions([{"path": str(path), "fps": 50}], load_robot("builtin:g1"))
+
+
 def test_a_file_that_carries_no_motion_says_so(tmp_path: Path) -> None:
     robot = load_robot("builtin:g1")
     plain = exported(tmp_path, metadata())

@@ -41,6 +41,8 @@ from proctor_host.messages import Asks, Finish, Leave, Run, Sees, Shows, Take, T
 
 WATCH_S = 0.05
 MOST_CALLERS = 4096
+MOST_UNPROVED = 64
+"""Callers at once that have not proved that they know the token; further ones wait to be accepted."""
 
 log = logging.getLogger("proctor")
 
@@ -76,6 +78,7 @@ class Replica:
         self._waker = Waker()
         self._answers: deque[tuple[Lane, Answers, float]] = deque()
         self._arrived: deque[socket.socket] = deque()
+        self._doors = threading.Semaphore(MOST_UNPROVED)
         self._callers: dict[int, Caller] = {}
         self._live: dict[Any, int] = {}
         self._alone: deque[Seat] = deque()
@@ -99,13 +102,22 @@ class Replica:
     def _receive_callers(self) -> None:
         """Accept callers, each of which has to prove itself on a thread of its own."""
         while not self._stopping:
+            self._doors.acquire()
             try:
                 sock, _ = self._listener.accept()
             except OSError:
-                return
+                self._doors.release()
+                time.sleep(WATCH_S)  # it has been closed, or no more files may be opened, for now
+                continue
             threading.Thread(target=self._introduce, args=(sock,), daemon=True).start()
 
     def _introduce(self, sock: socket.socket) -> None:
+        try:
+            self._ask_who(sock)
+        finally:
+            self._doors.release()
+
+    def _ask_who(self, sock: socket.socket) -> None:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             door = Doorkeeper(sock, self._token)
@@ -182,6 +194,7 @@ class Replica:
         self._waker.wake()
 
     def _close(self) -> None:
+        self._stopping = True
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

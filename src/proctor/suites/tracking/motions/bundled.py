@@ -8,6 +8,7 @@ place before it is outside of the table, which is an error in any runtime of ONN
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ CLOCK = "time_step"
 POSES = ("joint_pos", "body_pos_w", "body_quat_w")
 VELOCITIES = ("joint_vel", "body_lin_vel_w", "body_ang_vel_w")
 MOST_FRAMES = 1_000_000
+MOST_INPUT = 1_000_000
+"""Numbers that an input may have."""
 FATAL = 4
 """The level of onnxruntime's log at which a frame that is not there is not worth a line."""
 
@@ -73,13 +76,12 @@ def _session(path: Path) -> Any:
 
 def _frames(session: Any, inputs: dict[str, Any], wanted: list[str], path: Path) -> dict[str, np.ndarray]:
     """Every frame of the outputs, (frames, ...), in their order."""
-    idle = {
-        name: np.zeros(
-            [size if isinstance(size, int) else 1 for size in value.shape],
-            np.int64 if "int64" in value.type else np.float32,
-        )
-        for name, value in inputs.items()
-    }
+    idle = {}
+    for name, value in inputs.items():
+        shape = [size if isinstance(size, int) else 1 for size in value.shape]
+        if math.prod(shape) > MOST_INPUT:
+            raise InputError(f"{path}: its input {name} has shape {shape}; expected {MOST_INPUT:,} numbers at most")
+        idle[name] = np.zeros(shape, np.int64 if "int64" in value.type else np.float32)
 
     def at(place: int) -> list[np.ndarray] | None:
         """The frame so many from the end; None where there is none."""
