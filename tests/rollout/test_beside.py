@@ -151,7 +151,7 @@ def test_a_run_that_is_stopped_keeps_what_has_ended_and_goes_on(
 def test_what_is_put_is_reported_once() -> None:
     beside: Beside[int] = Beside()
     for number in range(20):
-        beside.put(lambda number=number: number * number)
+        beside.put(lambda number=number: [number * number])
     found: list[int] = []
     while beside.outstanding:
         beside.wait(1.0)
@@ -162,24 +162,24 @@ def test_what_is_put_is_reported_once() -> None:
 
 def test_closing_finishes_everything() -> None:
     beside, gate = Beside[str](), threading.Event()
-    beside.put(lambda: str(gate.wait(60)))
-    beside.put(lambda: "second")
+    beside.put(lambda: [str(gate.wait(60))])
+    beside.put(lambda: ["second"])
     beside.wait(0.001)
     assert beside.outstanding == 2
     gate.set()
     assert sorted(beside.close()) == ["True", "second"]
     assert beside.outstanding == 0
-    beside.put(lambda: "again")
+    beside.put(lambda: ["again"])
     assert beside.close() == ["again"]
 
 
 def test_who_hands_over_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside_module, "MOST_BYTES", 100)
     beside, gate, order = Beside[int](), threading.Event(), []
-    beside.put(lambda: order.append("first") or int(gate.wait(60)), 500)
+    beside.put(lambda: order.append("first") or [int(gate.wait(60))], 500)
 
     def more() -> None:
-        beside.put(lambda: 2, 60)
+        beside.put(lambda: [2], 60)
         order.append("second")
 
     thread = threading.Thread(target=more)
@@ -190,7 +190,7 @@ def test_who_hands_over_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     gate.set()
     thread.join(60)
     assert order == ["first", "opened", "second"]
-    beside.put(lambda: 3, 40)
+    beside.put(lambda: [3], 40)
     assert sorted(beside.close()) == [1, 2, 3]
 
 
@@ -205,10 +205,10 @@ def test_waiting_for_nothing_returns() -> None:
 def test_nothing_is_reported_before_it_is_done() -> None:
     beside, begun, gate = Beside[int](), threading.Event(), threading.Event()
 
-    def slow() -> int:
+    def slow() -> list[int]:
         begun.set()
         gate.wait(60)
-        return 1
+        return [1]
 
     beside.put(slow)
     begun.wait(60)
@@ -220,7 +220,7 @@ def test_nothing_is_reported_before_it_is_done() -> None:
 def test_whoever_waits_is_woken_once_for_each() -> None:
     beside: Beside[int] = Beside()
     for number in range(2 * MOST):
-        beside.put(lambda number=number: number)
+        beside.put(lambda number=number: [number])
     poll, found = select.poll(), list[int]()
     poll.register(beside.fd, select.POLLIN)
     while beside.outstanding:
@@ -234,7 +234,7 @@ def test_whoever_waits_is_woken_once_for_each() -> None:
 def test_files_are_lent_while_they_are_needed() -> None:
     beside = Beside[int]()
     assert beside.fd == -1
-    beside.put(lambda: 1)
+    beside.put(lambda: [1])
     assert beside.fd >= 0
     beside.close()
     assert beside.fd == -1

@@ -3,7 +3,6 @@ columns, with as many rows to a forward, whatever the length of a block, the lag
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import subprocess
@@ -12,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from device_trials import FILE, W, agent, contents, toys, ways
 from examining import by_key, digests, examination
 
 from proctor import CancelToken, Outcome, Run, config_from_dict
@@ -27,22 +26,8 @@ from proctor_host.device_group import DeviceGroup
 
 torch = pytest.importorskip("torch")
 
-FILE = Path(__file__).parents[1] / "support" / "on_device.py"
-W, N = 6, 20
+N = 20
 BAD = 123 + 4
-
-
-def toys(**options: Any) -> dict[str, Any]:
-    rest = {key: options.pop(key) for key in TASK_KEYS if key in options}
-    return {"suite": f"{FILE}:DeviceSuite", "name": "toy", "options": options, **rest}
-
-
-TASK_KEYS = ("wait_steps", "stop_on_success", "out_of_range", "nan_observations", "max_episode_steps")
-
-
-def agent(policy: str = "Slope", placement: str = "auto", rows: int = W, **kwargs: Any) -> dict[str, Any]:
-    options = {"placement": placement, "pad_to": rows, "kwargs": kwargs}
-    return {"name": policy.lower(), "policy": f"{FILE}:{policy}", "options": options}
 
 
 def network(tmp_path: Path, placement: str = "auto", rows: int = W) -> dict[str, Any]:
@@ -52,31 +37,6 @@ def network(tmp_path: Path, placement: str = "auto", rows: int = W) -> dict[str,
     torch.save(made().state_dict(), tmp_path / "weights.pt")
     options = {"placement": placement, "pad_to": rows, "module": f"{FILE}:network"}
     return {"name": "network", "policy": "torch", "checkpoint": str(tmp_path / "weights.pt"), "options": options}
-
-
-def contents(found: Run) -> dict[str, Any]:
-    """Everything that a trial left: how it ended, and every array with its type, shape and bytes."""
-    return {
-        key: (
-            result.outcome,
-            result.success,
-            result.steps_to_success,
-            result.clipped_steps,
-            (result.error or "").split("\n")[0],
-            result.trace,
-            {
-                name: (array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes())
-                for name, array in (found.episode(result).arrays.items() if result.npz else ())
-            },
-        )
-        for key, result in by_key(found).items()
-    }
-
-
-def ways(run: Run) -> dict[str, Any]:
-    """How trials went, by agent."""
-    report = json.loads((run.path / "report.json").read_text())
-    return {name: tasks["toy"] for name, tasks in report["environment"]["placement"].get("rounds", {}).items()}
 
 
 @pytest.fixture

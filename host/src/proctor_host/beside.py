@@ -14,7 +14,7 @@ import queue
 import select
 import threading
 from collections import deque
-from typing import Callable, Generic, TypeVar
+from typing import Callable, Generic, Sequence, TypeVar
 
 Report = TypeVar("Report")
 
@@ -43,13 +43,14 @@ class Beside(Generic[Report]):
         self.computing = threading.Semaphore(cores())
         """Taken by work while it computes."""
         self._wake = -1
-        self._work: queue.SimpleQueue[tuple[Callable[[], Report], int] | None] = queue.SimpleQueue()
-        self._landed: deque[Report] = deque()
+        self._work: queue.SimpleQueue[tuple[Callable[[], Sequence[Report]], int] | None] = queue.SimpleQueue()
+        self._landed: deque[Sequence[Report]] = deque()
         self._done = threading.Condition()
         self._held = self._threads = 0
 
-    def put(self, work: Callable[[], Report], nbytes: int = 0) -> None:
-        """Have this done, which raises nothing and holds so many bytes meanwhile. Waits while there are too many."""
+    def put(self, work: Callable[[], Sequence[Report]], nbytes: int = 0) -> None:
+        """Have this done, which raises nothing, reports on any number of things and holds so many bytes meanwhile.
+        Waits while there are too many."""
         with self._done:
             while self._held and self._held + nbytes > MOST_BYTES:
                 self._done.wait()
@@ -81,10 +82,10 @@ class Beside(Generic[Report]):
         """What has been done since the last call."""
         if not self._landed:
             return []
-        found = [self._landed.popleft() for _ in os.read(self.fd, MOST)]
+        landed = [self._landed.popleft() for _ in os.read(self.fd, MOST)]
         with self._done:
-            self.outstanding -= len(found)
-        return found
+            self.outstanding -= len(landed)
+        return [report for each in landed for report in each]
 
     def wait(self, seconds: float) -> None:
         """Until something has been done, at most so long; not at all where nothing is under way."""

@@ -1,8 +1,8 @@
 """Rounds of all worlds of a device, a block of them at a time: the stretch that trials on a device have their steps in.
 
-What a round gave is packed on the device, so that a world's step is one row of bytes, and a full block of rounds is
-brought to the host while the next one is being filled. A trial's rows are cut out when it has ended, all quantities
-together; blocks that no trial needs any more are let go of.
+What a round gave is packed on the device, so that a world's step is one row of bytes and its steps of a block lie side
+by side; a full block of rounds is brought to the host while the next one is being filled. A trial's rows are cut out
+when it has ended, all quantities together; blocks that no trial needs any more are let go of.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from proctor_host.kit import Fetched, Kit, Mark
 
-BLOCK_BYTES, BLOCK_ROUNDS = 64 << 20, 64
+BLOCK_BYTES, BLOCK_ROUNDS = 256 << 20, 64
 """Of one block at most, but a round at least."""
 BUFFERS = 3
 """Blocks on a device: one that is filled, and those on their way."""
@@ -54,7 +54,7 @@ class Packing:
                 memory,
                 field.dtype,
                 (rounds, worlds, *field.shape),
-                (worlds * self.nbytes, self.nbytes, *_strides(field)),
+                (self.nbytes, rounds * self.nbytes, *_strides(field)),
                 field.at,
             )
             for field in self.fields
@@ -87,35 +87,33 @@ class Buffer:
 
 
 class Landed:
-    """A block on the host: `rows` `(rounds, worlds, bytes)`, of which `first` is the first round. `place` says which
-    row of `rows` a world has, once worlds that nobody needs have been left out."""
+    """A block on the host: `rows` `(worlds, rounds, bytes)`, of which `first` is the first round. `place` says where in
+    `rows` a world is, once worlds that nobody needs have been left out."""
 
     __slots__ = ("first", "place", "rows", "stop")
 
     def __init__(self, first: int, rows: np.ndarray):
-        self.first, self.stop, self.rows = first, first + len(rows), rows
+        self.first, self.stop, self.rows = first, first + rows.shape[1], rows
         self.place: np.ndarray | None = None
 
     def of(self, world: int, first: int, stop: int) -> np.ndarray:
         """One world's rows in these rounds, as far as they lie here."""
         at = world if self.place is None else self.place[world]
-        return self.rows[max(first - self.first, 0) : stop - self.first, at]
+        return self.rows[at, max(first - self.first, 0) : stop - self.first]
 
     def thin(self, needed: np.ndarray) -> None:
         """Keep the rows of these worlds `(worlds,)` alone, where that frees half of the memory."""
         count = int(needed.sum())
-        if 2 * count > self.rows.shape[1]:
+        if 2 * count > len(self.rows):
             return
         kept = np.flatnonzero(needed)
-        self.rows = self.rows[:, kept if self.place is None else self.place[kept]].copy()
+        self.rows = self.rows[kept if self.place is None else self.place[kept]]
         self.place = np.cumsum(needed) - 1
 
 
 class Blocks:
-    """A stretch (`proctor_host.tape`) whose rounds take in all worlds. Rounds have numbers that go on from `start`.
-    `arrived` is called, on another thread where the device needs one, when more of them lie on the host."""
-
-    short = False
+    """Rounds that take in all worlds. They have numbers that go on from `start`. `arrived` is called, on another thread
+    where the device needs one, when more of them lie on the host."""
 
     def __init__(self, kit: Kit, worlds: int, kinds: Mapping[str, Kind], start: int, arrived: Callable[[], None]):
         self.packing, self._kit, self._worlds, self._arrived = Packing(kinds), kit, worlds, arrived
@@ -156,8 +154,7 @@ class Blocks:
             self._land(first, filled, np.asarray(buffer.memory))
             return
         self._on_way.acquire()
-        used = filled * self._worlds * self.packing.nbytes
-        fetched, buffer.left = self._kit.carry(buffer.memory, used)
+        fetched, buffer.left = self._kit.carry(buffer.memory)
         if self._way is None:
             self._way = Queue()
             self._carrier = threading.Thread(target=self._carry, name="proctor-carrier", daemon=True)
@@ -193,9 +190,9 @@ class Blocks:
                 self._on_way.release()
 
     def _land(self, first: int, filled: int, memory: np.ndarray) -> None:
-        shape = (-1, self._worlds, self.packing.nbytes)
+        shape = (self._worlds, self.length, self.packing.nbytes)
         with self._lock:
-            self._host.append(Landed(first, memory.reshape(shape)[:filled]))
+            self._host.append(Landed(first, memory.reshape(shape)[:, :filled]))
             self.landed = first + filled
         self._arrived()
 
@@ -203,15 +200,14 @@ class Blocks:
         """Whether the rounds before this one have come, or never will."""
         return self.landed >= stop or self._failed is not None
 
-    def rows(self, row: int, first: int, stop: int) -> Iterator[tuple[str, np.ndarray]]:
-        """What one world has in the rounds from `first` to `stop`, by name. They must lie on the host, see `has`. On
-        any thread. Raises what kept a block from coming."""
+    def cut(self, world: int, first: int, stop: int) -> np.ndarray:
+        """What one world has in the rounds from `first` to `stop`, packed. They must lie on the host, see `has`. On any
+        thread. Raises what kept a block from coming."""
         if self._failed is not None:
             raise self._failed
         with self._lock:
-            pieces = [block.of(row, first, stop) for block in self._host if block.first < stop and block.stop > first]
-        for name, column in self.packing.unpacked(np.concatenate(pieces)):
-            yield name, column.astype(np.float64) if name == "rewards" else column
+            pieces = [block.of(world, first, stop) for block in self._host if block.first < stop and block.stop > first]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def forget(self, needed_from: np.ndarray) -> None:
         """Let go of what nobody needs: `needed_from` has, for each world, the first round that is still needed."""

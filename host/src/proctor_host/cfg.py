@@ -23,7 +23,8 @@ class RecordCfg:
     """What is kept of a trial. `series`: its arrays, not only what follows from them. `observations`: those, too.
     `states`: where everything is in space, as far as an environment says it. `films`: environments are made so that
     they can be filmed. `every`: one frame for so many steps; `fps`: frames of a second, None for real time;
-    `keep_successes`: also films of trials that succeed."""
+    `keep_successes`: also films of trials that succeed. `processes`: how many make records of trials on a device; None:
+    as many as there are cores, where that is a GPU."""
 
     series: bool = True
     observations: bool = False
@@ -32,6 +33,7 @@ class RecordCfg:
     every: int = 1
     fps: float | None = None
     keep_successes: bool = True
+    processes: int | None = None
 
 
 @dataclass(frozen=True)

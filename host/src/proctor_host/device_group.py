@@ -115,6 +115,7 @@ class DeviceGroup(Group):
     def _equip(self) -> None:
         """Be ready for arrays of the device, now that it is known which libraries are in use. Nothing runs."""
         task, kit = self.task, kit_of(str(self.task.device))
+        self.host.scribes.equip(kit.on_host)
         self._kit = self.worlds.kit = kit
         self._letters = Letters(kit, task, self._n, LAG + 4, finite=self._nans is not None)
         self._dummy = kit.put(np.broadcast_to(task.dummy, (self._n, *task.action_shape)))

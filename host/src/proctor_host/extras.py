@@ -96,6 +96,11 @@ class Extras:
         thread of its own."""
         return False
 
+    def scribe(self) -> list[str] | None:
+        """A command line that starts `proctor_host.scribe` in this interpreter, where what is here can be had again;
+        None: records are made in this process."""
+        return None
+
     def film(self, folder: Path | None, stem: str, fps: float) -> Any:
         """A writer for the frames of a trial: `add`, then `close` or `discard`; `path` is where it writes."""
         return FrameSpool(folder, stem, fps)

@@ -54,6 +54,7 @@ from proctor_host.messages import (
 )
 from proctor_host.one_by_one import OneByOne, RowByRow
 from proctor_host.recording import Recording, Report
+from proctor_host.scribes import Scribes
 from proctor_host.task import Task, ignores_seed
 from proctor_host.trial import EndedTrial, Recorder, RunningTrial
 from proctor_host.worlds import Worlds
@@ -108,7 +109,8 @@ class Host:
         self._recorder = Recorder(cfg, extras)
         self.beside: Beside[Event] = Beside()
         """Trials that have ended, while they are measured or written beside the steps of others."""
-        self.recording = Recording(cfg.record, self.beside, self._recorded)
+        self.scribes = Scribes(cfg, extras)
+        self.recording = Recording(cfg.record, self.beside, self._recorder, self.scribes)
         """Those of them that have ended on a device."""
         self._apart = apart
 
@@ -295,7 +297,7 @@ class Host:
         self._turns_s = 0.0
         report = Report(slot, ended, Spent(seconds, 0.0, turns), began, replica)
         if self._recorder.beside(ended.episode):
-            self.beside.put(lambda: self._recorded(report), ended.episode.nbytes)
+            self.beside.put(lambda: [self._recorded(report)], ended.episode.nbytes)
             self._turns_s = (time.monotonic() - began) * len(self.ready)
             return
         try:
@@ -306,7 +308,7 @@ class Host:
         if recorded.file is None or not self._apart:
             self.emit(report.written(recorded))
         else:
-            self.beside.put(lambda: report.written(recorded), len(recorded.file.data))
+            self.beside.put(lambda: [report.written(recorded)], len(recorded.file.data))
         self._turns_s += (time.monotonic() - began) * len(self.ready)
 
     def _await_records(self) -> None:
@@ -423,6 +425,7 @@ class Host:
         self.recording.close()
         for event in self.beside.close():
             self.emit(event)
+        self.scribes.close()
         self._groups, self._of_slot, self._batch = {}, {}, None
         self.ready.clear()
         self._unload()

@@ -85,8 +85,8 @@ class Kit(abc.ABC):
     def fetch(self, arrays: Sequence[Any], rows: np.ndarray | None = None) -> Fetched:
         """Bring arrays, or some rows of them, to the host."""
 
-    def carry(self, memory: Any, count: int) -> tuple[Fetched, Mark]:
-        """Bring the first bytes of `memory` to the host beside what is queued, and say when they have left."""
+    def carry(self, memory: Any) -> tuple[Fetched, Mark]:
+        """Bring `memory` to the host beside what is queued, and say when it has left."""
         raise NotImplementedError(f"{type(self).__name__}: the host reads its memory")
 
     def after(self, mark: Mark) -> None:
@@ -241,11 +241,11 @@ class CudaKit(TorchKit):
             self, [self.pinned(array.shape, array.dtype).copy_(array, non_blocking=True) for array in chosen]
         )
 
-    def carry(self, memory: Any, count: int) -> tuple[Fetched, Mark]:
+    def carry(self, memory: Any) -> tuple[Fetched, Mark]:
         stream = self._beside
         stream.wait_stream(self.xp.cuda.current_stream(self.device))
         with self.xp.cuda.stream(stream):
-            coming = _Pinned(self, [self.pinned((count,), memory.dtype).copy_(memory[:count], non_blocking=True)])
+            coming = _Pinned(self, [self.pinned(memory.shape, memory.dtype).copy_(memory, non_blocking=True)])
         memory.record_stream(stream)
         return coming, coming.mark
 

@@ -1,7 +1,8 @@
 """Trials that have ended, on their way to the disk while the worker goes on stepping.
 
 A trial's record can be cut out once the rounds that it lies in have come to the host. It is made into an episode,
-measured and written by the `Recorder`, as everywhere, and reported only then.
+measured and written by the `Recorder`, as everywhere, and reported only then: by scribes where there are any, else on
+threads of this process.
 """
 
 from __future__ import annotations
@@ -10,23 +11,28 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Callable, NamedTuple
+from typing import Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from proctor_host.beside import Beside
 from proctor_host.blocks import Blocks
 from proctor_host.cfg import RecordCfg
+from proctor_host.cut import Cut
 from proctor_host.episode import Outcome
 from proctor_host.errors import BREAKS, InputError, explain
 from proctor_host.files import write_synced
 from proctor_host.kit import Fetched
 from proctor_host.messages import FREED, Done, Event, Fatal, Fault, Spent
-from proctor_host.trial import EndedTrial, Ending, Recorded, RunningTrial
+from proctor_host.scribes import Scribes
+from proctor_host.task import Task
+from proctor_host.trial import EndedTrial, Recorded, Recorder, RunningTrial
 
 TURN_S = 5e-5
 """How long a thread that writes records may keep the interpreter while the stepping thread wants it. Every call into a
 library of arrays gives the interpreter away and wants it back; Python's own 5 ms could be lost at each of them."""
+TOGETHER = 8
+"""Trials that go to a scribe in one parcel, at most."""
 
 
 class Sight:
@@ -70,24 +76,22 @@ class Leaving:
         stop = self.stop if self.stop > self.first else self.seen_at + 1
         return self.blocks is None or stop <= 0 or self.blocks.has(stop)
 
-    def end(self, cfg: RecordCfg, keeps_observations: bool) -> EndedTrial:
-        """The finished trial. Raises what cannot be made into a record."""
+    def cut(self) -> Cut:
+        """All that its record is made of. Raises what kept its rounds from coming."""
         assert self.begun is not None
         assert self.last is not None
-        trial = self.trial
-        trial.first = self.begun.bytes()
-        if keeps_observations:
-            trial.record.observe(self._first_seen(self.begun))
-        trial.record.lies_in(self.blocks, self.world, self.first, self.stop)
-        return trial.finish(Ending(self.outcome, self.error, self.success_known, self.last.bytes()), cfg)
-
-    def _first_seen(self, begun: Sight) -> list[np.ndarray]:
-        leaves = begun.leaves()
-        if self.seen_at < 0:
-            return leaves
-        assert self.blocks is not None
-        found = dict(self.blocks.rows(self.world, self.seen_at, self.seen_at + 1))
-        return [found[str(i)][0] for i in range(len(leaves))]
+        trial, blocks = self.trial, self.blocks
+        rows = np.empty((0, 8), np.uint8)
+        if blocks is not None and self.stop > self.first:
+            rows = blocks.cut(self.world, self.first, self.stop)
+        seen = (
+            blocks.cut(self.world, self.seen_at, self.seen_at + 1) if blocks is not None and self.seen_at >= 0 else None
+        )
+        return Cut(
+            trial.start, trial.record.labels, trial.record.constants, {} if blocks is None else blocks.packing.kinds,
+            rows, self.begun.leaves(), seen, self.last.bytes(), trial.end, trial.clipped_steps, trial.started,
+            trial.stopped, self.seconds, self.outcome, self.error, self.success_known,
+        )  # fmt: skip
 
 
 class Report(NamedTuple):
@@ -115,14 +119,43 @@ class Report(NamedTuple):
         return Fatal(f"the record of trial {self.ended.trial.key} cannot be written: {why}")
 
 
-class Recording:
-    """`record` measures a finished trial and puts it on disk, on a thread of `beside`, and says what to report."""
+class Measured(NamedTuple):
+    """A trial's record, ready to be written."""
 
-    def __init__(self, cfg: RecordCfg, beside: Beside[Event], record: Callable[[Report], Event]):
-        self._cfg, self._beside, self._record_one = cfg, beside, record
+    report: Report
+    recorded: Recorded
+
+    @property
+    def has_file(self) -> bool:
+        return self.recorded.file is not None
+
+    def written(self) -> Done | Fatal:
+        return self.report.written(self.recorded)
+
+
+def measured(cut: Cut, task: Task, cfg: RecordCfg, recorder: Recorder) -> Measured | Fault | Fatal:
+    """What a cut comes to; or why there is no record of it."""
+    began = time.monotonic()
+    try:
+        ended = cut.finish(task, cfg)
+    except BREAKS as problem:
+        return Fault(FREED, Outcome.ENV_ERROR, explain(problem), cut.start.trial)
+    report = Report(FREED, ended, Spent(cut.seconds), began)
+    try:
+        return Measured(report, recorder.record(ended))
+    except Exception as problem:
+        return report.broke(problem)
+
+
+class Recording:
+    """Has trials that have ended measured and put on disk, by `scribes` or on threads of `beside`, which report."""
+
+    def __init__(self, cfg: RecordCfg, beside: Beside[Event], recorder: Recorder, scribes: Scribes):
+        self._cfg, self._beside, self._recorder, self._scribes = cfg, beside, recorder, scribes
         self.outstanding: dict[int, Leaving] = {}
         """Those that are not yet reported, by identity, the oldest first."""
         self._waiting: deque[Leaving] = deque()
+        self._ready: deque[Leaving] = deque()
         self._recorded: deque[Leaving] = deque()
         self._lock = threading.Lock()
         self._turn_s: float | None = None
@@ -133,6 +166,8 @@ class Recording:
         if self._turn_s is None:
             self._turn_s = sys.getswitchinterval()
             sys.setswitchinterval(TURN_S)
+        if self._scribes.due(len(self.outstanding)):
+            self._beside.put(self._scribes.call_one)
         with self._lock:
             ready = leaving.ready
             if not ready:
@@ -151,17 +186,36 @@ class Recording:
             self._begin(leaving)
 
     def _begin(self, leaving: Leaving) -> None:
-        self._beside.put(lambda: self._record(leaving))
+        self._ready.append(leaving)
+        self._beside.put(self._record_some)
 
-    def _record(self, leaving: Leaving) -> Event:
-        trial = leaving.trial
-        try:
-            ended = leaving.end(self._cfg, trial.record.keeps_observations)
-            event = self._record_one(Report(FREED, ended, Spent(leaving.seconds), time.monotonic()))
-        except BREAKS as problem:
-            event = Fault(FREED, Outcome.ENV_ERROR, explain(problem), trial.start.trial)
-        self._recorded.append(leaving)
-        return event
+    def _record_some(self) -> list[Event]:
+        """Record the oldest that are ready, as many as one goes with; none where others have taken them."""
+        some: list[Leaving] = []
+        with self._lock:
+            while self._ready and len(some) < (TOGETHER if self._scribes.called else 1):
+                some.append(self._ready.popleft())
+        cuts, tasks, events = [], {}, []
+        for leaving in some:
+            try:
+                cuts.append(leaving.cut())
+                tasks[leaving.trial.task.name] = leaving.trial.task
+            except BREAKS as problem:
+                events.append(Fault(FREED, Outcome.ENV_ERROR, explain(problem), leaving.trial.start.trial))
+        if cuts:
+            written = self._scribes.record(cuts, tasks)
+            events += self._here(cuts, tasks) if written is None else written
+        self._recorded.extend(some)
+        return events
+
+    def _here(self, cuts: Sequence[Cut], tasks: Mapping[str, Task]) -> list[Event]:
+        """Record these on this thread."""
+        found: list[Event] = []
+        for cut in cuts:
+            with self._beside.computing:
+                made = measured(cut, tasks[cut.start.trial.task], self._cfg, self._recorder)
+            found.append(made.written() if isinstance(made, Measured) else made)
+        return found
 
     def settle(self) -> None:
         """What has been recorded is about to be reported."""

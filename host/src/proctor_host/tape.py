@@ -2,8 +2,9 @@
 
 A worker steps several slots in one round and writes what they gave as columns: one per quantity, with a row per slot.
 Rounds of the same slots follow each other in a *stretch*. A trial's record is the list of the stretches that its steps
-lie in; its arrays are cut out once, when it ends, many steps at a time. Worlds on a device have a stretch of another
-kind, whose rounds take in all of them and come to the host in blocks (`proctor_host.blocks`).
+lie in; its arrays are cut out once, when it ends, many steps at a time. Worlds on a device have no stretches while they
+run: their rounds come to the host in blocks (`proctor_host.blocks`), and what is cut out of these is one
+(`proctor_host.cut`).
 """
 
 from __future__ import annotations
@@ -149,12 +150,12 @@ class Record:
     """The record of one trial, while it runs. `labels` names the observation's leaves; empty: observations are not
     kept."""
 
-    __slots__ = ("_constants", "_dt_s", "_first", "_labels", "_nothing", "_parts")
+    __slots__ = ("_dt_s", "_first", "_nothing", "_parts", "constants", "labels")
 
     def __init__(self, action_shape: tuple[int, ...], action_dtype: Any, dt_s: float | None, labels: Sequence[str]):
-        self._dt_s, self._labels = dt_s, labels
+        self._dt_s, self.labels = dt_s, tuple(labels)
         self._nothing = np.empty((0, *action_shape), action_dtype)
-        self._constants: dict[str, np.ndarray] = {}
+        self.constants: dict[str, np.ndarray] = {}
         self._first: list[np.ndarray] = []
         self._parts: list[tuple[Any, int, int, int]] = []
         """Stretch, row, first round and, once another stretch follows, the round behind the last."""
@@ -162,19 +163,15 @@ class Record:
     def keep(self, constants: Mapping[str, Any]) -> None:
         """Keep what the environment says once per trial. Raises ValueError for what cannot be recorded."""
         for name, value in constants.items():
-            array = np.array(value)
+            array = value if _never_changes(value) else np.array(value)
             if name in RESERVED or array.dtype.hasobject:
                 why = "that name is taken" if name in RESERVED else "only numbers and text can be recorded"
                 raise ValueError(f'the constant "{name}" ({type(value).__name__}) cannot be kept: {why}')
-            self._constants[name] = array
-
-    @property
-    def keeps_observations(self) -> bool:
-        return bool(self._labels)
+            self.constants[name] = array
 
     def observe(self, leaves: Sequence[np.ndarray]) -> None:
         """Keep the first observation, where observations are kept."""
-        if self._labels:
+        if self.labels:
             self._first = [np.array(leaf) for leaf in leaves]
 
     def go_on(self, stretch: Stretch, row: int) -> None:
@@ -204,12 +201,12 @@ class Record:
         if n:
             flags[:, -1] = terminated, truncated
         kept = {}
-        for i, label in enumerate(self._labels):
+        for i, label in enumerate(self.labels):
             rows = [leaf[None] for leaf in self._first[i : i + 1]] + found.pop(str(i), [])
             kept["observations" if label == "observation" else f"observations.{label}"] = np.concatenate(rows)
         signals = {name[len(SIGNAL) :]: _joined(name[len(SIGNAL) :], parts, n) for name, parts in found.items()}
         for name in signals:
-            if name in self._constants:
+            if name in self.constants:
                 raise ValueError(f'"{name}" is both a signal and a constant of the environment; rename one of them')
         return {
             "actions": own["actions"],
@@ -218,7 +215,7 @@ class Record:
             "truncations": flags[1],
             "success": own["success"],
             "action_dt_s": np.array(np.nan if self._dt_s is None else self._dt_s, np.float64),
-            **self._constants,
+            **self.constants,
             **signals,
             **kept,
         }
@@ -239,6 +236,11 @@ class Record:
                 loose = []
         _add(found, _picked(loose) if loose else ())
         return found, n
+
+
+def _never_changes(value: Any) -> bool:
+    """Whether this is an array whose numbers nobody can change."""
+    return type(value) is np.ndarray and value.base is None and not value.flags.writeable
 
 
 def _add(found: dict[str, list[Any]], pieces: Iterable[tuple[str, Column]]) -> None:

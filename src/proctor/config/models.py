@@ -159,6 +159,9 @@ class WorkersCfg(Frozen):
     is shorter than starting them, and whose environments are known to be harmless, this process."""
     count: int | None = Field(default=None, ge=1, le=10_000)
     """How many workers; None: as many as the machine has cores, at most `num_parallel`."""
+    records: int | None = Field(default=None, ge=0, le=1_000)
+    """Processes of each worker that measure and write the trials which end on a device while others are stepped there;
+    None: as many as there are cores where the device is a GPU, else none."""
     options: dict[str, Any] = Field(default_factory=dict)
     """For the backend."""
 

@@ -82,7 +82,7 @@ def worker_cfg(cfg: EvalConfig, folder: Path) -> plain.WorkerCfg:
     return plain.WorkerCfg(
         folder=str(folder),
         tasks={task.name: plain_task(task, cfg.max_episode_steps) for task in cfg.tasks},
-        record=plain_record(cfg.record),
+        record=replace(plain_record(cfg.record), processes=cfg.workers.records),
         limits=plain_limits(cfg.limits),
         metrics=tuple(cfg.scoring.metrics),
         brought={agent.name: agent.task_options for agent in cfg.agents if agent.task_options},

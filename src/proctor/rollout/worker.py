@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from proctor import metrics, suites
 from proctor.config.models import AgentCfg
+from proctor.interpreters import command
 from proctor.metrics.registry import beside
 from proctor.policies import load_policy, loader_for, options_for
 from proctor.policies.protocol import SpaceInfo
@@ -243,6 +244,9 @@ class EngineExtras(Extras):
 
     def beside(self, episode: Episode) -> bool:
         return beside(episode, tuple(self.cfg.metrics))
+
+    def scribe(self) -> list[str]:
+        return command("from proctor_host.scribe import main; main()")
 
     def film(self, folder: Path | None, stem: str, fps: float) -> VideoWriter | FrameSpool:
         if folder is None:

@@ -106,7 +106,7 @@ class ChannelWorker(Worker):
         if done.left == Left():
             return [done]
         held = len(done.left.record or b"") + len(done.left.film or b"")
-        self._finishing.put(lambda: _attempt(done, self._cfg), held)
+        self._finishing.put(lambda: [_attempt(done, self._cfg)], held)
         return []
 
     def _finished(self, reports: list[Done | Exception]) -> list[Event]:

@@ -147,9 +147,12 @@ class TrackingDeviceEnv(DeviceEnv):
         return known | {"first.observed_joint_pos": seen}
 
     def _constants_of(self, motion: int) -> dict[str, Any]:
-        """The same for all trials of a motion; nobody changes it."""
+        """The same arrays for all trials of a motion, which nobody can change."""
         if motion not in self._known:
-            self._known[motion] = self._read_constants(motion)
+            found = {name: np.array(value) for name, value in self._read_constants(motion).items()}
+            for array in found.values():
+                array.setflags(write=False)
+            self._known[motion] = found
         return dict(self._known[motion])
 
     def _read_constants(self, motion: int) -> dict[str, Any]:
