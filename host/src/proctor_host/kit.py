@@ -267,10 +267,11 @@ def kit_of(device: str) -> Kit:
 
 def same_device(one: str | None, other: str | None) -> bool:
     """Whether two names mean the same device: `cuda` is `cuda:0`."""
-    return one is not None and other is not None and _full(str(one)) == _full(str(other))
+    return one is not None and other is not None and full_name(str(one)) == full_name(str(other))
 
 
-def _full(device: str) -> str:
+def full_name(device: str) -> str:
+    """With its number."""
     return "cuda:0" if device == "cuda" else device
 
 

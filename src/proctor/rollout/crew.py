@@ -21,6 +21,7 @@ from proctor.rollout.pace import Pace
 from proctor.rollout.slots import Slot
 from proctor.runtimes import RuntimeCfg, needed_for
 from proctor_host.cfg import WorkerCfg
+from proctor_host.kit import full_name
 from proctor_host.messages import Asks, Close, Event
 
 FINISHING_S = 0.002
@@ -100,7 +101,7 @@ class Crew:
         """How many kinds of workers there are."""
         try:
             for backend in backends:
-                shares = backend.shares(cfg.num_parallel, cfg.workers.count)
+                shares = backend.shares(cfg.num_parallel, cfg.workers.count or _devices(cfg, backend.cfg.tasks))
                 hired = [Member(backend, slots) for slots in shares]
                 self.members += hired
                 self._here = hired[0] if backend.in_this_process else self._here
@@ -229,6 +230,12 @@ class Crew:
         for backend in self._backends:
             backend.close()
         return events
+
+
+def _devices(cfg: EvalConfig, tasks: Iterable[str]) -> int | None:
+    """How many devices step the worlds of these tasks; None where the processor steps some of them."""
+    found = [suites.accelerator(cfg.task(name)) for name in tasks]
+    return None if None in found else len({full_name(device) for device in found if device is not None})
 
 
 def by_place(tasks: Iterable[TaskCfg]) -> dict[RuntimeCfg | None, list[str]]:

@@ -47,6 +47,12 @@ def is_batch(task: TaskCfg) -> bool:
     return suite.is_batch(suite.Options.model_validate(task.options))
 
 
+def accelerator(task: TaskCfg) -> str | None:
+    """The device that steps the worlds of this task; None: the processor."""
+    suite = suite_for(task)
+    return suite.accelerator(suite.Options.model_validate(task.options))
+
+
 def rows_alone(task: TaskCfg) -> bool:
     """Whether the task's own protocol asks for one row at a time."""
     suite = suite_for(task)

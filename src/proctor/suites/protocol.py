@@ -106,6 +106,11 @@ class Suite(abc.ABC):
         """Whether `make` returns a BatchEnv for these options."""
         return False
 
+    def accelerator(self, options: Any) -> str | None:
+        """The device that steps its worlds, such as `cuda:0`; None: the processor. One worker keeps a device busy, so
+        there are no more where a config does not ask for them."""
+        return None
+
     def expand(self, options: dict[str, Any]) -> list[dict[str, Any]]:
         """The tasks that one entry of a config stands for, as options that are yet to be checked: a group written out.
         Raises InputError for what the user can mend."""

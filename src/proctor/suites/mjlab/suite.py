@@ -91,6 +91,9 @@ class MjlabSuite(Suite):
     def is_batch(self, options: MjlabOptions) -> bool:
         return options.batch
 
+    def accelerator(self, options: MjlabOptions) -> str | None:
+        return None if options.device == "cpu" else options.device
+
     def task_defaults(self, options: MjlabOptions) -> dict[str, Any]:
         """A goal that a command sets is reached once it was reached, as mjlab counts it."""
         return {"success_rule": "ever"} if options.success == "command" else {}

@@ -56,6 +56,9 @@ class TrackingSuite(Suite):
     def is_batch(self, options: TrackingOptions) -> bool:
         return True
 
+    def accelerator(self, options: TrackingOptions) -> str | None:
+        return None if options.device == "cpu" else options.device
+
     def scoring(self, options: TrackingOptions) -> str:
         return "tracking_v1"
 
