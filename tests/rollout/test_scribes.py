@@ -16,7 +16,7 @@ from device_trials import W, agent, contents, toys, ways
 
 from proctor import Run
 from proctor.errors import RunError
-from proctor_host.scribes import Scribe
+from proctor_host.scribes import Lane
 
 pytest.importorskip("torch")
 
@@ -28,15 +28,15 @@ DEADLY = Path(__file__).parents[1] / "support" / "deadly_metric.py"
 def made() -> Iterator[list[int]]:
     """How many trials each parcel had that a scribe has answered."""
     answered: list[int] = []
-    record = Scribe.record
+    record = Lane.record
 
-    def noted(scribe: Scribe, cuts: Any, tasks: Any) -> Any:
-        found = record(scribe, cuts, tasks)
+    def noted(lane: Lane, cuts: Any, tasks: Any) -> Any:
+        found = record(lane, cuts, tasks)
         answered.append(len(cuts))
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Scribe, "record", noted)
+        patch.setattr(Lane, "record", noted)
         yield answered
 
 

@@ -28,8 +28,8 @@ def cores() -> int:
     return max(1, found - 1)
 
 
-MOST = max(8, cores())
-"""Threads, each of which writes a file."""
+MOST = max(8, 2 * cores())
+"""Threads, each of which writes a file, or waits for a process that does (`proctor_host.scribes`)."""
 
 
 class Beside(Generic[Report]):

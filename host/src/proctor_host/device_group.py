@@ -221,6 +221,7 @@ class DeviceGroup(Group):
         where = np.array(slots, np.int64)
         shown = kit.fetch(self._leaves, where)
         self._begun.append((self._next, where, self._letters.look_now(self._leaves)))
+        self.host.recording.expect(len(self._flights) + len(slots))
         rows = zip(starts, admitted, trials, constants)
         for i, (start, (pilot, request, error), trial, said) in enumerate(rows):
             slot = start.slot

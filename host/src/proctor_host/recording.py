@@ -160,14 +160,17 @@ class Recording:
         self._lock = threading.Lock()
         self._turn_s: float | None = None
 
+    def expect(self, running: int) -> None:
+        """So many trials are running: have enough scribes by the time they end."""
+        while self._scribes.due(running + len(self.outstanding)):
+            self._beside.put(self._scribes.call_one)
+
     def put(self, leaving: Leaving) -> None:
         """Record this trial, as soon as its rounds have come."""
         self.outstanding[id(leaving)] = leaving
         if self._turn_s is None:
             self._turn_s = sys.getswitchinterval()
             sys.setswitchinterval(TURN_S)
-        if self._scribes.due(len(self.outstanding)):
-            self._beside.put(self._scribes.call_one)
         with self._lock:
             ready = leaving.ready
             if not ready:

@@ -26,53 +26,69 @@ from proctor_host.parcels import Parcels
 from proctor_host.task import Task
 
 EACH = 32
-"""Trials that have ended and are not recorded, for which one more scribe is called."""
+"""Trials that are running or not recorded, for which one more scribe is called."""
+LANES = 2
 TRIES = 2
 """How often the same records are tried by scribes that die of them."""
 END_S = 10.0
 
 
 class Scribe:
-    """One of them. Making it waits until it is there; raises OSError or Closed where it does not come."""
+    """One of them. Making it waits until it is there; raises OSError or Closed where it does not come. Each of its
+    `lanes` takes one parcel at a time: while the files of one are synced, those of the next are measured."""
 
     def __init__(self, line: Sequence[str], told: Mapping[str, Any]):
-        ours, theirs = socket.socketpair()
-        tray = Tray.create()
-        self._parcels = Parcels(ours, tray, None)
-        files = (theirs.fileno(), tray.fd)
+        pairs, trays = [socket.socketpair() for _ in range(LANES)], [Tray.create() for _ in range(LANES)]
+        self.lanes = [Lane(self, Parcels(ours, tray, None)) for (ours, _), tray in zip(pairs, trays)]
+        files = [fd for (_, theirs), tray in zip(pairs, trays) for fd in (theirs.fileno(), tray.fd)]
         try:
-            with theirs:
-                self._process = subprocess.Popen(
-                    [*line, *map(str, files)], pass_fds=files, stdin=subprocess.DEVNULL, start_new_session=True
-                )
+            self._process = subprocess.Popen(
+                [*line, *map(str, files)], pass_fds=files, stdin=subprocess.DEVNULL, start_new_session=True
+            )
         except OSError:
-            self._parcels.close()
+            self.let_go()
             raise
-        self._knows: set[str] = set()
+        finally:
+            for _, theirs in pairs:
+                theirs.close()
         try:
-            self._parcels.send(told)
-            self._parcels.receive()
+            self.lanes[0].parcels.send(told)
+            for lane in self.lanes:
+                lane.parcels.receive()
         except BaseException:
             self.end()
             raise
 
-    def record(self, cuts: Sequence[Cut], tasks: Mapping[str, Task]) -> list[Event]:
-        """Have these recorded. Raises Closed where it has died of that."""
-        new = [task.plain() for name, task in tasks.items() if name not in self._knows]
-        self._parcels.send({"tasks": new, "cuts": cuts})
-        found: list[Event] = self._parcels.receive()
-        self._knows.update(tasks)
-        return found
+    def let_go(self) -> None:
+        """There is nothing more to do for it."""
+        for lane in self.lanes:
+            lane.parcels.close()
 
     def end(self) -> str:
-        """Let it end; how it did."""
-        self._parcels.close()
+        """Let it end; how it did. May be called again."""
+        self.let_go()
         try:
             code = self._process.wait(END_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
         return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+class Lane:
+    """One way to a scribe."""
+
+    def __init__(self, scribe: Scribe, parcels: Parcels):
+        self.scribe, self.parcels = scribe, parcels
+        self._knows: set[str] = set()
+
+    def record(self, cuts: Sequence[Cut], tasks: Mapping[str, Task]) -> list[Event]:
+        """Have these recorded. Raises Closed where the scribe has died."""
+        new = [task.plain() for name, task in tasks.items() if name not in self._knows]
+        self.parcels.send({"tasks": new, "cuts": cuts})
+        found: list[Event] = self.parcels.receive()
+        self._knows.update(tasks)
+        return found
 
 
 class Scribes:
@@ -85,7 +101,7 @@ class Scribes:
         self._most = 0
         self._all: list[Scribe | None] = []
         """Those that are there, and None for each that is on its way."""
-        self._free: list[Scribe] = []
+        self._free: list[Lane] = []
         self._change = threading.Condition()
 
     def equip(self, on_host: bool) -> None:
@@ -99,10 +115,10 @@ class Scribes:
         """Whether there is one, or will be."""
         return bool(self._all)
 
-    def due(self, outstanding: int) -> bool:
-        """Whether to `call_one`, where so many trials are not recorded."""
+    def due(self, trials: int) -> bool:
+        """Whether to `call_one`, where so many trials are running or not recorded."""
         count = len(self._all)
-        if count >= self._most or outstanding < EACH * count + (1 if self._asked_for else EACH):
+        if count >= self._most or trials < EACH * count + (1 if self._asked_for else EACH):
             return False
         self._all.append(None)
         return True
@@ -119,7 +135,7 @@ class Scribes:
         with self._change:
             self._all.remove(None)
             self._all += found
-            self._free += found
+            self._free += [lane for scribe in found for lane in scribe.lanes]
             self._change.notify_all()
         return []
 
@@ -127,16 +143,16 @@ class Scribes:
         """Have these recorded, by the next who is free; None where nobody has come. On any thread."""
         said = ""
         for _ in range(TRIES):
-            scribe = self._take()
-            if scribe is None:
+            lane = self._take()
+            if lane is None:
                 return None
             try:
-                found = scribe.record(cuts, tasks)
+                found = lane.record(cuts, tasks)
             except Closed:
-                said = self._replace(scribe)
+                said = self._replace(lane.scribe)
                 continue
             with self._change:
-                self._free.append(scribe)
+                self._free.append(lane)
                 self._change.notify()
             return found
         trials = ", ".join([str(cut.start.trial.key) for cut in cuts])
@@ -144,7 +160,7 @@ class Scribes:
             Fatal(f"the records of {trials} cannot be written: the process that measured them {said}, {TRIES} times")
         ]
 
-    def _take(self) -> Scribe | None:
+    def _take(self) -> Lane | None:
         with self._change:
             while not self._free and self._all:
                 self._change.wait()
@@ -154,13 +170,19 @@ class Scribes:
         """Another one in the place of one that has died; how it did."""
         said = scribe.end()
         with self._change:
-            self._all[self._all.index(scribe)] = None
-        self.call_one()
+            first = scribe in self._all
+            if first:
+                self._all[self._all.index(scribe)] = None
+                self._free = [lane for lane in self._free if lane.scribe is not scribe]
+        if first:
+            self.call_one()
         return said
 
     def close(self) -> None:
         """Let go of them all; nobody has anything to record."""
-        everyone, self._all, self._free = self._all, [], []
+        everyone = [scribe for scribe in self._all if scribe is not None]
+        self._all, self._free = [], []
         for scribe in everyone:
-            if scribe is not None:
-                scribe.end()
+            scribe.let_go()
+        for scribe in everyone:
+            scribe.end()
