@@ -102,6 +102,8 @@ class Scribes:
         self._all: list[Scribe | None] = []
         """Those that are there, and None for each that is on its way."""
         self._free: list[Lane] = []
+        self._given_up: str | None = None
+        """Why nothing is recorded any more."""
         self._change = threading.Condition()
 
     def equip(self, on_host: bool) -> None:
@@ -142,7 +144,7 @@ class Scribes:
     def record(self, cuts: Sequence[Cut], tasks: Mapping[str, Task]) -> list[Event] | None:
         """Have these recorded, by the next who is free; None where nobody has come. On any thread."""
         said = ""
-        for _ in range(TRIES):
+        for _ in range(TRIES if self._given_up is None else 0):
             lane = self._take()
             if lane is None:
                 return None
