@@ -363,6 +363,13 @@ def compare(setting: Setting, rounds: int, repeats: int) -> str:
     )
 
 
+def on_device() -> int:
+    """Bytes of the GPU that torch holds."""
+    import torch
+
+    return torch.cuda.memory_reserved()
+
+
 def memory(setting: Setting) -> None:
     """What the process holds while many short trials go by."""
     held: list[tuple[int, float]] = []
@@ -373,7 +380,8 @@ def memory(setting: Setting) -> None:
             mib = int(file.read().split()[1]) * page / 2**20
         if not held or state.done >= held[-1][0] + setting.trials // 20:
             held.append((state.done, mib))
-            print(f"{state.done:>9} trials {mib:9.1f} MiB, {threading.active_count()} threads", flush=True)
+            more = f", {on_device() / 2**20:.1f} MiB on the device" if setting.device != "cpu" else ""
+            print(f"{state.done:>9} trials {mib:9.1f} MiB, {threading.active_count()} threads{more}", flush=True)
 
     noted, seconds, steps = engine(setting, look)
     half = [mib for done, mib in held if done >= setting.trials // 2] or [held[-1][1]]

@@ -3,8 +3,8 @@
 For each number of worlds: control steps per second of the bare captured graph of MuJoCo Warp (joint targets that never
 change, nothing looked at), and of the tracking worlds with a policy of three layers of 512 on the device, whose
 observations, rewards and flags are computed, whose joint, root and body signals are recorded to blocks that go to
-the host, and in which worlds whose motion is over begin anew. Both run in turns, the bare graph from the states that
-the tracking worlds are in.
+the host, and in which worlds whose motion is over begin anew, together with others as the engine has them (steps of
+those that wait do not count). Both run in turns, the bare graph from the states that the tracking worlds are in.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from proctor_host.device_group import PATIENCE, TOGETHER
 
 BLOCK = 16
 """Steps whose signals go to the host together."""
@@ -60,16 +62,18 @@ def measured(arguments: argparse.Namespace, n: int) -> dict[str, Any]:
         }
     )  # fmt: skip
     env: Any = make(options, render=False, worlds=n)
-    sides = {"bare": Bare(env).run, "unled": Tracking(env, None).run, "tracking": Tracking(env, policy(env)).run}
-    for run in sides.values():
-        run(2)
+    sides = {"bare": Bare(env), "unled": Tracking(env, None), "tracking": Tracking(env, policy(env))}
+    for side in sides.values():
+        side.run(2)
     made = time.perf_counter() - began
     rates: dict[str, list[float]] = {name: [] for name in sides}
-    steps = {name: sized(run, env, CHUNK_S) for name, run in sides.items()}
+    steps = {name: sized(side.run, env, CHUNK_S) for name, side in sides.items()}
     end = time.monotonic() + arguments.seconds
     while time.monotonic() < end or not rates["tracking"]:
-        for name, run in sides.items():
-            rates[name].append(n * steps[name] / timed(run, env, steps[name]))
+        for name, side in sides.items():
+            waited = side.waited
+            seconds = timed(side.run, env, steps[name])
+            rates[name].append((n * steps[name] - (side.waited - waited)) / seconds)
     middle = {name: float(np.median(values)) for name, values in rates.items()}
     said = env.crowded()
     env.close()
@@ -101,6 +105,8 @@ def wait(env: Any) -> None:
 
 class Bare:
     """The physics of an environment's worlds and nothing else, captured as one graph."""
+
+    waited = 0
 
     def __init__(self, env: Any):
         import mujoco_warp as mjw  # pyright: ignore[reportMissingImports]
@@ -143,6 +149,8 @@ class Tracking:
         self._lengths, self._motions = lengths, np.arange(n) % len(lengths)
         self._left = np.random.default_rng(0).integers(1, lengths[self._motions] + 1)
         self._begun, self._at = n, 0
+        self.waited, self._since = 0, 0
+        """Steps of worlds that waited for their next trials; and the step in which the first of those began to."""
         self._seen = env.begin_device(np.arange(n), list(range(n)), self._motions.tolist())
         frames = lengths[self._motions] - self._left
         self._seen = env.begin_where(*map(torch.as_tensor, (np.ones(n, bool), self._motions, frames)))
@@ -161,8 +169,13 @@ class Tracking:
         self._seen = columns.observation
         self._record(columns.signals)
         self._left -= 1
-        (over,) = np.nonzero(self._left == 0)
-        if len(over):
+        (over,) = np.nonzero(self._left <= 0)
+        if not len(over):
+            self._since = self._at
+        elif len(over) * TOGETHER < len(self._left) and self._at - self._since < PATIENCE:
+            self.waited += len(over)
+        else:
+            self._since = self._at
             trials = self._begun + np.arange(len(over))
             self._begun += len(over)
             self._motions[over] = trials % len(self._lengths)
