@@ -49,6 +49,19 @@ def test_endovascular_separates_its_agents(tmp_path: Path) -> None:
     assert tools == {"navigator": "angled_standard", "push_only": "angled_stiff", "random": "j_soft"}
 
 
+def test_tracking_has_an_agent_that_stays_on_its_feet(tmp_path: Path) -> None:
+    run = run_config("tracking.yml", tmp_path, "record=summary")
+    upright: dict[str, list[float]] = {}
+    for result in run.results():
+        upright.setdefault(result.trial.agent, []).append(result.metrics["upright_share"] or 0.0)
+    assert len(upright["trained"]) == 8
+    assert min(upright["trained"]) == 1.0
+    assert max(upright["mirror"]) < 0.6
+    rates = success_rates(run)
+    assert rates["trained"] == 1.0
+    assert rates["random"] == 0.0
+
+
 def python(*arguments: str, cwd: Path) -> str:
     """What a script prints; warnings are errors in it."""
     done = subprocess.run(

@@ -52,6 +52,12 @@ def fallen(seed: int, frames: int) -> tuple[np.ndarray, np.ndarray]:
     return agent, reference
 
 
+def lying_far_away(seed: int, frames: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that differ by less than single precision tells of such distances."""
+    rng = np.random.default_rng(seed)
+    return 2.0 + rng.normal(0, 1e-5, (frames, 72)), walk(seed, frames, columns=72, step=0.01)
+
+
 def line(*at: float) -> np.ndarray:
     return np.array(at, dtype=np.float64)[:, None]
 
@@ -83,6 +89,8 @@ HARD = {
     "very late": tracked(4, 150, late=12),
     "fallen": fallen(1, 200),
     "lying still": (np.vstack([walk(1, 50), np.repeat(walk(2, 1), 100, axis=0)]), walk(1, 150)),
+    "lying far away": lying_far_away(1, 200),
+    "lying far away, one longer": (lying_far_away(2, 120)[0], lying_far_away(2, 130)[1]),
     "shuffled": (walk(1, 150), walk(1, 150)[np.random.default_rng(0).permutation(150)] + 1e-3),
 }
 

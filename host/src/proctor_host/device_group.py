@@ -205,6 +205,7 @@ class DeviceGroup(Group):
         resets = [Reset(s.slot, cfg.task_of(s.trial), s.trial.seed, s.trial.index, films=False) for s in starts]
         trials = [RunningTrial(start, self.task, self._labels, None) for start in starts]
         fresh = not self.worlds.made
+        self.host.recording.expect(len(self._flights) + len(slots))  # they come while worlds are made
         found, problem, seconds = self.worlds.begin_device(resets)
         late = self.host.limits.broken(seconds, seconds, self.host.limits.reset_s)
         if problem is not None or late:
@@ -221,7 +222,6 @@ class DeviceGroup(Group):
         where = np.array(slots, np.int64)
         shown = kit.fetch(self._leaves, where)
         self._begun.append((self._next, where, self._letters.look_now(self._leaves)))
-        self.host.recording.expect(len(self._flights) + len(slots))
         rows = zip(starts, admitted, trials, constants)
         for i, (start, (pilot, request, error), trial, said) in enumerate(rows):
             slot = start.slot

@@ -177,6 +177,28 @@ def _enter_worst(tree, candidates, state, hot):
 
 
 @njit_lean
+def tighten(costs, tree, units):
+    """Put the exact distance in the place of every bound that leaves room for a reduced cost below `-units` of fixed
+    point. Whether there is one that `descend` will see, which looks at numbers rounded to units."""
+    rows, line, wide = tree.rows, tree.line, tree.wide[0]
+    found = False
+    for i in range(rows):
+        bounds, near = costs.fixed[i], tree.near[rows:]
+        dual = line[i].dual
+        limit = np.int64(min(max(dual * tree.scale - units, -(2.0**62)), 2.0**62)) + 4
+        for start in range(0, bounds.shape[0], CHUNK):
+            stop = min(start + CHUNK, bounds.shape[0])
+            if not wide and _least(bounds[start:stop], near[start:stop]) >= limit:
+                continue
+            for j in range(start, stop):
+                if wide or bounds[j] - near[j] < limit:
+                    distance = exact(costs.a, costs.b, i, j)
+                    bounds[j] = np.int32(distance * costs.scale)
+                    found = found or distance - dual - line[rows + j].dual < -(units + 4) / costs.scale
+    return found
+
+
+@njit_lean
 def finish(costs, tree):
     """Pivot until every pair is known to have a reduced cost of zero or more, up to rounding in float64: pairs whose
     lower bound does not prove it are computed."""
@@ -207,6 +229,7 @@ def _violation(costs, tree, i):
         for j in range(start, stop):
             if wide or bounds[j] - near[j] < limit:
                 distance = exact(costs.a, costs.b, i, j)
+                bounds[j] = np.int32(distance * costs.scale)
                 other = line[rows + j].dual
                 reduced = distance - dual - other
                 if reduced < -ROUNDING * (distance + abs(dual) + abs(other)):

@@ -14,7 +14,7 @@ from proctor.kernels import checksum, kept
 from proctor.metrics.transport.band import band_arcs, delay
 from proctor.metrics.transport.distances import Costs, exact, fill, njit_plain, pooled, span
 from proctor.metrics.transport.levels import FACTOR, Side, coarsest, divisor, masses, one_arc, split
-from proctor.metrics.transport.pricing import descend, finish
+from proctor.metrics.transport.pricing import descend, finish, tighten
 from proctor.metrics.transport.tree import grow, new_tree, set_duals, tree_arcs
 
 TOLERANCE = 8.0
@@ -53,7 +53,10 @@ def _compiled(sources: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray, flo
             tree = new_tree(rows, columns, costs.scale)
             grow(tree, arcs, n // 2 // size)
             set_duals(tree, costs)
-            descend(costs, tree, TOLERANCE if size == 1 else COARSE_TOLERANCE)
+            while True:
+                descend(costs, tree, TOLERANCE if size == 1 else COARSE_TOLERANCE)
+                if size > 1 or not tighten(costs, tree, TOLERANCE):
+                    break
             if size == 1:
                 break
             arcs = tree_arcs(tree)

@@ -98,6 +98,9 @@ def _prepared(track: Track, options: TrackOptions) -> Track:
     return replace(track, observed=track.observed[:, :LEGACY_OBSERVED])
 
 
+JOINTS, OBSERVED = "emd", "obs_state_emd"
+
+
 def _check(agent: Track, reference: Track, where: str) -> None:
     """Refuse arrays that cannot be compared, and a reference that is not finite."""
     for name in (f.name for f in fields(Track)):
@@ -115,25 +118,41 @@ def _check(agent: Track, reference: Track, where: str) -> None:
 
 
 def _transport(pairs: Sequence[Pair], threads: int) -> list[Values]:
-    """The transport distances of each pair; NaN where the agent's numbers are not finite."""
+    """The transport distances of each pair; NaN where the agent's numbers are not finite. Where joints are observed as
+    they are, there is one problem less."""
     from proctor.metrics.transport import emd_many
 
-    jobs = [job for row, pair in enumerate(pairs) for job in _transports(row, *pair)]
-    possible = [job for job in jobs if np.isfinite(job.agent).all()]
     found: list[Values] = [{} for _ in pairs]
-    for job in jobs:
-        found[job.row][job.name] = float("nan")
-    distances = emd_many([(job.agent, job.reference) for job in possible], threads=threads) if possible else ()
-    for job, distance in zip(possible, distances, strict=True):
+    possible: list[_Transport] = []
+    for row, pair in enumerate(pairs):
+        for job in _transports(row, *pair):
+            found[row][job.name] = float("nan")
+            if np.isfinite(job.agent).all():
+                possible.append(job)
+    same = [_same_as_joints(job, *pairs[job.row]) for job in possible]
+    jobs = [job for job, known in zip(possible, same, strict=True) if not known]
+    distances = emd_many([(job.agent, job.reference) for job in jobs], threads=threads) if jobs else ()
+    for job, distance in zip(jobs, distances, strict=True):
         found[job.row][job.name] = float(distance)
+    for job, known in zip(possible, same, strict=True):
+        if known:
+            found[job.row][job.name] = found[job.row][JOINTS]
     return found
+
+
+def _same_as_joints(job: _Transport, agent: Track, reference: Track) -> bool:
+    """Whether this is the problem of the joints under another name."""
+    if job.name != OBSERVED:
+        return False
+    pairs = (agent.joint_pos, agent.observed), (reference.joint_pos, reference.observed)
+    return all(one is not None and other is not None and np.array_equal(one, other) for one, other in pairs)
 
 
 def _transports(row: int, agent: Track, reference: Track) -> list[_Transport]:
     arrays = {
-        "emd": (agent.joint_pos, reference.joint_pos),
+        JOINTS: (agent.joint_pos, reference.joint_pos),
         "emd_xpos": (agent.body_pos, reference.body_pos),
-        "obs_state_emd": (agent.observed, reference.observed),
+        OBSERVED: (agent.observed, reference.observed),
     }
     return [
         _Transport(row, name, a.reshape(len(a), -1), r.reshape(len(r), -1))
