@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,10 @@ from proctor.cli import main
 
 settings.register_profile("proctor", deadline=None)
 settings.load_profile("proctor")  # machines are shared: how long an example takes says nothing
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+"""Threads of OpenMP that have nothing to do sleep; by default they spin, which on a busy machine takes the time of the
+others: training a tiny network took 25 s of processor time instead of 5."""
 
 SLOW = frozenset(Path(__file__).with_name("slow.txt").read_text().split())
 """Tests that take long, as `scripts/list_slow_tests.py` measured them."""
