@@ -100,8 +100,8 @@ def expected(policies: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def crossings() -> list[Any]:
-    """In this process every crossing. In others every kind of environment meets every kind of worker, and each of the two
-    either placement, film or not, and both numbers of slots."""
+    """In this process every crossing. In others every kind of environment meets every kind of worker, and each of these
+    either placement, film or none, and both numbers of slots."""
     ways = (("engine", "worker"), (False, True), (1, 5))
     here = [(kind, "inline", *way) for kind, *way in product(KINDS, *ways)]
     elsewhere = paired(KINDS, ("1", "2", "host"), *ways)
