@@ -202,15 +202,21 @@ def run_apart(folder: Path, **keys: Any) -> Run:
     return Run.open(run)
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """Of an environment that starts nobody."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    return digests(start(config_from_dict(examination(folder, tasks=[breeder("", "", folder)]))).run)
+
+
 @pytest.mark.parametrize("workers", ["inline", 1])
 @pytest.mark.parametrize(
     ("when", "what"),
     [("made", "fork"), ("reset", "fork"), ("step", "fork"), ("step", "fork_and_raise"), ("close", "fork")],
 )
 def test_the_copy_that_comes_back_from_an_environment_ends(
-    examine: Callable[..., Run], folder: Path, when: str, what: str, workers: Any
+    undisturbed: dict[str, str | None], folder: Path, when: str, what: str, workers: Any
 ) -> None:
-    undisturbed = digests(examine(tasks=[breeder("", "", folder)]))
     run = run_apart(folder, tasks=[breeder(what, when, folder)], workers=workers)
     assert digests(run) == undisturbed
     assert [result.attempts for result in run.results()] == [1] * 5
