@@ -62,7 +62,7 @@ def test_tools_are_ranked_by_the_agents_that_worked_with_them(tmp_path: Path) ->
 def test_with_one_agent_each_it_says_that_tool_and_agent_cannot_be_separated(tmp_path: Path) -> None:
     told = written(run_with(tmp_path / "run", {"a": "angled", "b": "j_tip"}))
     assert any(
-        finding["text"].startswith("By tool: each tool has one agent, so the effect of the tool cannot be separated from")
+        finding["text"].startswith("By tool: each tool has one agent, so the effect of the tool cannot be separated")
         for finding in told["findings"]
     )
     assert [own["interval"] for own in told["tools"]["tools"]] == [None, None]

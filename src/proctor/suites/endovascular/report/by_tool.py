@@ -94,8 +94,8 @@ class ToolTables(Section):
             whose = "each tool has" if len(alone) == len(tools) else _have(alone)
             yield Finding(
                 "note",
-                f"By tool: {whose} one agent, so the effect of the tool cannot be separated from that of the agent. Train "
-                "several agents with a tool, or give one agent several.",
+                f"By tool: {whose} one agent, so the effect of the tool cannot be separated from that of the agent. "
+                "Train several agents with a tool, or give one agent several.",
             )
         few = [f"{tool.name} has {tool.n}" for tool in tools if 1 < tool.n < FEW]
         if few:
