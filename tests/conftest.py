@@ -16,6 +16,7 @@ from telling import Said, Tell
 
 from proctor import Run, config_from_dict, run_evaluation, threads
 from proctor.cli import main
+from proctor.runs import report
 
 settings.register_profile("proctor", deadline=None)
 settings.load_profile("proctor")  # machines are shared: how long an example takes says nothing
@@ -43,6 +44,15 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("PROCTOR_RUNTIMES", str(tmp_path_factory.mktemp("runtimes")))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pictures_where_they_are_tested(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A run draws its worst trials, in a process that loads the simulator again, in modules marked `pictures` alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("pictures") is None:
+            patch.setattr(report, "portray", lambda *_: None)
         yield
 
 
