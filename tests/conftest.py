@@ -40,8 +40,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests remember nothing in the user's own state folder, and find no runtimes that the user has installed."""
+    """Tests remember nothing in the user's own state folder, and find no runtimes that the user has installed. Of what
+    they install, only what is imported is compiled, which is little of it."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_NO_COMPILE", "1")
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("PROCTOR_RUNTIMES", str(tmp_path_factory.mktemp("runtimes")))
         yield
