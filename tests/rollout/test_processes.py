@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from crossing import EVERY
 from examining import digests, examination, policy
 from processes import alive, keepers, wait_for, workers
 
@@ -209,10 +210,18 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | Non
     return digests(start(config_from_dict(examination(folder, tasks=[breeder("", "", folder)]))).run)
 
 
-@pytest.mark.parametrize("workers", ["inline", 1])
 @pytest.mark.parametrize(
-    ("when", "what"),
-    [("made", "fork"), ("reset", "fork"), ("step", "fork"), ("step", "fork_and_raise"), ("close", "fork")],
+    ("when", "what", "workers"),
+    [
+        ("made", "fork", 1),
+        ("reset", "fork", "inline"),
+        ("step", "fork", "inline"),
+        ("step", "fork", 1),
+        ("step", "fork_and_raise", 1),
+        ("close", "fork", "inline"),
+        *([("made", "fork", "inline"), ("reset", "fork", 1), ("step", "fork_and_raise", "inline")] if EVERY else []),
+        *([("close", "fork", 1)] if EVERY else []),
+    ],
 )
 def test_the_copy_that_comes_back_from_an_environment_ends(
     undisturbed: dict[str, str | None], folder: Path, when: str, what: str, workers: Any
