@@ -1,4 +1,5 @@
 # make demo    run the example examinations: a humanoid, a guidewire, soccer, classic tasks; the first trial of each is filmed
+#              (ARGS="--set n_trials=1" for a shorter one)
 # make test    run the tests in three processes (ARGS="-k name" for some of them, JOBS=8 for more processes)
 # make quick   run the tests that are not marked slow, likewise
 # make lint    ruff and pyright
@@ -28,10 +29,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(READY)
 	@scripts/system-packages.sh
-	$(BIN)/proctor run examples/tracking.yml --set 'record={level: video, video: {every: 8}}'
-	$(BIN)/proctor run examples/endovascular.yml --set record.level=video
-	$(BIN)/proctor run examples/soccer.yml
-	$(BIN)/proctor run examples/quickstart.yml --set 'record={level: video, video: {every: 2}}'
+	$(BIN)/proctor run examples/tracking.yml --set 'record={level: video, video: {every: 8}}' $(ARGS)
+	$(BIN)/proctor run examples/endovascular.yml --set record.level=video $(ARGS)
+	$(BIN)/proctor run examples/soccer.yml $(ARGS)
+	$(BIN)/proctor run examples/quickstart.yml --set 'record={level: video, video: {every: 2}}' $(ARGS)
 	@echo "see all four in a browser: $(BIN)/proctor view"
 
 test: $(READY)

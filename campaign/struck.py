@@ -60,7 +60,7 @@ def strike(
     with ThreadPoolExecutor(jobs) as pool:
         going: dict[Future[Tally], Schedule] = {}
         while tally.tried.total() < faults or going:
-            while tally.tried.total() < faults and len(going) < jobs:
+            while tally.tried.total() + sum(map(planned, going.values())) < faults and len(going) < jobs:
                 schedule = draw(next(seeds))
                 going[pool.submit(one, schedule, folder, references, keep)] = schedule
             for done in wait(going, return_when=FIRST_COMPLETED).done:
@@ -68,6 +68,11 @@ def strike(
                 tally.add(found)
                 told(schedule, found, tally.tried.total())
     return tally
+
+
+def planned(schedule: Schedule) -> int:
+    """How many faults strike if all do."""
+    return len(schedule.tokens) + sum(len(session.faults) + len(session.before) for session in schedule.sessions)
 
 
 def one(schedule: Schedule, folder: Path, references: References, keep: bool) -> Tally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,9 +16,14 @@ from telling import Said, Tell
 
 from proctor import Run, config_from_dict, run_evaluation, threads
 from proctor.cli import main
+from proctor.runs import report
 
 settings.register_profile("proctor", deadline=None)
 settings.load_profile("proctor")  # machines are shared: how long an example takes says nothing
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+"""Threads of OpenMP that have nothing to do sleep; by default they spin, which on a busy machine takes the time of the
+others: training a tiny network took 25 s of processor time instead of 5."""
 
 SLOW = frozenset(Path(__file__).with_name("slow.txt").read_text().split())
 """Tests that take long, as `scripts/list_slow_tests.py` measured them."""
@@ -34,10 +40,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests remember nothing in the user's own state folder, and find no runtimes that the user has installed."""
+    """Tests remember nothing in the user's own state folder, and find no runtimes that the user has installed. Of what
+    they install, only what is imported is compiled, which is little of it."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_NO_COMPILE", "1")
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("PROCTOR_RUNTIMES", str(tmp_path_factory.mktemp("runtimes")))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pictures_where_they_are_tested(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A run draws its worst trials, in a process that loads the simulator again, in modules marked `pictures` alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("pictures") is None:
+            patch.setattr(report, "portray", lambda *_: None)
         yield
 
 

@@ -46,6 +46,20 @@ def test_schedules_hold_every_kind_of_fault_and_end_in_peace() -> None:
     assert not any(schedule.sessions[-1].faults or schedule.sessions[-1].before for schedule in drawn)
 
 
+def test_the_short_campaign_strikes_with_every_kind_of_fault_in_three_runs() -> None:
+    from campaign.__main__ import SHORT, SHORT_FIRST
+    from campaign.faults import BETWEEN, ENVIRONMENT, LETHAL, PASSING, draw
+    from campaign.smalldisk import may_mount
+    from campaign.struck import planned
+
+    drawn = [draw(seed) for seed in range(SHORT_FIRST, SHORT_FIRST + 3)]
+    assert sum(map(planned, drawn[:2])) < SHORT["faults"] <= sum(map(planned, drawn))
+    sessions = [session for schedule in drawn for session in schedule.sessions]
+    kinds = {fault.kind for session in sessions for fault in (*session.faults, *session.before)}
+    kinds |= {kind for schedule in drawn for kind, _ in schedule.tokens}
+    assert not may_mount() or kinds == {*BETWEEN, *ENVIRONMENT, *LETHAL, *PASSING}
+
+
 # What is noticed ------------------------------------------------------------------------------------------------------
 
 

@@ -16,12 +16,6 @@ from proctor.runtimes.verify import problems_of
 UNREACHABLE = ("No matching distribution", "Temporary failure", "Connection", "offline", "dns error", "timed out")
 
 
-@pytest.fixture(autouse=True)
-def only_what_is_imported_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By pip, most of the time; an installation is the same without."""
-    monkeypatch.setenv("PIP_NO_COMPILE", "1")
-
-
 @pytest.mark.timeout(900)
 def test_crafter_is_built_and_its_lock_builds_the_same(tmp_path, monkeypatch):
     from proctor.runtimes.store import read_lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 import venv
@@ -10,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examining import examination
 
-from proctor import InputError, Run
+from proctor import InputError, Run, config_from_dict, run_evaluation
 from proctor.rollout.backends import channel, host
 from proctor.runtimes.asking import find_interpreter
 from proctor_host.codec import PROTOCOL
@@ -59,30 +61,37 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     return make
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_records_do_not_tell_in_which_python_an_environment_lived(
-    examine: Callable[..., Run], other: Callable[[str], str], version: str
-) -> None:
-    keys: Any = {"agents": AGENTS, "n_trials": 3, "num_parallel": 3, "workers": 2, "record": {"observations": True}}
-    here, there = (
-        examine(tasks=[{**worlds(kind, runtime), "name": kind} for kind in ("env", "rows", "batch", "columns")], **keys)
-        for runtime in (None, {"python": other(version)})
-    )
-    assert records(there) == records(here)
+def environments_in(runtime: Any) -> dict[str, Any]:
+    """An examination whose environments, of every kind, live in this runtime."""
+    tasks = [{**worlds(kind, runtime), "name": kind} for kind in ("env", "rows", "batch", "columns")]
+    return {"agents": AGENTS, "tasks": tasks, "n_trials": 3, "num_parallel": 3, "record": {"observations": True}}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_records_do_not_tell_in_which_python_a_policy_lived(
-    examine: Callable[..., Run], other: Callable[[str], str], version: str
-) -> None:
-    def agents(runtime: Any) -> list[dict[str, Any]]:
-        names = ("Drawing", "Planned", "plain", "drawn", "Remembering", "READY")
-        return [{"name": name.lower(), "policy": f"{POLICIES}:{name}", "runtime": runtime} for name in names]
-
+def policies_in(runtime: Any) -> dict[str, Any]:
+    """An examination whose policies live in this runtime."""
+    names = ("Drawing", "Planned", "plain", "drawn", "Remembering", "READY")
+    agents = [{"name": name.lower(), "policy": f"{POLICIES}:{name}", "runtime": runtime} for name in names]
     task = {"suite": "gymnasium", "name": "cart", "options": {"id": "CartPole-v1"}, "max_episode_steps": 30}
-    here = examine(agents=agents(None), tasks=[task], n_trials=3)
-    there = examine(agents=agents({"python": other(version)}), tasks=[task], n_trials=3)
-    assert records(there) == records(here)
+    return {"agents": agents, "tasks": [task], "n_trials": 3}
+
+
+@pytest.fixture(scope="module")
+def at_home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Any], dict[str, Any]]], dict[str, Any]]:
+    """The records of such an examination in this interpreter, which runs once."""
+
+    @functools.cache
+    def run(keys: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        return records(run_evaluation(config_from_dict(examination(tmp_path_factory.mktemp("here"), **keys(None)))))
+
+    return run
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("keys", [environments_in, policies_in])
+def test_records_do_not_tell_in_which_python_an_environment_or_a_policy_lived(
+    examine: Callable[..., Run], other: Callable[[str], str], at_home: Any, keys: Any, version: str
+) -> None:
+    assert records(examine(workers=1, **keys({"python": other(version)}))) == at_home(keys)
 
 
 def test_nothing_of_proctor_is_run_in_a_runtime_but_what_the_environment_needs(tmp_path: Path) -> None:

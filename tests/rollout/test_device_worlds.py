@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crossing import EVERY
 from device_trials import FILE, W, agent, contents, toys, ways
 from examining import by_key, digests, examination
 
@@ -52,22 +53,24 @@ def both(examine: Callable[..., Run]) -> Callable[..., tuple[Run, Run]]:
     return run
 
 
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"keys": True},
+    {"reuses": False},
+    {"wait_steps": 3},
+    {"stop_on_success": True},
+    {"max_episode_steps": 7},
+    {"low": -0.3, "high": 0.2},
+    {"low": -0.3, "high": 0.2, "out_of_range": "reject"},
+    {"wait_steps": 2, "max_episode_steps": 1},
+]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"keys": True},
-        {"reuses": False},
-        {"wait_steps": 3},
-        {"stop_on_success": True},
-        {"max_episode_steps": 7},
-        {"low": -0.3, "high": 0.2},
-        {"low": -0.3, "high": 0.2, "out_of_range": "reject"},
-        {"wait_steps": 2, "max_episode_steps": 1},
-    ],
+    ("options", "observations"),
+    [(options, seen) for n, options in enumerate(OPTIONS) for seen in (False, True) if EVERY or seen == (n % 2 == 1)],
     ids=str,
 )
-@pytest.mark.parametrize("observations", [False, True], ids=["", "observations"])
 def test_as_by_columns(both: Callable[..., Any], options: dict[str, Any], observations: bool) -> None:
     record = {"level": "series", "observations": observations}
     expected, found = both(lambda place: [agent(placement=place)], tasks=[toys(**options)], record=record)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crossing import crossed
+from crossing import paired
 from examining import by_key, digests, examination, policy, task
 
 from proctor import InputError, Run, RunError, config_from_dict, run_evaluation
@@ -67,7 +67,7 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize(("trouble", "placement", "workers"), crossed([*TROUBLES], ["engine", "worker"], ["inline", 2]))
+@pytest.mark.parametrize(("trouble", "placement", "workers"), paired([*TROUBLES], ["engine", "worker"], ["inline", 2]))
 def test_one_bad_trial_in_a_batch_of_16_costs_that_trial_only(
     examine: Callable[..., Run],
     healthy: dict[int, str | None],
@@ -133,7 +133,7 @@ def test_a_slow_act_is_a_policy_error_of_the_slow_trial_only(
 
 @pytest.mark.parametrize(
     ("nap_s", "placement", "workers", "num_parallel"),
-    crossed([1.5, 600.0], ["engine", "worker"], ["inline", 1], [1, N]),
+    paired([1.5, 600.0], ["engine", "worker"], ["inline", 1], [1, N]),
 )
 def test_a_forward_that_is_slow_once_costs_nobody_anything(
     tmp_path: Path, examine: Callable[..., Run], healthy: dict[int, str | None], workers: Any, placement: str,

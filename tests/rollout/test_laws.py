@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from crossing import EVERY
 from examining import TOYS, by_key, digests, policy, task
 from processes import alive, keepers, wait_for, workers
 
@@ -98,18 +99,15 @@ def serial(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     ("workers", "num_parallel", "options"),
     [
         ("inline", 3, {}),
-        ("inline", 16, {}),
         ("inline", 16, {"max_batch": 1}),
         ("inline", 16, {"max_batch": 5, "max_wait_s": 0.0}),
-        (1, 3, {}),
-        (2, 16, {}),
         (3, 16, {"max_batch": 5}),
         (2, 16, {"max_wait_s": 0.02}),
         (2, 16, {"placement": "engine"}),
-        ("inline", 1, {"placement": "worker"}),
         ("inline", 16, {"placement": "worker"}),
         (2, 16, {"placement": "worker"}),
         (1, 7, {"placement": "worker", "max_batch": 2}),
+        *([("inline", 16, {}), (1, 3, {}), (2, 16, {}), ("inline", 1, {"placement": "worker"})] if EVERY else []),
     ],
 )
 def test_serial_equals_parallel(

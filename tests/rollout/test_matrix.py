@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crossing import crossed
+from crossing import paired
 from examining import by_key
 
 from proctor import Run
@@ -100,11 +100,11 @@ def expected(policies: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def crossings() -> list[Any]:
-    """In this process every crossing. In others half of them: every kind of environment meets every kind of worker with
-    any two of placement, film and slots, and all three on some worker."""
+    """In this process every crossing. In others every kind of environment meets every kind of worker, and each of these
+    either placement, film or none, and both numbers of slots."""
     ways = (("engine", "worker"), (False, True), (1, 5))
     here = [(kind, "inline", *way) for kind, *way in product(KINDS, *ways)]
-    elsewhere = crossed(KINDS, ("1", "2", "host"), *ways)
+    elsewhere = paired(KINDS, ("1", "2", "host"), *ways)
     return [cell(*each) for each in here] + [cell(*each, marks=[pytest.mark.slow]) for each in elsewhere]
 
 

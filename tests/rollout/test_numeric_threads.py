@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +22,8 @@ torch = pytest.importorskip("torch")
 FILE = Path(__file__).parents[1] / "support" / "threaded.py"
 
 Examine = Callable[..., Run]
-PLACES = [("inline", "engine"), ("inline", "worker"), (2, "engine"), (2, "worker")]
+PLACES = [("inline", "engine", 1), ("inline", "worker", 5), (2, "engine", 5), (2, "worker", 1), (2, "worker", 5)]
+"""Workers, placement, slots."""
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def test_placement_workers_and_slots_change_no_byte(
         (workers, placement, slots): digests(
             examine(agents=[agent(name, placement)], workers=workers, num_parallel=slots, n_trials=5)
         )
-        for (workers, placement), slots in itertools.product(PLACES, (1, 5))
+        for workers, placement, slots in PLACES
     }
     first = next(iter(found.values()))
     assert [place for place, bytes_there in found.items() if bytes_there != first] == []

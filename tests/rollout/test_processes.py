@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from crossing import EVERY
 from examining import digests, examination, policy
 from processes import alive, keepers, wait_for, workers
 
@@ -202,15 +203,29 @@ def run_apart(folder: Path, **keys: Any) -> Run:
     return Run.open(run)
 
 
-@pytest.mark.parametrize("workers", ["inline", 1])
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """Of an environment that starts nobody."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    return digests(start(config_from_dict(examination(folder, tasks=[breeder("", "", folder)]))).run)
+
+
 @pytest.mark.parametrize(
-    ("when", "what"),
-    [("made", "fork"), ("reset", "fork"), ("step", "fork"), ("step", "fork_and_raise"), ("close", "fork")],
+    ("when", "what", "workers"),
+    [
+        ("made", "fork", 1),
+        ("reset", "fork", "inline"),
+        ("step", "fork", "inline"),
+        ("step", "fork", 1),
+        ("step", "fork_and_raise", 1),
+        ("close", "fork", "inline"),
+        *([("made", "fork", "inline"), ("reset", "fork", 1), ("step", "fork_and_raise", "inline")] if EVERY else []),
+        *([("close", "fork", 1)] if EVERY else []),
+    ],
 )
 def test_the_copy_that_comes_back_from_an_environment_ends(
-    examine: Callable[..., Run], folder: Path, when: str, what: str, workers: Any
+    undisturbed: dict[str, str | None], folder: Path, when: str, what: str, workers: Any
 ) -> None:
-    undisturbed = digests(examine(tasks=[breeder("", "", folder)]))
     run = run_apart(folder, tasks=[breeder(what, when, folder)], workers=workers)
     assert digests(run) == undisturbed
     assert [result.attempts for result in run.results()] == [1] * 5

@@ -16,6 +16,7 @@ from proctor.runs import portraits
 from proctor.runs.report import read_report, write_report
 from proctor.runs.start import start
 
+pytestmark = pytest.mark.pictures
 MOTIONS = ["procedural:wave", "procedural:reach"]
 
 

@@ -13,6 +13,7 @@ from viewing import viewer
 
 from proctor import load_config, run_evaluation
 
+pytestmark = pytest.mark.pictures
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 IMAGES, PAGE = ROOT / "docs" / "images", ROOT / "docs" / "view.md"

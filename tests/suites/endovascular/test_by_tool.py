@@ -59,10 +59,10 @@ def test_tools_are_ranked_by_the_agents_that_worked_with_them(tmp_path: Path) ->
     assert said[0].startswith("By tool: fewer than 3 agents stand for a tool (angled has 2 and j_tip has 2)")
 
 
-def test_with_one_agent_each_it_says_that_tool_and_agent_cannot_be_told_apart(tmp_path: Path) -> None:
+def test_with_one_agent_each_it_says_that_tool_and_agent_cannot_be_separated(tmp_path: Path) -> None:
     told = written(run_with(tmp_path / "run", {"a": "angled", "b": "j_tip"}))
     assert any(
-        finding["text"].startswith("By tool: each tool has one agent, so tool and agent cannot be told apart")
+        finding["text"].startswith("By tool: each tool has one agent, so the effect of the tool cannot be separated")
         for finding in told["findings"]
     )
     assert [own["interval"] for own in told["tools"]["tools"]] == [None, None]

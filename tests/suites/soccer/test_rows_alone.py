@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,22 +113,29 @@ def test_a_row_is_answered_as_a_script_with_batch_one_gets_it_in_any_batch(loade
             assert found == expected[:batch]
 
 
-@pytest.mark.parametrize("loader", LOADERS)
-def test_a_run_records_what_the_official_loop_does_whatever_runs_beside_it(loader: str, tmp_path: Path) -> None:
-    agent, asked = LOADERS[loader](tmp_path)
-    run = run_evaluation(examination(tmp_path, agent, n_trials=3, num_parallel=3))
+@pytest.fixture(scope="module")
+def official() -> Iterator[gymnasium.Env[Any, Any]]:
     env = gymnasium.make(TASKS["goalie_penalty_kick"], disable_env_checker=True)
+    yield env
+    env.close()
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_a_run_records_what_the_official_loop_does_whatever_runs_beside_it(
+    loader: str, tmp_path: Path, official: gymnasium.Env[Any, Any]
+) -> None:
+    agent, asked = LOADERS[loader](tmp_path)
+    run = run_evaluation(examination(tmp_path, agent, n_trials=3, num_parallel=2))
     for result in run.results():
-        seen, _ = env.reset(seed=match_seed(42, result.trial.index))
+        seen, _ = official.reset(seed=match_seed(42, result.trial.index))
         rewards = []
         with pinned():
             for action in run.episode(result).arrays["actions"]:
-                own = np.clip(asked(seen), env.action_space.low, env.action_space.high)
+                own = np.clip(asked(seen), official.action_space.low, official.action_space.high)
                 assert own.tobytes() == action.astype(np.float32).tobytes()
-                seen, reward, *_ = env.step(own)
+                seen, reward, *_ = official.step(own)
                 rewards.append(float(reward))
         assert rewards == list(run.episode(result).arrays["rewards"])
-    env.close()
 
 
 def test_the_resolved_config_says_so_and_another_number_stays(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ class DefaultV1(WeightedScoring):
 
 class DefaultV2(DefaultV1):
     """As `default_v1`, with scales for forces in newtons: what wires in arches press with, some hundredths to some
-    tenths, is told apart."""
+    tenths, gets different scores."""
 
     name, version = "default_v2", "1"
     Options = DefaultV2Options

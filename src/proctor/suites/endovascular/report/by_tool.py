@@ -2,7 +2,7 @@
 
 An agent brings its tool, or a task has one. A tool is judged by the agents that worked with it, each by its mean over
 the tasks on which it did: n counts agents, and further trials of one agent say nothing of others. Where a tool has one
-agent, tool and agent cannot be told apart, which is said.
+agent, its effect cannot be separated from the agent's, which is said.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class ToolTables(Section):
             whose = "each tool has" if len(alone) == len(tools) else _have(alone)
             yield Finding(
                 "note",
-                f"By tool: {whose} one agent, so tool and agent cannot be told apart. Train several agents with a "
-                "tool, or give one agent several.",
+                f"By tool: {whose} one agent, so the effect of the tool cannot be separated from that of the agent. "
+                "Train several agents with a tool, or give one agent several.",
             )
         few = [f"{tool.name} has {tool.n}" for tool in tools if 1 < tool.n < FEW]
         if few:
