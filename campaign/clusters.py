@@ -1,4 +1,4 @@
-"""Random schedules of faults on a cluster of simulated nodes, each a test of `tests/rollout/test_cluster.py`."""
+"""Random schedules of faults on a cluster of simulated nodes, each a test of `tests/rollout/test_cluster_faults.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from campaign.places import ROOT
 from campaign.tally import Tally, Trouble
 
-TESTS = "tests/rollout/test_cluster.py"
+TESTS = "tests/rollout/test_cluster_faults.py"
 NAME = "test_no_schedule_of_faults_loses_or_changes_a_trial"
 KIND = "schedule of a cluster"
 VARIABLE = "PROCTOR_FAULT_SCHEDULES"

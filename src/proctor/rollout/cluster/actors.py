@@ -34,6 +34,8 @@ from proctor.threads import pinned
 from proctor_host.serving import Child, Server
 from proctor_host.task import Task as Described
 
+EGL_DEVICE = "MUJOCO_EGL_DEVICE_ID"
+
 
 @dataclass(frozen=True)
 class Home:
@@ -105,6 +107,7 @@ class WorkerHome(_Actor):
 
     def open(self, home: Home) -> Opened:
         shared = self._settle(home)
+        _render_on_own_gpu()
         try:
             self._check(home)
             interpreter = here() if home.runtime is None else interpreter_of(locate(home.runtime))
@@ -132,6 +135,16 @@ class WorkerHome(_Actor):
                     f'the suite "{suite}" of task "{task}" needs {", ".join(missing)}, which this node does not have; '
                     "install it there, or name a runtime that is installed there (runtime: NAME)"
                 )
+
+
+def _render_on_own_gpu() -> None:
+    """Have MuJoCo render on the GPU that Ray has given to this actor, unless something else was said: EGL counts the
+    GPUs of the machine, whatever `CUDA_VISIBLE_DEVICES` says, and would take the first one in every worker."""
+    import ray
+
+    own = [str(gpu) for gpu in ray.get_runtime_context().get_accelerator_ids().get("GPU", ())]
+    if own and own[0].isdecimal():
+        os.environ.setdefault(EGL_DEVICE, own[0])
 
 
 def _importable(name: str) -> bool:

@@ -1,0 +1,262 @@
+"""Whatever is lost on a cluster costs attempts only: no trial is lost, and none is changed.
+
+`PROCTOR_FAULT_SCHEDULES` says how many random schedules of faults are tried: 1 by default; more by
+`make campaign ARGS="--clusters 20"`."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from examining import TOYS, by_key, digests, examination, policy, task
+from telling import Tell
+
+from proctor import CancelToken, Run
+
+ray = pytest.importorskip("ray")
+from clusters import PLAIN, Lab, done_in, examined, log_of, running, until  # noqa: E402 - only where Ray is
+
+SCHEDULES = int(os.environ.get("PROCTOR_FAULT_SCHEDULES", "1"))
+NAP_S = 0.02
+"""Of a step, where something is done to a run meanwhile."""
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Lab]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_DEDUP_LOGS", "0")
+        patch.setenv("RAY_health_check_period_ms", "500")
+        found = Lab([PLAIN, PLAIN])
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@pytest.fixture
+def lab(cluster: Lab) -> Lab:
+    """With two nodes, whatever a test before has done."""
+    return sized(cluster, 2)
+
+
+def sized(lab: Lab, nodes: int) -> Lab:
+    while len(lab.nodes) < nodes:
+        lab.add_node()
+    while len(lab.nodes) > nodes:
+        lab.lose_node()
+    return lab
+
+
+BOTH = [policy("Recurrent"), policy("TwoStages")]
+Digests = dict[str, str | None]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Digests:
+    """What the trials of both agents give in this process."""
+    return digests(examined(tmp_path_factory.mktemp("undisturbed"), "inline", agents=BOTH))
+
+
+@pytest.fixture
+def alone(undisturbed: Digests) -> Digests:
+    """What those of the first agent give."""
+    return {key: digest for key, digest in undisturbed.items() if key.startswith("recurrent")}
+
+
+class Saboteur:
+    """Does something bad every now and then, as its seed says, until it is told to stop."""
+
+    def __init__(self, lab: Lab, seed: int):
+        self.lab, self.random, self.over = lab, random.Random(seed), threading.Event()
+        self.done: list[str] = []
+
+    def work(self) -> None:
+        """On the main thread, as Ray adds nodes there only."""
+        self.over.wait(self.random.uniform(1.0, 3.0))
+        for _ in range(self.random.randint(1, 3)):
+            if self.over.is_set():
+                return
+            what = self.random.choice(["worker", "worker", "replica", "replica", "node", "join"])
+            which = self.random.randrange(8)
+            self.done.append(what)
+            if what == "worker":
+                self.lab.kill("WorkerHome", which)
+            elif what == "replica":
+                self.lab.kill("ReplicaHome", which)
+            elif what == "node" and len(self.lab.nodes) > 1:
+                self.lab.lose_node()
+            elif what == "join" and len(self.lab.nodes) < 4:
+                self.lab.add_node()
+            self.over.wait(self.random.uniform(0.2, 1.5))
+
+
+def test_a_replica_that_is_lost_costs_attempts_only(lab: Lab, alone: Digests, tmp_path: Path) -> None:
+    thread, found = running(lambda: examined(tmp_path, lab.workers(), nap_s=NAP_S))
+    until(lambda: done_in(tmp_path) >= 5)
+    assert lab.kill("ReplicaHome", 0)
+    thread.join()
+    assert digests(found[0]) == alone
+    assert "starts again: the replica of agent" in log_of(tmp_path)
+
+
+def test_nodes_may_join_and_leave(lab: Lab, alone: Digests, tmp_path: Path) -> None:
+    """A worker for which there was no room has it on a node that joins. Then all nodes are lost, and the run waits for
+    another one."""
+    thread, found = running(lambda: examined(tmp_path, lab.workers(3), nap_s=5 * NAP_S))
+    until(lambda: done_in(tmp_path) >= 2)
+    lab.add_node()
+    (folder,) = tmp_path.iterdir()
+    until(lambda: len(nodes_of(folder)) == 3)
+    for _ in range(3):
+        lab.lose_node()
+    lab.add_node()
+    thread.join()
+    assert digests(found[0]) == alone
+    assert "was lost with its actor or node" in log_of(tmp_path)
+    nodes = nodes_of(folder)
+    assert len(nodes) == 4
+    assert sum(node["trials"] for node in nodes) == len(alone)
+    assert found[0].report()["nodes"] == nodes
+
+
+def nodes_of(folder: Path) -> list[dict[str, Any]]:
+    """The nodes on which a run has done trials."""
+    with Run.open(folder).ledger() as ledger:
+        return ledger.nodes()
+
+
+def test_a_replica_that_starts_late_is_asked_too(lab: Lab, alone: Digests, tmp_path: Path) -> None:
+    """Trials that begin then ask it; those that run stay with the first one. When both have been asked the run is
+    stopped: what is done is kept, and nothing of it is left on the nodes."""
+    file, told = tmp_path / "late.py", tmp_path / "told"
+    told.mkdir()
+    file.write_text(
+        f"import os, sys, time\nfrom pathlib import Path\nsys.path.insert(0, {str(TOYS.parent)!r})\n"
+        "from toys import Recurrent\n"
+        "class Late(Recurrent):\n"
+        "    def __init__(self, *args, folder, **kwargs):\n"
+        "        super().__init__(*args, **kwargs)\n"
+        "        self.folder = Path(folder)\n"
+        "        try:\n            (self.folder / 'first').open('x')\n"
+        "        except FileExistsError:\n            time.sleep(1.0)\n"
+        "    def act(self, batch):\n"
+        "        (self.folder / f'pid-{os.getpid()}').touch()\n        return super().act(batch)\n"
+    )
+    late = {"name": "recurrent", "policy": f"{file}:Late", "options": {"kwargs": {"folder": str(told)}}}
+    cancel, keys = CancelToken(), {"agents": [late], "n_trials": 5_000}
+    workers = lab.workers(2, replicas=2)
+    thread, found = running(lambda: examined(tmp_path / "runs", workers, cancel, nap_s=0.004, **keys))
+    try:
+        until(lambda: len(list(told.glob("pid-*"))) == 2 or not thread.is_alive(), 120.0)
+    finally:
+        cancel.cancel()
+        thread.join()
+    assert len(list(told.glob("pid-*"))) == 2
+    ours = digests(found[0])
+    assert len(ours) < 5_000
+    both = ours.keys() & alone.keys()
+    assert both
+    assert {key: ours[key] for key in both} == {key: alone[key] for key in both}
+    until(lambda: not (lab.actors("WorkerHome") or lab.actors("ReplicaHome")))
+
+
+def test_a_node_that_stands_still_is_waited_for(lab: Lab, alone: Digests, tmp_path: Path) -> None:
+    """And that the object store is full is no trouble: nothing of a run goes through it."""
+    held = []
+    room = int(ray.available_resources().get("object_store_memory", 1e8))
+    try:
+        for _ in range(20):
+            held.append(ray.put(np.zeros(room // 20, np.uint8)))
+    except ray.exceptions.ObjectStoreFullError:
+        pass
+    thread, found = running(lambda: examined(tmp_path, lab.workers(), nap_s=NAP_S))
+    until(lambda: done_in(tmp_path) >= 5)
+    (stopped,) = lab.actors("WorkerHome")
+    everybody = [stopped, *stopped.children(recursive=True)]
+    for process in everybody:
+        process.suspend()
+    threading.Event().wait(3.0)
+    for process in everybody:
+        process.resume()
+    thread.join()
+    assert digests(found[0]) == alone
+    assert "was lost" not in log_of(tmp_path)
+    del held
+
+
+def test_the_driver_dies_and_the_run_goes_on(lab: Lab, alone: Digests, tmp_path: Path, tell: Tell) -> None:
+    told = {
+        "agents": [policy("Recurrent")], "tasks": [task(kwargs={"nap_s": NAP_S})], "n_trials": 24, "num_parallel": 6,
+        "workers": {"kind": "ray", "count": 1},
+    }  # fmt: skip
+    runs = tmp_path / "runs"
+    (tmp_path / "examination.yml").write_text(json.dumps(examination(runs, **told)))
+    proctor = [sys.executable, "-m", "proctor"]
+    command = [*proctor, "run", str(tmp_path / "examination.yml"), "--cluster", lab.address, "--quiet"]
+    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: done_in(runs) >= 5)
+    driver.kill()
+    driver.wait()
+    (folder,) = runs.iterdir()
+    kept = done_in(runs)
+    until(lambda: not lab.actors("WorkerHome"))
+    resumed = tell("resume", folder, "--quiet")
+    assert resumed.code == 0, resumed.err
+    assert digests(Run.open(folder)) == alone
+    assert 5 <= kept < len(alone)
+
+
+def test_a_policy_that_dies_or_hangs_for_one_trial_is_found(lab: Lab, tmp_path: Path) -> None:
+    """It costs that trial alone; the others are what they would have been."""
+
+    def told(seeds: list[int]) -> list[dict[str, Any]]:
+        kwargs = {"seeds": seeds, "nap_s": 30.0}
+        return [
+            {"name": trouble, "policy": f"{TOYS}:Troubled", "options": {"kwargs": {"trouble": trouble, **kwargs}}}
+            for trouble in ("kill", "hang")
+        ]
+
+    ours = examined(tmp_path / "ours", "inline", agents=told([]))
+    seed = next(result.trial.seed for result in ours.results() if result.steps_total > 4)
+    limits = {"retries": 1, "act_s": 2.0}
+    theirs = examined(tmp_path / "theirs", lab.workers(), agents=told([seed]), limits=limits)
+    found, expected = by_key(theirs), by_key(ours)
+    guilty = [key for key, result in found.items() if result.trial.seed == seed]
+    assert {found[key].trial.agent for key in guilty} == {"kill", "hang"}
+    assert all(found[key].outcome == "policy_error" for key in guilty)
+    assert {k: r.digest for k, r in found.items() if k not in guilty} == {
+        k: r.digest for k, r in expected.items() if k not in guilty
+    }
+
+
+@pytest.mark.parametrize("seed", range(SCHEDULES))
+def test_no_schedule_of_faults_loses_or_changes_a_trial(
+    cluster: Lab, undisturbed: Digests, tmp_path: Path, seed: int
+) -> None:
+    lab = sized(cluster, 3)
+    saboteur, found = Saboteur(lab, seed), []
+
+    def examine() -> None:
+        try:
+            workers = lab.workers(3, replicas=2)
+            found.append(examined(tmp_path, workers, nap_s=0.004, agents=BOTH))
+        finally:
+            saboteur.over.set()
+
+    thread = threading.Thread(target=examine)
+    thread.start()
+    saboteur.work()
+    thread.join()
+    assert found, f"the run ended with an error after {saboteur.done}"
+    assert digests(found[0]) == undisturbed, saboteur.done
