@@ -29,9 +29,7 @@ def judged(told: str, count: int) -> Tally:
     """What pytest has said, as JUnit's XML."""
     cases = [case for case in ElementTree.fromstring(told).iter("testcase") if case.find("skipped") is None]
     if len(cases) != count:
-        raise SystemExit(
-            f"{len(cases)} of {count} schedules of a cluster could be tried; they need ray, psutil, pytest"
-        )
+        raise SystemExit(f"{len(cases)} of {count} schedules of a cluster could be tried; they need ray and pytest")
     tally = Tally()
     for case in cases:
         tally.tried[KIND] += 1

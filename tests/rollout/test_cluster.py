@@ -202,8 +202,8 @@ def arena(tmp_path: Path) -> Path:
 def test_workers_have_their_part_of_a_gpu_and_what_the_run_brings(
     lab: Lab, examine: Callable[..., Run], arena: Path
 ) -> None:
-    """Three workers of three quarters of a GPU find room for two; the third waits. Each sees its node's GPU, a variable,
-    and a package that only a folder of this machine has. The next run has nothing of it."""
+    """Of three workers with three quarters of a GPU each, two find room, and the third waits. Both see the GPU of their
+    node, a variable, and a package that only a folder of this machine has. The next run has nothing of it."""
     env = {"py_modules": [str(arena)], "env_vars": {"ARENA": "7"}}
     keys: dict[str, Any] = {
         "agents": ZERO,
@@ -306,7 +306,7 @@ def test_a_node_on_which_proctor_is_not_installed_is_named(lab: Lab) -> None:
 def test_where_there_is_no_cluster_an_error_says_how_to_start_one(lab: Lab) -> None:
     ray.shutdown()
     try:
-        with pytest.raises(InputError, match="there is no Ray cluster at .* start one with `ray start --head`"):
+        with pytest.raises(InputError, match=r"there is no Ray cluster at .* start one with `ray start --head`"):
             connect("127.0.0.1:1")
     finally:
         lab.connect()

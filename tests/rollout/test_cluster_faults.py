@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from examining import TOYS, by_key, digests, examination, policy, task
+from processes import children
 from telling import Tell
 
 from proctor import CancelToken, Run
@@ -183,16 +185,21 @@ def test_a_node_that_stands_still_is_waited_for(lab: Lab, alone: Digests, tmp_pa
     thread, found = running(lambda: examined(tmp_path, lab.workers(), nap_s=NAP_S))
     until(lambda: done_in(tmp_path) >= 5)
     (stopped,) = lab.actors("WorkerHome")
-    everybody = [stopped, *stopped.children(recursive=True)]
+    everybody = [stopped, *descendants(stopped)]
     for process in everybody:
-        process.suspend()
+        os.kill(process, signal.SIGSTOP)
     threading.Event().wait(3.0)
     for process in everybody:
-        process.resume()
+        os.kill(process, signal.SIGCONT)
     thread.join()
     assert digests(found[0]) == alone
     assert "was lost" not in log_of(tmp_path)
     del held
+
+
+def descendants(process: int) -> list[int]:
+    own = children(process)
+    return own + [one for child in own for one in descendants(child)]
 
 
 def test_the_driver_dies_and_the_run_goes_on(lab: Lab, alone: Digests, tmp_path: Path, tell: Tell) -> None:

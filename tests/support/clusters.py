@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
 import ray
 from examining import examination, policy, task
+from processes import alive, children
 from ray.cluster_utils import Cluster
 
 from proctor import CancelToken, Run, config_from_dict, run_evaluation
@@ -45,22 +45,18 @@ class Lab:
     def add_node(self) -> None:
         self.nodes.append(self.cluster.add_node(**PLAIN))
 
-    def actors(self, kind: str) -> list[Any]:
+    def actors(self, kind: str) -> list[int]:
         """Processes of actors of a kind, on the nodes of this cluster."""
-        found = []
         nodes = [self.cluster.head_node, *self.nodes]  # replicas need no CPU, so that the head may have some
-        for raylet in [one.process for node in nodes for one in node.all_processes["raylet"]]:
-            with suppress(psutil.NoSuchProcess):
-                children = psutil.Process(raylet.pid).children()
-                found += [child for child in children if child.name().startswith(f"ray::{kind}") and _lives(child)]
-        return found  # while a method runs, its name stands behind the class's
+        raylets = [one.process.pid for node in nodes for one in node.all_processes["raylet"]]
+        return [pid for raylet in raylets for pid in children(raylet) if _is_actor(pid, kind)]
 
     def kill(self, kind: str, which: int) -> bool:
         """Kill the process of an actor, if there is one."""
         found = self.actors(kind)
         with suppress(ProcessLookupError):
             if found:
-                os.kill(found[which % len(found)].pid, signal.SIGKILL)
+                os.kill(found[which % len(found)], signal.SIGKILL)
         return bool(found)
 
     def close(self) -> None:
@@ -68,8 +64,11 @@ class Lab:
         self.cluster.shutdown()
 
 
-def _lives(process: psutil.Process) -> bool:
-    return process.status() != psutil.STATUS_ZOMBIE
+def _is_actor(pid: int, kind: str) -> bool:
+    """While a method runs, its name stands behind the class's."""
+    with suppress(OSError):
+        return alive(pid) and Path(f"/proc/{pid}/cmdline").read_bytes().startswith(f"ray::{kind}".encode())
+    return False
 
 
 def examined(root: Path, workers: Any, cancel: CancelToken | None = None, nap_s: float = 0.0, **keys: Any) -> Run:
