@@ -22,7 +22,6 @@ ray = pytest.importorskip("ray")
 from clusters import PLAIN, Lab, examined, log_of, running, until  # noqa: E402 - only where Ray is
 
 from proctor.rollout.cluster.doctor import examine as examine_nodes  # noqa: E402
-from proctor.rollout.cluster.joining import connect  # noqa: E402
 
 SUPPORT = Path(__file__).parents[1] / "support"
 WITH_GPU = {**PLAIN, "num_gpus": 1}
@@ -163,6 +162,8 @@ def test_a_worker_asks_the_replica_of_its_own_node(lab: Lab, tmp_path: Path) -> 
 
 ARENA = """
 import os
+import time
+from pathlib import Path
 import gymnasium
 import numpy as np
 
@@ -170,20 +171,22 @@ def number(name):
     return float(os.environ.get(name) or -1)
 
 class Arena(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (4,), np.float64)
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float64)
     action_space = gymnasium.spaces.Discrete(2)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
+        Path(os.environ["ARENA_FOLDER"], str(os.getpid())).touch()
         self.left = 3
         return self.see(), {}
 
     def see(self):
         told = map(number, ("CUDA_VISIBLE_DEVICES", "MUJOCO_EGL_DEVICE_ID", "ARENA"))
-        return np.array([os.getpid(), *told], np.float64)
+        return np.array(list(told), np.float64)
 
     def step(self, action):
         self.left -= 1
+        time.sleep(0.02)
         return self.see(), 0.0, self.left == 0, False, {}
 
 gymnasium.register("Arena-v0", "arena:Arena")
@@ -199,28 +202,34 @@ def arena(tmp_path: Path) -> Path:
     return folder
 
 
-def test_workers_have_their_part_of_a_gpu_and_what_the_run_brings(
-    lab: Lab, examine: Callable[..., Run], arena: Path
-) -> None:
+def test_workers_have_their_part_of_a_gpu_and_what_the_run_brings(lab: Lab, arena: Path, tmp_path: Path) -> None:
     """Of three workers with three quarters of a GPU each, two find room, and the third waits. Both see the GPU of their
     node, a variable, and a package that only a folder of this machine has. The next run has nothing of it."""
-    env = {"py_modules": [str(arena)], "env_vars": {"ARENA": "7"}}
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    env = {"py_modules": [str(arena)], "env_vars": {"ARENA": "7", "ARENA_FOLDER": str(seen)}}
     keys: dict[str, Any] = {
         "agents": ZERO,
         "tasks": [{"suite": "gymnasium", "name": "arena", "options": {"id": "arena:Arena-v0"}}],
-        "n_trials": 12, "record": {"level": "series", "observations": True},
+        "n_trials": 5_000, "record": {"level": "series", "observations": True},
     }  # fmt: skip
+    cancel, workers = CancelToken(), lab.workers(3, cpus=0.25, gpus=0.75, runtime_env=env)
     ray.shutdown()
     try:
-        run = examine(**keys, workers=lab.workers(3, cpus=0.25, gpus=0.75, runtime_env=env))
+        thread, found = running(lambda: examined(tmp_path / "runs", workers, cancel, **keys))
+        try:
+            until(lambda: len(list(seen.iterdir())) >= 2 or not thread.is_alive())
+        finally:
+            cancel.cancel()
+            thread.join()
         with pytest.raises(InputError, match='the module "arena" cannot be imported'):
-            examine(**keys, workers=lab.workers(cpus=0.25))
+            examined(tmp_path / "next", lab.workers(cpus=0.25), **keys)
     finally:
         lab.connect()
-    seen = np.concatenate([run.signals(result)["observations"] for result in run.results()])
-    assert len(set(seen[:, 0])) == 2
-    assert set(map(tuple, seen[:, 1:])) == {(0.0, 0.0, 7.0)}
-    assert {node["devices"][0] for node in run.report()["nodes"]} == {"GPU"}
+    assert len(list(seen.iterdir())) == 2, found
+    told = np.concatenate([found[0].signals(result)["observations"] for result in found[0].results()])
+    assert set(map(tuple, told)) == {(0.0, 0.0, 7.0)}
+    assert {node["devices"][0] for node in found[0].report()["nodes"]} == {"GPU"}
 
 
 # What cannot be had ---------------------------------------------------------------------------------------------------
@@ -301,17 +310,3 @@ def test_the_doctor_says_what_each_node_can_run(lab: Lab, tell: Tell) -> None:
 def test_a_node_on_which_proctor_is_not_installed_is_named(lab: Lab) -> None:
     (first, *_) = examine_nodes(lab.address, "no_such_module:here")
     assert first.problem == "ModuleNotFoundError: No module named 'no_such_module'"
-
-
-def test_where_there_is_no_cluster_an_error_says_how_to_start_one(lab: Lab) -> None:
-    ray.shutdown()
-    try:
-        with pytest.raises(InputError, match=r"there is no Ray cluster at .* start one with `ray start --head`"):
-            connect("127.0.0.1:1")
-    finally:
-        lab.connect()
-
-
-def test_a_client_s_address_is_refused_with_what_to_do() -> None:
-    with pytest.raises(InputError, match="start the run on a node of the cluster, with the address auto or HOST:PORT"):
-        connect("ray://127.0.0.1:10001")

@@ -767,6 +767,7 @@ class Engine:
             if charged:
                 self._charge(trial, outcome, lost.reason)
             else:
+                self.progress.adrift += lost.excused
                 self._attending.broke(trial, lost.reason)
                 self._scheduler.retry(trial)
         for parted in [parted for parted in self._parted.values() if parted.member is member]:

@@ -22,6 +22,8 @@ WHERE = "workers.options.runtime_env"
 PLUGINS = "RAY_RUNTIME_ENV_PLUGINS"
 """A variable of Ray's that names plug-ins, which take entries of their own."""
 
+log = logging.getLogger("proctor")
+
 _brought: dict[tuple[str, str], bool] = {}
 """Connections of this process that were made with a run's `runtime_env` -> whether that run is over."""
 
@@ -80,12 +82,40 @@ def _join(ray: Any, address: str, runtime_env: Mapping[str, Any] | None) -> None
     told = {"address": address, **({"include_dashboard": False} if address == "local" else {})}
     try:
         _knock(address)
+        _keep_quiet(ray)
         ray.init(**told, runtime_env=runtime_env, log_to_driver=False, logging_level=logging.WARNING)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as problem:
+    except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as problem:
+        if _is_about_a_token(problem):
+            raise InputError(
+                f'the Ray cluster at "{address}" wants a token that it is not shown; put the token of the cluster into '
+                "~/.ray/auth_token and say export RAY_AUTH_MODE=token, here and wherever `ray start` is called"
+            ) from problem
         raise InputError(
             f'there is no Ray cluster at "{address}" ({str(problem).splitlines()[0]}); start one with `ray start '
             "--head` on this machine and `ray start --address HOST:6379` on the others, or use address: local"
         ) from problem
+
+
+def _keep_quiet(ray: Any) -> None:
+    """Have what Ray tells of lost actors and nodes, a paragraph each, in the log. Ray prints it on standard output,
+    which is the run's and may be JSON, and has no switch for it."""
+    place = ray._private.worker
+    if "print_to_stdstream" in vars(place):
+        place.print_to_stdstream = _note
+
+
+def _note(data: Mapping[str, Any], *_: Any, **__: Any) -> None:
+    for text in data["lines"]:
+        log.info("Ray: %s", text.strip().partition("\n")[0])
+
+
+def _is_about_a_token(problem: BaseException | None) -> bool:
+    """Ray says only deep inside that it was sent away for that."""
+    while problem is not None:
+        if "authentication token" in str(problem).lower():
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
 
 
 def _knock(address: str) -> None:
