@@ -28,9 +28,6 @@ ray = pytest.importorskip("ray")
 from clusters import PLAIN, Lab, done_in, examined, log_of, running, until  # noqa: E402 - only where Ray is
 
 SCHEDULES = int(os.environ.get("PROCTOR_FAULT_SCHEDULES", "1"))
-NAP_S = 0.02
-"""Of a step, where something is done to a run meanwhile."""
-
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 
@@ -76,6 +73,55 @@ def alone(undisturbed: Digests) -> Digests:
     return {key: digest for key, digest in undisturbed.items() if key.startswith("recurrent")}
 
 
+SLOW = """
+import os, sys, time
+from pathlib import Path
+sys.path.insert(0, {support!r})
+from toys import Recurrent
+
+class Slow(Recurrent):
+    def __init__(self, *args, folder, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.folder = Path(folder)
+        try:
+            self.folder.joinpath("first").open("x").close()
+        except FileExistsError:
+            time.sleep(1.0)
+
+    def act(self, batch):
+        self.folder.joinpath(f"asked-{{os.getpid()}}").touch()
+        if not self.folder.joinpath("go").exists():
+            time.sleep(0.1)
+        return super().act(batch)
+"""
+
+
+class Slow:
+    """The first agent again, whose replicas take a tenth of a second for each answer until they are told to go, and but
+    for the first one a second to start."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder / "slow"
+        self._folder.mkdir()
+        file = self._folder / "slow.py"
+        file.write_text(SLOW.format(support=str(TOYS.parent)))
+        kwargs = {"folder": str(self._folder)}
+        self.agents = [{"name": "recurrent", "policy": f"{file}:Slow", "options": {"kwargs": kwargs}}]
+
+    def go(self) -> None:
+        (self._folder / "go").touch()
+
+    @property
+    def asked(self) -> int:
+        """How many replicas have been asked."""
+        return len(list(self._folder.glob("asked-*")))
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Slow:
+    return Slow(tmp_path)
+
+
 class Saboteur:
     """Does something bad every now and then, as its seed says, until it is told to stop."""
 
@@ -103,68 +149,63 @@ class Saboteur:
             self.over.wait(self.random.uniform(0.2, 1.5))
 
 
-def test_a_replica_that_is_lost_costs_attempts_only(lab: Lab, alone: Digests, tmp_path: Path) -> None:
-    thread, found = running(lambda: examined(tmp_path, lab.workers(), nap_s=NAP_S))
-    until(lambda: done_in(tmp_path) >= 5)
+def test_a_replica_that_is_lost_costs_attempts_only(lab: Lab, alone: Digests, tmp_path: Path, slow: Slow) -> None:
+    runs = tmp_path / "runs"
+    thread, found = running(lambda: examined(runs, lab.workers(), agents=slow.agents))
+    until(lambda: done_in(runs) >= 5)
     assert lab.kill("ReplicaHome", 0)
+    slow.go()
     thread.join()
     assert digests(found[0]) == alone
-    assert "starts again: the replica of agent" in log_of(tmp_path)
+    assert "starts again: the replica of agent" in log_of(runs)
 
 
-def test_nodes_may_join_and_leave(lab: Lab, alone: Digests, tmp_path: Path) -> None:
+def test_nodes_may_join_and_leave(lab: Lab, alone: Digests, tmp_path: Path, slow: Slow) -> None:
     """A worker for which there was no room has it on a node that joins. Then all nodes are lost, and the run waits for
     another one."""
-    thread, found = running(lambda: examined(tmp_path, lab.workers(3), nap_s=5 * NAP_S))
-    until(lambda: done_in(tmp_path) >= 2)
+    runs = tmp_path / "runs"
+    thread, found = running(lambda: examined(runs, lab.workers(3), agents=slow.agents))
+    until(lambda: done_in(runs) >= 1)
     lab.add_node()
-    (folder,) = tmp_path.iterdir()
-    until(lambda: len(nodes_of(folder)) == 3)
+    (folder,) = runs.iterdir()
+    until(lambda: worked(nodes_of(folder)) == 3 or not thread.is_alive())
     for _ in range(3):
         lab.lose_node()
+    slow.go()
     lab.add_node()
     thread.join()
     assert digests(found[0]) == alone
-    assert "was lost with its actor or node" in log_of(tmp_path)
+    assert "was lost with its actor or node" in log_of(runs)
     nodes = nodes_of(folder)
-    assert len(nodes) == 4
+    assert worked(nodes) == 4
     assert sum(node["trials"] for node in nodes) == len(alone)
     assert found[0].report()["nodes"] == nodes
 
 
 def nodes_of(folder: Path) -> list[dict[str, Any]]:
-    """The nodes on which a run has done trials."""
+    """The nodes on which a run has done trials, or asked a policy."""
     with Run.open(folder).ledger() as ledger:
         return ledger.nodes()
 
 
-def test_a_replica_that_starts_late_is_asked_too(lab: Lab, alone: Digests, tmp_path: Path) -> None:
+def worked(nodes: list[dict[str, Any]]) -> int:
+    """On how many of these trials were done."""
+    return sum(node["trials"] > 0 for node in nodes)
+
+
+def test_a_replica_that_starts_late_is_asked_too(lab: Lab, alone: Digests, tmp_path: Path, slow: Slow) -> None:
     """Trials that begin then ask it; those that run stay with the first one. When both have been asked the run is
     stopped: what is done is kept, and nothing of it is left on the nodes."""
-    file, told = tmp_path / "late.py", tmp_path / "told"
-    told.mkdir()
-    file.write_text(
-        f"import os, sys, time\nfrom pathlib import Path\nsys.path.insert(0, {str(TOYS.parent)!r})\n"
-        "from toys import Recurrent\n"
-        "class Late(Recurrent):\n"
-        "    def __init__(self, *args, folder, **kwargs):\n"
-        "        super().__init__(*args, **kwargs)\n"
-        "        self.folder = Path(folder)\n"
-        "        try:\n            (self.folder / 'first').open('x')\n"
-        "        except FileExistsError:\n            time.sleep(1.0)\n"
-        "    def act(self, batch):\n"
-        "        (self.folder / f'pid-{os.getpid()}').touch()\n        return super().act(batch)\n"
-    )
-    late = {"name": "recurrent", "policy": f"{file}:Late", "options": {"kwargs": {"folder": str(told)}}}
-    cancel, keys = CancelToken(), {"agents": [late], "n_trials": 5_000}
-    workers = lab.workers(2, replicas=2)
-    thread, found = running(lambda: examined(tmp_path / "runs", workers, cancel, nap_s=0.004, **keys))
+    runs, cancel = tmp_path / "runs", CancelToken()
+    slow.go()
+    keys: dict[str, Any] = {"agents": slow.agents, "n_trials": 5_000, "nap_s": 0.004}
+    thread, found = running(lambda: examined(runs, lab.workers(2, replicas=2), cancel, **keys))
     try:
-        until(lambda: len(list(told.glob("pid-*"))) == 2 or not thread.is_alive(), 120.0)
+        until(lambda: slow.asked == 2 or not thread.is_alive(), 120.0)
     finally:
         cancel.cancel()
         thread.join()
-    assert len(list(told.glob("pid-*"))) == 2
+    assert slow.asked == 2
     ours = digests(found[0])
     assert len(ours) < 5_000
     both = ours.keys() & alone.keys()
@@ -173,7 +214,7 @@ def test_a_replica_that_starts_late_is_asked_too(lab: Lab, alone: Digests, tmp_p
     until(lambda: not (lab.actors("WorkerHome") or lab.actors("ReplicaHome")))
 
 
-def test_a_node_that_stands_still_is_waited_for(lab: Lab, alone: Digests, tmp_path: Path) -> None:
+def test_a_node_that_stands_still_is_waited_for(lab: Lab, alone: Digests, tmp_path: Path, slow: Slow) -> None:
     """And that the object store is full is no trouble: nothing of a run goes through it."""
     held = []
     room = int(ray.available_resources().get("object_store_memory", 1e8))
@@ -182,8 +223,9 @@ def test_a_node_that_stands_still_is_waited_for(lab: Lab, alone: Digests, tmp_pa
             held.append(ray.put(np.zeros(room // 20, np.uint8)))
     except ray.exceptions.ObjectStoreFullError:
         pass
-    thread, found = running(lambda: examined(tmp_path, lab.workers(), nap_s=NAP_S))
-    until(lambda: done_in(tmp_path) >= 5)
+    runs = tmp_path / "runs"
+    thread, found = running(lambda: examined(runs, lab.workers(), agents=slow.agents))
+    until(lambda: done_in(runs) >= 5)
     (stopped,) = lab.actors("WorkerHome")
     everybody = [stopped, *descendants(stopped)]
     for process in everybody:
@@ -191,9 +233,10 @@ def test_a_node_that_stands_still_is_waited_for(lab: Lab, alone: Digests, tmp_pa
     threading.Event().wait(3.0)
     for process in everybody:
         os.kill(process, signal.SIGCONT)
+    slow.go()
     thread.join()
     assert digests(found[0]) == alone
-    assert "was lost" not in log_of(tmp_path)
+    assert "was lost" not in log_of(runs)
     del held
 
 
@@ -202,11 +245,9 @@ def descendants(process: int) -> list[int]:
     return own + [one for child in own for one in descendants(child)]
 
 
-def test_the_driver_dies_and_the_run_goes_on(lab: Lab, alone: Digests, tmp_path: Path, tell: Tell) -> None:
-    told = {
-        "agents": [policy("Recurrent")], "tasks": [task(kwargs={"nap_s": NAP_S})], "n_trials": 24, "num_parallel": 6,
-        "workers": {"kind": "ray", "count": 1},
-    }  # fmt: skip
+def test_the_driver_dies_and_the_run_goes_on(lab: Lab, alone: Digests, tmp_path: Path, slow: Slow, tell: Tell) -> None:
+    workers = {"kind": "ray", "count": 1}
+    told = {"agents": slow.agents, "tasks": [task()], "n_trials": 24, "num_parallel": 6, "workers": workers}
     runs = tmp_path / "runs"
     (tmp_path / "examination.yml").write_text(json.dumps(examination(runs, **told)))
     proctor = [sys.executable, "-m", "proctor"]
@@ -218,6 +259,7 @@ def test_the_driver_dies_and_the_run_goes_on(lab: Lab, alone: Digests, tmp_path:
     (folder,) = runs.iterdir()
     kept = done_in(runs)
     until(lambda: not lab.actors("WorkerHome"))
+    slow.go()
     resumed = tell("resume", folder, "--quiet")
     assert resumed.code == 0, resumed.err
     assert digests(Run.open(folder)) == alone

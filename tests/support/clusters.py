@@ -100,7 +100,7 @@ def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.05)
+        time.sleep(0.1)
 
 
 def done_in(root: Path) -> int:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
+from weakref import WeakSet
 
 from pydantic import AfterValidator, Field
 
@@ -34,6 +35,7 @@ from proctor_host.cfg import WorkerCfg
 from proctor_host.handshake import Lapse, Refusal, split_address
 
 LOOK_S = 0.1
+LEAVE_S = 2.0
 MOST_FAILURES = 5
 """Actors in a row that die before they have opened, on nodes that live; then the run ends."""
 PROBE = ".cluster"
@@ -85,6 +87,7 @@ class RayBackend(Backend):
         self.options: RayOptions
         self._home: Home | None = None
         self._workers = 0
+        self._hired: WeakSet[RayWorker] = WeakSet()
         self._replicas: list[tuple[RayReplicas, Asked]] = []
 
     def shares(self, slots: int, count: int | None) -> list[int]:
@@ -101,7 +104,9 @@ class RayBackend(Backend):
     def hire(self, slots: int) -> Worker:
         ray = self._connected()
         kind = actors(ray, WorkerHome, self._asked(self.places), self.options.runtime_env)
-        return RayWorker(self.cfg, slots, Actors(ray, self.home, kind), self.runtime is None)
+        worker = RayWorker(self.cfg, slots, Actors(ray, self.home, kind), self.runtime is None)
+        self._hired.add(worker)
+        return worker
 
     def _connected(self) -> Any:
         return connect(self.options.address, self.options.runtime_env)
@@ -153,6 +158,8 @@ class RayBackend(Backend):
         room.require(f"a replica of agent {agent.name}", asked, "workers.options: replica_cpus, replica_gpus", others)
 
     def close(self) -> None:
+        for worker in self._hired:
+            worker.gone()
         if self._home is not None:
             (Path(self._home.folder) / PROBE).unlink(missing_ok=True)
         if self.options.runtime_env is not None:
@@ -239,6 +246,7 @@ class RayWorker(AddressWorker):
     def __init__(self, cfg: WorkerCfg, slots: int, actors: Actors, has_policies: bool):
         self.has_policies = has_policies
         self._actors = actors
+        self._last_call: threading.Thread | None = None
         super().__init__(cfg, slots, actors, None)
         self.called = "a worker on the cluster"
 
@@ -260,5 +268,11 @@ class RayWorker(AddressWorker):
         return super()._ending(during, slot, acting)
 
     def kill(self) -> None:
+        self._last_call = self._calling or self._last_call
         super().kill()
         self._actors.end()
+
+    def gone(self) -> None:
+        """After `kill`: wait until nothing here speaks with Ray any more, from which this process may now part."""
+        if self._last_call is not None:
+            self._last_call.join(LEAVE_S)
