@@ -25,7 +25,7 @@ from proctor.interpreters import search_last
 from proctor.policies import loader_for, options_for
 from proctor.rollout.backends.host import interpreter_of
 from proctor.rollout.backends.process import environment_of, here
-from proctor.rollout.cluster.replica import Replica, Told
+from proctor.rollout.cluster.replica import Replica, ReplicaCfg, Told
 from proctor.rollout.nodes import devices
 from proctor.rollout.startup import Loading
 from proctor.rollout.tasks import Task
@@ -182,10 +182,11 @@ class ReplicaHome(_Actor):
                 try:
                     loading = Loading(request.cfg, tasks, Path(home.folder) if shared else None)
                     alone = loader_for(agent.policy).row_by_row
-                    self._replica = Replica(
-                        agent.name, lambda: loading.load(agent.name), options_for(agent), tasks, (host, 0),
-                        home.token, request.slots, request.cfg.limits.act_s, examined=not alone,
+                    cfg = ReplicaCfg(
+                        agent.name, options_for(agent), tasks, (host, 0), home.token, request.slots,
+                        request.cfg.limits.act_s, examined=not alone,
                     )  # fmt: skip
+                    self._replica = Replica(cfg, lambda: loading.load(agent.name))
                     stages = {stage.name: stage.pad_to for stage in self._replica.runtime.runner.stages}
                     opened.append(Opened(self._node, self._replica.address, shared, stages=stages))
                 except InputError as problem:
