@@ -56,7 +56,7 @@ class NodeProgress:
         return min(self.busy_s / self.worker_s, 1.0) if self.worker_s else None
 
     def rate(self, now: float) -> float:
-        """Trials per second since the first one; 0 where it has no workers any more."""
+        """Trials per second since its first worker was there; 0 where it has none any more."""
         return self.trials / max(now - self.since, 1e-9) if self.workers else 0.0
 
 
