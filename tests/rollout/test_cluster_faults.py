@@ -160,16 +160,47 @@ def test_a_replica_that_is_lost_costs_attempts_only(lab: Lab, alone: Digests, tm
     assert "starts again: the replica of agent" in log_of(runs)
 
 
-def test_nodes_may_join_and_leave(lab: Lab, alone: Digests, tmp_path: Path, slow: Slow) -> None:
-    """A worker for which there was no room has it on a node that joins. Then all nodes are lost, and the run waits for
-    another one."""
+PICKY = """
+from pathlib import Path
+import ray
+from proctor.suites.gymnasium.suite import GymnasiumSuite
+
+FOLDER = Path({folder!r})
+
+class Picky(GymnasiumSuite):
+    name = "picky"
+
+    def needs(self):
+        node = ray.get_runtime_context().get_node_id() if ray.is_initialized() else ""
+        if node in (FOLDER / "known").read_text():
+            return super().needs()
+        if not (FOLDER / "unfit").exists():
+            (FOLDER / "unfit").write_text(node)
+        return [("nowhere", "nowhere")] if (FOLDER / "unfit").read_text() == node else super().needs()
+"""
+"""A suite whose packages are on all nodes but the first that joins later."""
+
+
+@pytest.fixture
+def picky(tmp_path: Path) -> dict[str, Any]:
+    """The task again, of that suite."""
+    (tmp_path / "picky.py").write_text(PICKY.format(folder=str(tmp_path)))
+    (tmp_path / "known").write_text(" ".join(node["NodeID"] for node in ray.nodes() if node["Alive"]))
+    return {**task(), "suite": f"{tmp_path / 'picky.py'}:Picky"}
+
+
+def test_nodes_may_join_and_leave(lab: Lab, alone: Digests, tmp_path: Path, slow: Slow, picky: dict[str, Any]) -> None:
+    """A worker for which there was no room has it on a node that joins, and passes over one that lacks a package. Then
+    all nodes are lost, and the run waits for another one."""
     runs = tmp_path / "runs"
-    thread, found = running(lambda: examined(runs, lab.workers(3), agents=slow.agents))
+    thread, found = running(lambda: examined(runs, lab.workers(3), agents=slow.agents, tasks=[picky]))
     until(lambda: done_in(runs) >= 1)
+    lab.add_node()
+    until(lambda: "which this node does not have" in log_of(runs) or not thread.is_alive())
     lab.add_node()
     (folder,) = runs.iterdir()
     until(lambda: worked(nodes_of(folder)) == 3 or not thread.is_alive())
-    for _ in range(3):
+    for _ in range(4):
         lab.lose_node()
     slow.go()
     lab.add_node()
@@ -178,6 +209,7 @@ def test_nodes_may_join_and_leave(lab: Lab, alone: Digests, tmp_path: Path, slow
     assert "was lost with its actor or node" in log_of(runs)
     nodes = nodes_of(folder)
     assert worked(nodes) == 4
+    assert (tmp_path / "unfit").read_text() not in [node["node"] for node in nodes]
     assert sum(node["trials"] for node in nodes) == len(alone)
     assert found[0].report()["nodes"] == nodes
 

@@ -8,40 +8,28 @@ trusts the engine whose actor it is.
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
-import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 from weakref import WeakSet
 
 from pydantic import AfterValidator, Field
 
-from proctor import __version__
 from proctor.config.models import AgentCfg, RuntimeCfg
-from proctor.errors import InputError, RunError
 from proctor.interpreters import at_hand
 from proctor.policies import loader_for, options_for
-from proctor.rollout.backends.address import AddressWorker, Connection, connected
-from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Need, Replicas, Worker
-from proctor.rollout.cluster.actors import Home, Opened, ReplicaHome, WorkerHome
-from proctor.rollout.cluster.joining import actors, connect, leave, unprepared
+from proctor.rollout.backends.base import Backend, BackendOptions, Need, Replicas, Worker
+from proctor.rollout.cluster.actors import Home, ReplicaHome, WorkerHome
+from proctor.rollout.cluster.joining import actors, connect, leave
 from proctor.rollout.cluster.replicas import RayReplicas
 from proctor.rollout.cluster.room import Asked, Room
+from proctor.rollout.cluster.workers import Actors, RayWorker
 from proctor.texts import count as counted
 from proctor_host.cfg import WorkerCfg
-from proctor_host.handshake import Lapse, Refusal, split_address
 
-LOOK_S = 0.1
-LEAVE_S = 2.0
-MOST_FAILURES = 5
-"""Actors in a row that die before they have opened, on nodes that live; then the run ends."""
 PROBE = ".cluster"
 """The file in a run's folder by which a node is known to share it."""
-
-log = logging.getLogger("proctor")
 
 
 def _whole_or_part(gpus: float) -> float:
@@ -88,6 +76,7 @@ class RayBackend(Backend):
         self._home: Home | None = None
         self._workers = 0
         self._hired: WeakSet[RayWorker] = WeakSet()
+        self._began = threading.Event()
         self._replicas: list[tuple[RayReplicas, Asked]] = []
 
     def shares(self, slots: int, count: int | None) -> list[int]:
@@ -104,7 +93,7 @@ class RayBackend(Backend):
     def hire(self, slots: int) -> Worker:
         ray = self._connected()
         kind = actors(ray, WorkerHome, self._asked(self.places), self.options.runtime_env)
-        worker = RayWorker(self.cfg, slots, Actors(ray, self.home, kind), self.runtime is None)
+        worker = RayWorker(self.cfg, slots, Actors(ray, self.home, kind, self._began), self.runtime is None)
         self._hired.add(worker)
         return worker
 
@@ -182,97 +171,3 @@ def probe_in(folder: Path) -> tuple[str, str]:
 
 _TOKEN = secrets.token_hex(32).encode()
 """Of this process: what its actors and their callers know."""
-
-
-class Actors:
-    """Gets actors for one worker, one after the other, and connects to them (the `Place` of an `AddressWorker`)."""
-
-    def __init__(self, ray: Any, home: Home, kind: Any):
-        self._ray, self._home, self._kind = ray, home, kind
-        self.address = "a node"
-        self.opened: Opened | None = None
-        self.actor: Any = None
-
-    def __str__(self) -> str:
-        if self.opened is None:
-            return "the cluster"
-        return f"node {self.opened.node['address']} ({self.opened.node['node'][:8]})"
-
-    def call(self, seconds: float, cancelled: threading.Event | None = None) -> Connection:
-        """Wait until Ray has room for an actor, however long that takes, and connect to it. Raises InputError where the
-        node cannot do the run's work, RunError where actors keep dying."""
-        failures = 0
-        while True:
-            self.actor = self._kind.remote()
-            try:
-                return self._connected(cancelled or threading.Event())
-            except self._ray.exceptions.RuntimeEnvSetupError as problem:
-                self.end()
-                raise InputError(unprepared(problem)) from None
-            except (self._ray.exceptions.RayError, OSError, Lapse, Refusal) as problem:
-                failures += not isinstance(problem, self._ray.exceptions.NodeDiedError)
-                log.warning("a worker on the cluster did not start: %s", str(problem).splitlines()[0])
-                self.end()
-                if failures >= MOST_FAILURES:
-                    raise RunError(f"workers on the cluster keep dying before they start: {problem}") from None
-                time.sleep(LOOK_S)
-
-    def _connected(self, cancelled: threading.Event) -> Connection:
-        ray, asked = self._ray, self.actor.open.remote(self._home)
-        while not ray.wait([asked], timeout=LOOK_S)[0]:
-            if cancelled.is_set():
-                self.end()
-                raise RunError("nobody waits for the worker any more")
-        opened: Opened = ray.get(asked)
-        if opened.problem is not None:
-            self.end()
-            raise InputError(opened.problem)
-        if (found := opened.node["proctor"]) != __version__:
-            self.end()
-            raise InputError(f"{opened.node['address']} has proctor {found}, this is {__version__}: install the same")
-        self.opened = opened
-        return connected(split_address(opened.address), self._home.token)
-
-    def end(self) -> None:
-        """End the actor, and what it has started."""
-        actor, self.actor = self.actor, None
-        if actor is not None and self._ray.is_initialized():
-            self._ray.kill(actor)
-
-
-class RayWorker(AddressWorker):
-    """The engine's end of a worker on some node."""
-
-    def __init__(self, cfg: WorkerCfg, slots: int, actors: Actors, has_policies: bool):
-        self.has_policies = has_policies
-        self._actors = actors
-        self._last_call: threading.Thread | None = None
-        super().__init__(cfg, slots, actors, None)
-        self.called = "a worker on the cluster"
-
-    @property
-    def ready(self) -> bool:  # type: ignore[override]
-        return self._connected and bool(self.greeting) and not self._closed
-
-    @property
-    def node(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return {} if self._actors.opened is None else self._actors.opened.node
-
-    def _begin(self, connection: Connection) -> None:
-        self.called = f"a worker on {self._actors}"
-        super()._begin(connection)
-
-    def _ending(self, during: str, slot: int | None, acting: bool) -> Lost:
-        if self._ended is None:
-            return Lost(f"{self.called} was lost with its actor or node", None, False, excused=True)
-        return super()._ending(during, slot, acting)
-
-    def kill(self) -> None:
-        self._last_call = self._calling or self._last_call
-        super().kill()
-        self._actors.end()
-
-    def gone(self) -> None:
-        """After `kill`: wait until nothing here speaks with Ray any more, from which this process may now part."""
-        if self._last_call is not None:
-            self._last_call.join(LEAVE_S)
