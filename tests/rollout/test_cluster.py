@@ -14,12 +14,13 @@ import pytest
 from examining import digests
 from telling import Tell
 
-from proctor import CancelToken, Run
+from proctor import CancelToken, Run, run_evaluation
 from proctor.errors import InputError
+from proctor.rollout.progress import Progress
 from proctor.testing import BackendConformance
 
 ray = pytest.importorskip("ray")
-from clusters import PLAIN, Lab, examined, log_of, running, until  # noqa: E402 - only where Ray is
+from clusters import PLAIN, Lab, config_of, examined, log_of, running, until  # noqa: E402 - only where Ray is
 
 from proctor.rollout.cluster.doctor import examine as examine_nodes  # noqa: E402
 
@@ -254,6 +255,21 @@ def test_what_no_node_has_is_an_error_before_the_first_trial(
 ) -> None:
     with pytest.raises(InputError, match=said):
         examined(tmp_path, lab.workers(**options))
+
+
+def test_a_run_waits_for_nodes_where_it_is_told_to(lab: Lab, tmp_path: Path) -> None:
+    """It says so, and can be stopped."""
+    cancel, phases = CancelToken(), []
+
+    def note(progress: Progress) -> None:
+        phases.append(progress.phase)
+        if progress.phase == "waiting for room on the cluster":
+            cancel.cancel()
+
+    cfg = config_of(tmp_path, lab.workers(gpus=2, wait_for_nodes=True))
+    run = run_evaluation(cfg, progress=note, cancel=cancel)
+    assert "waiting for room on the cluster" in phases
+    assert list(run.results()) == []
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from examining import examination, policy, task
 from processes import alive, children
 from ray.cluster_utils import Cluster
 
-from proctor import CancelToken, Run, config_from_dict, run_evaluation
+from proctor import CancelToken, EvalConfig, Run, config_from_dict, run_evaluation
 
 PLAIN = {"num_cpus": 1}
 """A node of one CPU."""
@@ -73,11 +73,16 @@ def _is_actor(pid: int, kind: str) -> bool:
 
 def examined(root: Path, workers: Any, cancel: CancelToken | None = None, nap_s: float = 0.0, **keys: Any) -> Run:
     """A run of 24 trials of each agent, six at a time, on toys whose steps take so long."""
+    return run_evaluation(config_of(root, workers, nap_s, **keys), cancel=cancel)
+
+
+def config_of(root: Path, workers: Any, nap_s: float = 0.0, **keys: Any) -> EvalConfig:
+    """Of such a run."""
     told = {
         "agents": [policy("Recurrent")], "tasks": [task(kwargs={"nap_s": nap_s})], "n_trials": 24, "num_parallel": 6,
         "workers": workers, **keys,
     }  # fmt: skip
-    return run_evaluation(config_from_dict(examination(root, **told)), cancel=cancel)
+    return config_from_dict(examination(root, **told))
 
 
 def running(function: Callable[[], Run]) -> tuple[threading.Thread, list[Any]]:

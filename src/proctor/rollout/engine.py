@@ -164,9 +164,8 @@ class Engine:
         self._placing = Placing(self.cfg, self._crew, chosen=chosen.measured)
         self.placed = {"workers": chosen.workers.kind, "why": chosen.why, "moved": self._placing.moved}
         try:
-            self.progress.phase = "making environments"
             learning = Learning(self._crew, self.cfg)
-            self._tasks = learning.tasks(self.cancel, self._observe)
+            self._tasks = learning.tasks(self.cancel, self._wait_for_environments)
             self._attending = Attending(self.cfg, self._tasks, self.operator)
             self._note_devices()
             self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
@@ -323,6 +322,12 @@ class Engine:
                 member.worker.send(agent.consult(member.worker))
             elif agent.is_asked_in(member.worker):
                 member.worker.adopt(self.cfg.agent(name), agent.runner)
+
+    def _wait_for_environments(self) -> None:
+        """Workers make environments, those that have a place to live."""
+        placed = any(member.ready for member in self._hired)
+        self.progress.phase = "making environments" if placed else "waiting for room on the cluster"
+        self._observe()
 
     def _wait_for_replicas(self) -> None:
         """Replicas start, which may take minutes."""
