@@ -20,7 +20,7 @@ from proctor.rollout.progress import Progress
 from proctor.testing import BackendConformance
 
 ray = pytest.importorskip("ray")
-from clusters import PLAIN, Lab, config_of, examined, log_of, running, until  # noqa: E402 - only where Ray is
+from clusters import PLAIN, Lab, config_of, done_in, examined, log_of, running, until  # noqa: E402 - only where Ray is
 
 from proctor.rollout.cluster.doctor import examine as examine_nodes  # noqa: E402
 
@@ -220,6 +220,7 @@ def test_workers_have_their_part_of_a_gpu_and_what_the_run_brings(lab: Lab, aren
         thread, found = running(lambda: examined(tmp_path / "runs", workers, cancel, **keys))
         try:
             until(lambda: len(list(seen.iterdir())) >= 2 or not thread.is_alive())
+            until(lambda: done_in(tmp_path / "runs") >= 4 or not thread.is_alive())
         finally:
             cancel.cancel()
             thread.join()

@@ -240,6 +240,9 @@ def test_a_replica_that_starts_late_is_asked_too(lab: Lab, alone: Digests, tmp_p
     assert slow.asked == 2
     ours = digests(found[0])
     assert len(ours) < 5_000
+    assert sum(node["trials"] for node in nodes_of(found[0].path)) == len(ours), (
+        "of some it is not known where they ran"
+    )
     both = ours.keys() & alone.keys()
     assert both
     assert {key: ours[key] for key in both} == {key: alone[key] for key in both}

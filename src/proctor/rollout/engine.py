@@ -212,10 +212,12 @@ class Engine:
     def _stop(self, clean: bool) -> None:
         """Write what has ended, whatever happened."""
         self.progress.phase = "stopping"
+        agents = self._agents
         self._unload()
         try:
-            for event in self._crew.close():
+            for member, event in self._crew.close():
                 if isinstance(event, Done):
+                    self._place(member, event, agents.get(event.result.trial.agent))
                     self._recorded(event.result)
                 elif isinstance(event, Unclosed):
                     log.warning("%s", event.reason)
@@ -419,7 +421,7 @@ class Engine:
         self._scheduler.ended(parted.trial)
         if isinstance(event, Done):
             result = event.result
-            self._where.done(parted.member.worker.node or self.here, event, {})
+            self._place(parted.member, event, self._agents.get(parted.trial.agent))
             if parted.in_worker and result.outcome is Outcome.POLICY_ERROR:
                 _log_policy(result.trial, result.outcome, result.error or "")
             self.account.add(time.monotonic() - parted.since, event.spent)
@@ -429,6 +431,11 @@ class Engine:
         else:
             self._charge(parted.trial, event.outcome, event.error)
             self._refill(parted.member.slots)
+
+    def _place(self, member: Member, event: Done, agent: AgentRuntime | ReplicatedAgent | None) -> None:
+        """Keep where a trial was done, and where its policy was asked."""
+        asked = agent.replicas.node_of(event.replica) if isinstance(agent, ReplicatedAgent) else {}
+        self._where.done(member.worker.node or self.here, event, asked)
 
     # Events ---------------------------------------------------------------------------------------------------------
 
@@ -442,8 +449,7 @@ class Engine:
                 self._note_way(event)
             case Done(number, result, spent):
                 slot = member.slots[number]
-                asked = slot.agent.replicas.node_of(event.replica) if isinstance(slot.agent, ReplicatedAgent) else {}
-                self._where.done(member.worker.node or self.here, event, asked)
+                self._place(member, event, slot.agent)
                 if slot.in_worker and result.outcome is Outcome.POLICY_ERROR:
                     _log_policy(result.trial, result.outcome, result.error or "")
                 self.account.add(time.monotonic() - slot.since, spent)
