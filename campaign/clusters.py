@@ -1,4 +1,4 @@
-"""Random schedules of faults on a cluster of simulated nodes, each a test of `tests/rollout/test_cluster.py`."""
+"""Random schedules of faults on a cluster of simulated nodes, each a test of `tests/rollout/test_cluster_faults.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from campaign.places import ROOT
 from campaign.tally import Tally, Trouble
 
-TESTS = "tests/rollout/test_cluster.py"
+TESTS = "tests/rollout/test_cluster_faults.py"
 NAME = "test_no_schedule_of_faults_loses_or_changes_a_trial"
 KIND = "schedule of a cluster"
 VARIABLE = "PROCTOR_FAULT_SCHEDULES"
@@ -29,9 +29,7 @@ def judged(told: str, count: int) -> Tally:
     """What pytest has said, as JUnit's XML."""
     cases = [case for case in ElementTree.fromstring(told).iter("testcase") if case.find("skipped") is None]
     if len(cases) != count:
-        raise SystemExit(
-            f"{len(cases)} of {count} schedules of a cluster could be tried; they need ray, psutil, pytest"
-        )
+        raise SystemExit(f"{len(cases)} of {count} schedules of a cluster could be tried; they need ray and pytest")
     tally = Tally()
     for case in cases:
         tally.tried[KIND] += 1

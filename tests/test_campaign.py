@@ -242,6 +242,6 @@ def test_schedules_of_a_cluster_are_counted_and_those_that_fail_can_be_tried_aga
     assert tally.tried.total() == 2
     (trouble,) = tally.troubles
     assert (trouble.what, trouble.detail) == ("changed", "not equal")
-    assert trouble.again.endswith("test_cluster.py::t[1]'")
+    assert trouble.again.endswith("test_cluster_faults.py::t[1]'")
     with pytest.raises(SystemExit, match="2 of 3 schedules"):
         judged(told, 3)

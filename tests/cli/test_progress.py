@@ -71,6 +71,8 @@ def test_nodes_of_a_cluster_have_a_line_each(capsys: pytest.CaptureFixture[str])
     told = json.loads(capsys.readouterr().out)
     assert told["adrift"] == 2
     assert told["nodes"]["node 0"]["workers"] == 0
+    assert told["nodes"]["node 0"]["trials_per_s"] == 0.0, "it has gone, and does nothing"
+    assert told["nodes"]["node 13"]["trials_per_s"] > 0.0
     assert next(iter(told["nodes"])) == "node 13"
 
 

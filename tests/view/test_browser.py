@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -352,6 +353,29 @@ def test_a_page_stays_current_while_the_run_goes_on_breaks_and_disappears(browse
         window.context.close()
         window.wrong[:] = [said for said in window.wrong if "404" not in said]  # a verdict of what is gone
         assert window.wrong == []
+
+
+def test_nodes_of_a_cluster_have_a_row_each(browser: Any, tmp_path: Path) -> None:
+    """Of a run that goes on on some other machine, which says so in its lock and in `live.json`."""
+    run = run_evaluation(config_from_dict(examination(tmp_path)))
+    (run.path / "lock").write_text("process 12 on elsewhere")
+    here = {"workers": 2, "trials": 1234, "trials_per_s": 45.85, "busy": 0.375, "lost": 8}
+    gone = {"workers": 0, "trials": 7, "trials_per_s": 0.0, "busy": None, "lost": 0}
+    said = {
+        "at": 1.0, "pid": 12, "host": "elsewhere", "phase": "running", "waits_for": None, "planned": 9, "done": 5,
+        "done_before": 0, "running": 4, "retried": 0, "steps": 100, "seconds": 3.0, "batching": {}, "spent": {},
+        "workers": [{"slots": 4, "busy": 4, "deaths": 0}], "nodes": {"first": here, "second": gone},
+        "memory_bytes": 1e8,
+    }  # fmt: skip
+    (run.path / "live.json").write_text(json.dumps(said))
+    with viewer(tmp_path) as served:
+        window = Window(browser, served.url, WIDE)
+        shown = window.open(f"/run/{run.path.name}").inner_text("#main")
+        assert re.search(r"^first\s+2\s+1,234\s+45.9\s+38 %\s+8$", shown, re.M), shown
+        assert re.search(r"^second\s+gone\s+7\s+0\s+–", shown, re.M), shown
+        assert "of the driver alone" in shown
+        assert window.wrong == []
+        window.context.close()
 
 
 def test_a_token_is_exchanged_once(browser: Any, run: Run) -> None:

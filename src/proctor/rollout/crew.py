@@ -221,12 +221,12 @@ class Crew:
             self._poll.unregister(member.fd)
             member.fd = None
 
-    def close(self) -> list[Event]:
-        """End everyone; the last events."""
+    def close(self) -> list[tuple[Member, Event]]:
+        """End everyone; the last events of each."""
         for member in self.members:
             member.worker.send(Close())
             member.worker.flush()
-        events = [event for member in self.members for event in member.worker.drain()]
+        events = [(member, event) for member in self.members for event in member.worker.drain()]
         for backend in self._backends:
             backend.close()
         return events

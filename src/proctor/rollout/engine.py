@@ -164,9 +164,8 @@ class Engine:
         self._placing = Placing(self.cfg, self._crew, chosen=chosen.measured)
         self.placed = {"workers": chosen.workers.kind, "why": chosen.why, "moved": self._placing.moved}
         try:
-            self.progress.phase = "making environments"
             learning = Learning(self._crew, self.cfg)
-            self._tasks = learning.tasks(self.cancel, self._observe)
+            self._tasks = learning.tasks(self.cancel, self._wait_for_environments)
             self._attending = Attending(self.cfg, self._tasks, self.operator)
             self._note_devices()
             self._note_states({t.name: t.initial_states for t in self._tasks.values() if t.initial_states is not None})
@@ -213,10 +212,12 @@ class Engine:
     def _stop(self, clean: bool) -> None:
         """Write what has ended, whatever happened."""
         self.progress.phase = "stopping"
+        agents = self._agents
         self._unload()
         try:
-            for event in self._crew.close():
+            for member, event in self._crew.close():
                 if isinstance(event, Done):
+                    self._place(member, event, agents.get(event.result.trial.agent))
                     self._recorded(event.result)
                 elif isinstance(event, Unclosed):
                     log.warning("%s", event.reason)
@@ -324,6 +325,12 @@ class Engine:
             elif agent.is_asked_in(member.worker):
                 member.worker.adopt(self.cfg.agent(name), agent.runner)
 
+    def _wait_for_environments(self) -> None:
+        """Workers make environments, those that have a place to live."""
+        placed = any(member.ready for member in self._hired)
+        self.progress.phase = "making environments" if placed else "waiting for room on the cluster"
+        self._observe()
+
     def _wait_for_replicas(self) -> None:
         """Replicas start, which may take minutes."""
         self._observe()
@@ -414,7 +421,7 @@ class Engine:
         self._scheduler.ended(parted.trial)
         if isinstance(event, Done):
             result = event.result
-            self._where.done(parted.member.worker.node or self.here, event, {})
+            self._place(parted.member, event, self._agents.get(parted.trial.agent))
             if parted.in_worker and result.outcome is Outcome.POLICY_ERROR:
                 _log_policy(result.trial, result.outcome, result.error or "")
             self.account.add(time.monotonic() - parted.since, event.spent)
@@ -424,6 +431,11 @@ class Engine:
         else:
             self._charge(parted.trial, event.outcome, event.error)
             self._refill(parted.member.slots)
+
+    def _place(self, member: Member, event: Done, agent: AgentRuntime | ReplicatedAgent | None) -> None:
+        """Keep where a trial was done, and where its policy was asked."""
+        asked = agent.replicas.node_of(event.replica) if isinstance(agent, ReplicatedAgent) else {}
+        self._where.done(member.worker.node or self.here, event, asked)
 
     # Events ---------------------------------------------------------------------------------------------------------
 
@@ -437,8 +449,7 @@ class Engine:
                 self._note_way(event)
             case Done(number, result, spent):
                 slot = member.slots[number]
-                asked = slot.agent.replicas.node_of(event.replica) if isinstance(slot.agent, ReplicatedAgent) else {}
-                self._where.done(member.worker.node or self.here, event, asked)
+                self._place(member, event, slot.agent)
                 if slot.in_worker and result.outcome is Outcome.POLICY_ERROR:
                     _log_policy(result.trial, result.outcome, result.error or "")
                 self.account.add(time.monotonic() - slot.since, spent)
@@ -767,6 +778,7 @@ class Engine:
             if charged:
                 self._charge(trial, outcome, lost.reason)
             else:
+                self.progress.adrift += lost.excused
                 self._attending.broke(trial, lost.reason)
                 self._scheduler.retry(trial)
         for parted in [parted for parted in self._parted.values() if parted.member is member]:

@@ -56,15 +56,15 @@ class NodeProgress:
         return min(self.busy_s / self.worker_s, 1.0) if self.worker_s else None
 
     def rate(self, now: float) -> float:
-        """Trials per second."""
-        return self.trials / max(now - self.since, 1e-9)
+        """Trials per second since its first worker was there; 0 where it has none any more."""
+        return self.trials / max(now - self.since, 1e-9) if self.workers else 0.0
 
 
 @dataclass
 class Progress:
     """`done` counts finished trials and `unscored` those of them without a score, earlier sessions included; `spared`
-    those that a `stop_when` made unnecessary; `retried`, `adrift` (trials
-    that started again since a replica of their policy was lost), `steps` and `rows` are of this session."""
+    those that a `stop_when` made unnecessary; `retried`, `adrift` (trials that started again since their worker, or a
+    replica of their policy, was lost on a cluster), `steps` and `rows` are of this session."""
 
     planned: int = 0
     done: int = 0

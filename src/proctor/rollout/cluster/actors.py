@@ -25,7 +25,7 @@ from proctor.interpreters import search_last
 from proctor.policies import loader_for, options_for
 from proctor.rollout.backends.host import interpreter_of
 from proctor.rollout.backends.process import environment_of, here
-from proctor.rollout.cluster.replica import Replica, Told
+from proctor.rollout.cluster.replica import Replica, ReplicaCfg, Told
 from proctor.rollout.nodes import devices
 from proctor.rollout.startup import Loading
 from proctor.rollout.tasks import Task
@@ -33,6 +33,8 @@ from proctor.runtimes import locate
 from proctor.threads import pinned
 from proctor_host.serving import Child, Server
 from proctor_host.task import Task as Described
+
+EGL_DEVICE = "MUJOCO_EGL_DEVICE_ID"
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class WorkerHome(_Actor):
 
     def open(self, home: Home) -> Opened:
         shared = self._settle(home)
+        _render_on_own_gpu()
         try:
             self._check(home)
             interpreter = here() if home.runtime is None else interpreter_of(locate(home.runtime))
@@ -132,6 +135,16 @@ class WorkerHome(_Actor):
                     f'the suite "{suite}" of task "{task}" needs {", ".join(missing)}, which this node does not have; '
                     "install it there, or name a runtime that is installed there (runtime: NAME)"
                 )
+
+
+def _render_on_own_gpu() -> None:
+    """Have MuJoCo render on the GPU that Ray has given to this actor, unless something else was said: EGL counts the
+    GPUs of the machine, whatever `CUDA_VISIBLE_DEVICES` says, and would take the first one in every worker."""
+    import ray
+
+    own = [str(gpu) for gpu in ray.get_runtime_context().get_accelerator_ids().get("GPU", ())]
+    if own and own[0].isdecimal():
+        os.environ.setdefault(EGL_DEVICE, own[0])
 
 
 def _importable(name: str) -> bool:
@@ -169,10 +182,11 @@ class ReplicaHome(_Actor):
                 try:
                     loading = Loading(request.cfg, tasks, Path(home.folder) if shared else None)
                     alone = loader_for(agent.policy).row_by_row
-                    self._replica = Replica(
-                        agent.name, lambda: loading.load(agent.name), options_for(agent), tasks, (host, 0),
-                        home.token, request.slots, request.cfg.limits.act_s, examined=not alone,
+                    cfg = ReplicaCfg(
+                        agent.name, options_for(agent), tasks, (host, 0), home.token, request.slots,
+                        request.cfg.limits.act_s, examined=not alone,
                     )  # fmt: skip
+                    self._replica = Replica(cfg, lambda: loading.load(agent.name))
                     stages = {stage.name: stage.pad_to for stage in self._replica.runtime.runner.stages}
                     opened.append(Opened(self._node, self._replica.address, shared, stages=stages))
                 except InputError as problem:

@@ -8,37 +8,38 @@ trusts the engine whose actor it is.
 
 from __future__ import annotations
 
-import logging
 import secrets
-import socket
 import threading
-import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+from weakref import WeakSet
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from proctor import __version__
 from proctor.config.models import AgentCfg, RuntimeCfg
-from proctor.errors import InputError, RunError, optional
 from proctor.interpreters import at_hand
 from proctor.policies import loader_for, options_for
-from proctor.rollout.backends.address import AddressWorker, Connection, connected
-from proctor.rollout.backends.base import Backend, BackendOptions, Lost, Need, Replicas, Worker
-from proctor.rollout.cluster.actors import Home, Opened, WorkerHome
+from proctor.rollout.backends.base import Backend, BackendOptions, Need, Replicas, Worker
+from proctor.rollout.cluster.actors import Home, ReplicaHome, WorkerHome
+from proctor.rollout.cluster.joining import actors, connect, leave
 from proctor.rollout.cluster.replicas import RayReplicas
+from proctor.rollout.cluster.room import Asked, Room
+from proctor.rollout.cluster.workers import Actors, RayWorker
+from proctor.texts import count as counted
 from proctor_host.cfg import WorkerCfg
-from proctor_host.handshake import Lapse, Refusal, split_address
 
-KNOCK_S = 10.0
-LOOK_S = 0.1
-MOST_FAILURES = 5
-"""Actors in a row that die before they have opened, on nodes that live; then the run ends."""
 PROBE = ".cluster"
 """The file in a run's folder by which a node is known to share it."""
 
-log = logging.getLogger("proctor")
+
+def _whole_or_part(gpus: float) -> float:
+    if gpus > 1.0 and gpus != int(gpus):
+        raise ValueError("expected a part of one GPU (0.5), or whole ones (2)")
+    return gpus
+
+
+Gpus = Annotated[float, Field(ge=0.0), AfterValidator(_whole_or_part)]
+"""Of an actor, as Ray counts them."""
 
 
 class RayOptions(BackendOptions):
@@ -49,43 +50,17 @@ class RayOptions(BackendOptions):
     `HOST:PORT` names one to which this machine belongs."""
     cpus: float = Field(default=1.0, ge=0.0)
     """CPUs of a worker."""
-    gpus: float = Field(default=0.0, ge=0.0)
+    gpus: Gpus = 0.0
     """GPUs of a worker, or a part of one, for simulators that render on it."""
     replicas: int = Field(default=1, ge=0, le=1000)
     """Replicas of each agent that is not asked in the workers; 0: the engine loads and asks it."""
     replica_cpus: float = Field(default=0.0, ge=0.0)
-    replica_gpus: float | None = Field(default=None, ge=0.0)
+    replica_gpus: Gpus | None = None
     """Of a replica; None: 1 where the agent's device is a GPU."""
     runtime_env: dict[str, Any] | None = None
     """What Ray prepares on a node before an actor starts there (`pip`, `working_dir`, `env_vars`, ...)."""
-
-
-def connect(address: str) -> Any:
-    """Ray, connected to a cluster. Raises InputError where there is none."""
-    ray = optional("ray", "workers: {kind: ray}", "ray")
-    if address.startswith("ray://"):
-        raise InputError(
-            f'found the address "{address}" of a Ray client, through which workers cannot be reached; start the run on '
-            "a node of the cluster, with the address auto or HOST:PORT"
-        )
-    if not ray.is_initialized():
-        told = {"address": address, **({"include_dashboard": False} if address == "local" else {})}
-        try:
-            _knock(address)
-            ray.init(**told, log_to_driver=False, logging_level=logging.WARNING)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as problem:
-            raise InputError(
-                f'there is no Ray cluster at "{address}" ({str(problem).splitlines()[0]}); start one with `ray start '
-                "--head` on this machine and `ray start --address HOST:6379` on the others, or use address: local"
-            ) from problem
-    return ray
-
-
-def _knock(address: str) -> None:
-    """Raise OSError where nobody listens at an address: Ray itself would try for long, and then end the process."""
-    if address not in ("auto", "local"):
-        with socket.create_connection(split_address(address), timeout=KNOCK_S):
-            pass
+    wait_for_nodes: bool = False
+    """Whether the run waits where no node could hold a worker or a replica; otherwise that is an error."""
 
 
 class RayBackend(Backend):
@@ -98,19 +73,32 @@ class RayBackend(Backend):
     def __init__(self, cfg: WorkerCfg, options: RayOptions, runtime: RuntimeCfg | None = None, places: int = 1):
         super().__init__(cfg, options, runtime, places)
         self.options: RayOptions
-        self._ray: Any = None
         self._home: Home | None = None
+        self._workers = 0
+        self._hired: WeakSet[RayWorker] = WeakSet()
+        self._began = threading.Event()
+        self._replicas: list[tuple[RayReplicas, Asked]] = []
 
     def shares(self, slots: int, count: int | None) -> list[int]:
-        """As many workers as the config asks for, or as the cluster has CPUs for now."""
-        if count is None:
-            room = connect(self.options.address).cluster_resources().get("CPU", 1.0)
-            count = max(int(room / self.options.cpus), 1) if self.options.cpus else None
-        return super().shares(slots, count)
+        """As many workers as the config asks for, or as the cluster has room for now."""
+        whole = self._asked(1)
+        if not self.options.wait_for_nodes:
+            Room(self._connected()).require("a worker", whole, "workers.options: cpus, gpus")
+        if count is None and any(whole.values()):
+            count = max(Room(self._connected()).take(whole, slots), 1)
+        shares = super().shares(slots, count)
+        self._workers = len(shares)
+        return shares
 
     def hire(self, slots: int) -> Worker:
-        actors = Actors(connect(self.options.address), self.home, self._remote(WorkerHome))
-        return RayWorker(self.cfg, slots, actors, self.runtime is None)
+        ray = self._connected()
+        kind = actors(ray, WorkerHome, self._asked(self.places), self.options.runtime_env)
+        worker = RayWorker(self.cfg, slots, Actors(ray, self.home, kind, self._began), self.runtime is None)
+        self._hired.add(worker)
+        return worker
+
+    def _connected(self) -> Any:
+        return connect(self.options.address, self.options.runtime_env)
 
     @property
     def home(self) -> Home:
@@ -120,10 +108,10 @@ class RayBackend(Backend):
             self._home = home_of(Path(self.cfg.folder), self.cfg, self.runtime)
         return self._home
 
-    def _remote(self, kind: type) -> Any:
-        ray, options = connect(self.options.address), self.options
-        asked = {"num_cpus": options.cpus / self.places, "num_gpus": options.gpus / self.places}
-        return ray.remote(kind).options(**asked, **_everywhere(options))
+    def _asked(self, places: int) -> Asked:
+        """Of a worker, where workers of so many places share what the config says of one."""
+        cpus, gpus = self.options.cpus / places, self.options.gpus / places
+        return {"num_cpus": round(cpus, 4), "num_gpus": round(gpus, 4) if gpus < 1 else gpus // 1}
 
     def replicates(self, agent: AgentCfg) -> bool:
         loader = loader_for(agent.policy)
@@ -135,17 +123,36 @@ class RayBackend(Backend):
         gpus = options.replica_gpus
         if gpus is None:
             gpus = 0.0 if agent.device == "cpu" else 1.0
-        asked = {"num_cpus": options.replica_cpus, "num_gpus": gpus, **_everywhere(options)}
-        return RayReplicas(connect(options.address), self.home, asked, agent, need, options.replicas)
+        asked = {"num_cpus": options.replica_cpus, "num_gpus": gpus}
+        ray = self._connected()
+        if not options.wait_for_nodes:
+            self._require_room_for(agent, asked, ray)
+        kind = actors(ray, ReplicaHome, {**asked, "max_concurrency": 2}, options.runtime_env)
+        replicas = RayReplicas(ray, self.home, kind, agent, need, options.replicas)
+        self._replicas = [*self._living, (replicas, asked)]
+        return replicas
+
+    @property
+    def _living(self) -> list[tuple[RayReplicas, Asked]]:
+        return [(replicas, asked) for replicas, asked in self._replicas if not replicas.closed]
+
+    def _require_room_for(self, agent: AgentCfg, asked: Asked, ray: Any) -> None:
+        """Raise InputError where a replica finds no room beside what the run has started before it."""
+        room, others = Room(ray), [counted(self._workers, "worker")]
+        for _ in range(self.places):
+            room.take(self._asked(self.places), self._workers)
+        for replicas, theirs in self._living:
+            placed = room.take(theirs, self.options.replicas)
+            others.append(f"{counted(placed, 'replica')} of agent {replicas.agent}")
+        room.require(f"a replica of agent {agent.name}", asked, "workers.options: replica_cpus, replica_gpus", others)
 
     def close(self) -> None:
+        for worker in self._hired:
+            worker.gone()
         if self._home is not None:
             (Path(self._home.folder) / PROBE).unlink(missing_ok=True)
-
-
-def _everywhere(options: RayOptions) -> dict[str, Any]:
-    told = {} if options.runtime_env is None else {"runtime_env": options.runtime_env}
-    return {"scheduling_strategy": "SPREAD", "max_restarts": 0, **told}
+        if self.options.runtime_env is not None:
+            leave()
 
 
 def home_of(folder: Path, cfg: WorkerCfg, runtime: RuntimeCfg | None) -> Home:
@@ -164,87 +171,3 @@ def probe_in(folder: Path) -> tuple[str, str]:
 
 _TOKEN = secrets.token_hex(32).encode()
 """Of this process: what its actors and their callers know."""
-
-
-class Actors:
-    """Gets actors for one worker, one after the other, and connects to them (the `Place` of an `AddressWorker`)."""
-
-    def __init__(self, ray: Any, home: Home, kind: Any):
-        self._ray, self._home, self._kind = ray, home, kind
-        self.address = "a node"
-        self.opened: Opened | None = None
-        self.actor: Any = None
-
-    def __str__(self) -> str:
-        if self.opened is None:
-            return "the cluster"
-        return f"node {self.opened.node['address']} ({self.opened.node['node'][:8]})"
-
-    def call(self, seconds: float, cancelled: threading.Event | None = None) -> Connection:
-        """Wait until Ray has room for an actor, however long that takes, and connect to it. Raises InputError where the
-        node cannot do the run's work, RunError where actors keep dying."""
-        failures = 0
-        while True:
-            self.actor = self._kind.remote()
-            try:
-                return self._connected(cancelled or threading.Event())
-            except (self._ray.exceptions.RayError, OSError, Lapse, Refusal) as problem:
-                failures += not isinstance(problem, self._ray.exceptions.NodeDiedError)
-                log.warning("a worker on the cluster did not start: %s", str(problem).splitlines()[0])
-                self.end()
-                if failures >= MOST_FAILURES:
-                    raise RunError(f"workers on the cluster keep dying before they start: {problem}") from None
-                time.sleep(LOOK_S)
-
-    def _connected(self, cancelled: threading.Event) -> Connection:
-        ray, asked = self._ray, self.actor.open.remote(self._home)
-        while not ray.wait([asked], timeout=LOOK_S)[0]:
-            if cancelled.is_set():
-                self.end()
-                raise RunError("nobody waits for the worker any more")
-        opened: Opened = ray.get(asked)
-        if opened.problem is not None:
-            self.end()
-            raise InputError(opened.problem)
-        if (found := opened.node["proctor"]) != __version__:
-            self.end()
-            raise InputError(f"{opened.node['address']} has proctor {found}, this is {__version__}: install the same")
-        self.opened = opened
-        return connected(split_address(opened.address), self._home.token)
-
-    def end(self) -> None:
-        """End the actor, and what it has started."""
-        actor, self.actor = self.actor, None
-        if actor is not None and self._ray.is_initialized():
-            self._ray.kill(actor)
-
-
-class RayWorker(AddressWorker):
-    """The engine's end of a worker on some node."""
-
-    def __init__(self, cfg: WorkerCfg, slots: int, actors: Actors, has_policies: bool):
-        self.has_policies = has_policies
-        self._actors = actors
-        super().__init__(cfg, slots, actors, None)
-        self.called = "a worker on the cluster"
-
-    @property
-    def ready(self) -> bool:  # type: ignore[override]
-        return self._connected and bool(self.greeting) and not self._closed
-
-    @property
-    def node(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return {} if self._actors.opened is None else self._actors.opened.node
-
-    def _begin(self, connection: Connection) -> None:
-        self.called = f"a worker on {self._actors}"
-        super()._begin(connection)
-
-    def _ending(self, during: str, slot: int | None, acting: bool) -> Lost:
-        if self._ended is None:
-            return Lost(f"{self.called} was lost with its actor or node", None, False, excused=True)
-        return super()._ending(during, slot, acting)
-
-    def kill(self) -> None:
-        super().kill()
-        self._actors.end()

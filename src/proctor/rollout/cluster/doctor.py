@@ -9,7 +9,7 @@ from typing import Any
 
 from proctor.record.nodes import name_of
 from proctor.rollout.cluster.actors import describe_node
-from proctor.rollout.cluster.backend import connect
+from proctor.rollout.cluster.joining import connect
 
 ANSWER_S = 120.0
 

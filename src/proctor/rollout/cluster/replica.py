@@ -58,23 +58,28 @@ class Told:
     given_up: str | None = None
 
 
+@dataclass(frozen=True)
+class ReplicaCfg:
+    """Of which agent, for which tasks, and where. `token`: what callers have to know. `slots`: how many trials the run
+    has at once; `act_s`: seconds that a forward may take. `examined`: whether it is looked for answers that depend on
+    the rows beside them."""
+
+    agent: str
+    options: PolicyOptions
+    tasks: Mapping[str, Task]
+    address: tuple[str, int]
+    token: bytes
+    slots: int
+    act_s: float | None
+    examined: bool
+
+
 class Replica:
     """Listens from the moment it is made; `serve` answers until `stop`. `load` makes the policy, which is loaded now:
-    what it raises is raised here. `act_s`: seconds that a forward may take."""
+    what it raises is raised here."""
 
-    def __init__(
-        self,
-        name: str,
-        load: Callable[[], AnyPolicy],
-        options: PolicyOptions,
-        tasks: Mapping[str, Task],
-        address: tuple[str, int],
-        token: bytes,
-        slots: int,
-        act_s: float | None,
-        examined: bool,
-    ):
-        self._tasks, self._token, self._act_s = tasks, token, act_s
+    def __init__(self, cfg: ReplicaCfg, load: Callable[[], AnyPolicy]):
+        self._tasks, self._token, self._act_s = cfg.tasks, cfg.token, cfg.act_s
         self._waker = Waker()
         self._answers: deque[tuple[Lane, Answers, float]] = deque()
         self._arrived: deque[socket.socket] = deque()
@@ -86,14 +91,15 @@ class Replica:
         self._trying: Seat | None = None
         self._steps, self._told_at = 0, time.monotonic()
         self._stopping = False
-        self._supervisor = Supervisor(act_s)
+        self._supervisor = Supervisor(cfg.act_s)
         self._lock = threading.Lock()
-        self.runtime = AgentRuntime(name, load, options, slots, self._deliver)
-        self.runtime.runner.examined = examined
+        self.runtime = AgentRuntime(cfg.agent, load, cfg.options, cfg.slots, self._deliver)
+        self.runtime.runner.examined = cfg.examined
         self._told = {stage: LaneStats() for stage in self.runtime.lanes}
-        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self._listener = socket.create_server(address, family=family, backlog=256)
-        host, port = address[0], self._listener.getsockname()[1]
+        host = cfg.address[0]
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server(cfg.address, family=family, backlog=256)
+        port = self._listener.getsockname()[1]
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         threading.Thread(target=self._receive_callers, name="proctor-door", daemon=True).start()
 

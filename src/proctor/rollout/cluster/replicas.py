@@ -20,7 +20,8 @@ from proctor.config.models import AgentCfg
 from proctor.errors import InputError, RunError
 from proctor.policies import loader_for
 from proctor.rollout.backends.base import Need, Replicas, Worker
-from proctor.rollout.cluster.actors import Home, Opened, ReplicaHome, Request
+from proctor.rollout.cluster.actors import Home, Opened, Request
+from proctor.rollout.cluster.joining import unprepared
 from proctor.rollout.cluster.replica import Told
 from proctor_host.messages import Consult
 
@@ -42,16 +43,15 @@ class _One:
 
 
 class RayReplicas(Replicas):
-    """`asked` is what Ray is asked for, for each replica. They start when this is made."""
+    """`kind` is the class of their actors. They start when this is made."""
 
-    def __init__(self, ray: Any, home: Home, asked: Mapping[str, Any], agent: AgentCfg, need: Need, count: int):
-        self._ray, self._home, self._agent = ray, home, agent
+    def __init__(self, ray: Any, home: Home, kind: Any, agent: AgentCfg, need: Need, count: int):
+        self._ray, self._home, self._kind, self.agent = ray, home, kind, agent.name
         tasks = tuple(task.inside for task in need.tasks.values())
         self._request = Request(need.cfg, agent, tasks, need.slots, need.threads)
-        self._kind = ray.remote(ReplicaHome).options(**asked, max_concurrency=2)
         self.row_by_row = loader_for(agent.policy).row_by_row
         self._failures = 0
-        self._changed = False
+        self._changed = self.closed = False
         self._looked = 0.0
         self._news: list[tuple[str, Any, int]] = []
         self._busy: dict[str, list[float]] = {}
@@ -96,6 +96,9 @@ class RayReplicas(Replicas):
                 continue
             try:
                 answer = self._ray.get(one.asked)
+            except self._ray.exceptions.RuntimeEnvSetupError as problem:
+                self._unable(one, unprepared(problem))
+                continue
             except self._ray.exceptions.RayError as problem:
                 self._lose(one, problem)
                 continue
@@ -107,17 +110,21 @@ class RayReplicas(Replicas):
 
     def _opened(self, one: _One, opened: Opened) -> None:
         if opened.problem is not None:
-            if not self._open:
-                raise InputError(opened.problem)
-            log.warning("a replica of agent %s did not start: %s", self._agent.name, opened.problem)
-            self._ray.kill(one.actor)
-            self._ones.remove(one)
+            self._unable(one, opened.problem)
             return
         if (found := opened.node["proctor"]) != __version__:
             raise InputError(f"{opened.node['address']} has proctor {found}, this is {__version__}: install the same")
         one.opened, self._changed = opened, True
         self._known[opened.address] = opened.node
-        log.info("agent %s has a replica on %s", self._agent.name, opened.node["address"])
+        log.info("agent %s has a replica on %s", self.agent, opened.node["address"])
+
+    def _unable(self, one: _One, problem: str) -> None:
+        """A replica cannot start where Ray has placed it, and another try would not mend that."""
+        if not self._open:
+            raise InputError(problem)
+        log.warning("a replica of agent %s did not start: %s", self.agent, problem)
+        self._ray.kill(one.actor)
+        self._ones.remove(one)
 
     def _heard(self, told: Told, opened: Opened) -> None:
         rows = 0
@@ -139,9 +146,9 @@ class RayReplicas(Replicas):
         self._failures += not node_died
         where = "that was starting" if lost.opened is None else f"on {lost.opened.node['address']}"
         why = str(problem).strip().splitlines()[0]
-        log.warning("a replica of agent %s %s was lost: %s", self._agent.name, where, why)
+        log.warning("a replica of agent %s %s was lost: %s", self.agent, where, why)
         if self._failures >= MOST_FAILURES:
-            raise RunError(f'replicas of agent "{self._agent.name}" keep dying before they answer ({why})')
+            raise RunError(f'replicas of agent "{self.agent}" keep dying before they answer ({why})')
         self._changed = True
         self._ray.kill(lost.actor)
         self._ones[self._ones.index(lost)] = self._start()
@@ -154,7 +161,7 @@ class RayReplicas(Replicas):
         places.sort(key=lambda at: (at.node["node"] != mine, asked[at.address], at.address != before))
         if places:
             self._first[worker] = places[0].address
-        return Consult(self._agent.name, [opened.address for opened in places], self._home.token)
+        return Consult(self.agent, [opened.address for opened in places], self._home.token)
 
     def told(self) -> list[tuple[str, Any, int]]:
         news, self._news = self._news, []
@@ -168,6 +175,7 @@ class RayReplicas(Replicas):
         return self._known.get(place, {})
 
     def close(self) -> None:
+        self.closed = True
         asked = [one.actor.told.remote() for one in self._open]
         if asked and self._ray.is_initialized():
             for one, answer in zip(self._open, asked, strict=True):

@@ -91,7 +91,7 @@ function facts(run) {
     pulse ? fact("Rate", rate ? `${number(60 * rate, 3)} / min` : "–", left && run.done < run.planned ? `about ${duration(left)} left` : pulse.phase) : null,
     pulse ? fact("At once", `${pulse.running} of ${run.num_parallel}`, pulse.retried ? `${pulse.retried} retried` : "trials") : null,
     pulse ? fact("Workers", String(pulse.workers.length), workers(pulse)) : null,
-    pulse ? fact("Memory", bytes(pulse.memory_bytes), "resident, workers included") : null,
+    pulse ? fact("Memory", bytes(pulse.memory_bytes), Object.keys(pulse.nodes || {}).length ? "resident, of the driver alone" : "resident, workers included") : null,
     fact("Begun", when(run.made_at), run.seconds ? `took ${duration(run.seconds)}` : pulse ? `${duration(pulse.seconds)} so far` : null),
     fact("Scoring", run.scoring, run.scored ? null : "code of the run, not imported"),
     fact("Recorded", run.record.level, [run.filmed ? count(run.filmed, "film") : null, run.record.states ? "states" : null, run.record.observations ? "observations" : null].filter(Boolean).join(", ") || null));
