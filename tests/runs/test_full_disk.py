@@ -106,11 +106,12 @@ def test_whichever_write_fails_first_the_run_goes_on_to_the_same_end(tmp_path, d
     assert digests(ended.run) == wanted
 
 
-def test_a_disk_that_takes_no_folder_is_bad_input(tmp_path, disk):
+def test_a_disk_that_takes_no_folder_is_a_full_disk(tmp_path, disk):
     disk.left = 0
-    assert "cannot make a run folder under output_root" in str(
-        attempt(config_from_dict(examination(tmp_path / "runs")))
-    )
+    ended = attempt(config_from_dict(examination(tmp_path / "runs")))
+    assert isinstance(ended, DiskError)
+    assert str(ended).startswith("cannot make a run folder under output_root")
+    assert str(ended).endswith("run the same command again")
 
 
 def test_a_ledger_that_is_full_is_said_as_well(tmp_path, monkeypatch):

@@ -28,7 +28,7 @@ from proctor.config.code import Code, scoring_code
 from proctor.config.models import EvalConfig
 from proctor.errors import InputError, RunError
 from proctor.foreign import read_json, read_npz
-from proctor.record.disk import beginning
+from proctor.record.disk import DiskError, beginning, trouble
 from proctor.record.environment import Noted, noted
 from proctor.record.files import refuse_links_in, write_synced
 from proctor.record.latest import MADE_AT
@@ -57,7 +57,10 @@ def new_folder(root: Path, name: str, now: datetime, part: str = "") -> Path:
                 path.mkdir()
                 return path
     except OSError as error:
-        raise InputError(f"cannot make a run folder under output_root {root}: {error}") from None
+        said = f"cannot make a run folder under output_root {root}: {error}"
+        if trouble(error) is None:
+            raise InputError(said) from None
+        raise DiskError(f"{said}; mend that, or set another output_root, and run the same command again") from None
     raise RunError(f"no free folder name like {root / stem}")
 
 
