@@ -37,7 +37,8 @@ from proctor.policies.protocol import Batch
 from proctor.registry import import_object
 from proctor.suites.protocol import Columns, DeviceEnv, Suite, SuiteOptions
 from proctor.threads import pinned
-from proctor_host.device_group import DeviceGroup, Flight
+from proctor_host.device_group import DeviceGroup
+from proctor_host.flights import Flight
 
 SEEN, DONE = 160, 29
 SIGNALS = {"joint_pos": (29,), "joint_vel": (29,), "root": (13,), "body_pos": (30, 3), "body_quat": (30, 4)}

@@ -85,7 +85,7 @@ def test_a_worker_that_is_gone_has_still_finished_what_it_sent(said: Any, monkey
     gate = threading.Event()
     monkeypatch.setattr(channel, "finished", lambda done, cfg: (gate.wait(60), finished(done, cfg))[1])
     worker = said.worker
-    worker._finishing.put(lambda: channel._attempt(DONE, worker._cfg))
+    worker._finishing.put(lambda: [channel._attempt(DONE, worker._cfg)])
     assert worker.events() == []
     assert worker.finishing
     worker.kill()

@@ -13,20 +13,22 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter, deque
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 import numpy as np
 
+from proctor_host.asking import Asked, Asking
 from proctor_host.blocks import Blocks, column_kinds
 from proctor_host.device_worlds import DeviceWorlds, Stepped
 from proctor_host.episode import Outcome
 from proctor_host.errors import BREAKS, explain
+from proctor_host.flights import Flight, Flights
 from proctor_host.group import Group
 from proctor_host.kit import Fetched, Mark, NumpyKit, kit_of
 from proctor_host.layout import nan_in
 from proctor_host.letters import Letter, Letters, Look
-from proctor_host.limits import ACTING, ALL_SLOTS, STEPPING
+from proctor_host.limits import ALL_SLOTS, STEPPING
 from proctor_host.messages import Ended, Start, Way
 from proctor_host.recording import Leaving, Sight
 from proctor_host.tape import SIGNAL
@@ -43,21 +45,6 @@ PATIENCE = 4
 """Rounds that a trial waits, at most, for others to begin with it."""
 TOGETHER = 32
 """Trials begin together when there is one for every so many worlds."""
-NEVER = 1 << 60
-
-
-class Flight(NamedTuple):
-    """A trial in a world: what it asks of which pilot, the round of its first step (warm-up included), and what it
-    began with."""
-
-    trial: RunningTrial
-    request: Any
-    pilot: Any
-    first: int
-    begun: Sight
-    reset_s: float
-    error: str | None
-    """What its policy raised as the trial began."""
 
 
 class _Sent(NamedTuple):
@@ -79,21 +66,12 @@ class DeviceGroup(Group):
         assert task.device is not None
         assert task.worlds is not None
         self._n = n = task.worlds
-        self._flights: dict[int, Flight] = {}
-        self._pilots: Counter[Any] = Counter()
-        """How many trials ask each pilot."""
-        self._doomed: set[int] = set()
-        """Slots whose trials end before their first step, since their policy could not begin with them."""
+        self._flights = Flights(n, task.cfg.wait_steps, task.max_steps)
         self._admitted: dict[int, tuple[Any, Any, str | None]] = {}
         """Slots whose trials are to begin and go by device rounds: pilot, request, and the error of its policy."""
         self._waits_since = 0
         self._next = 0
         """The number of the next round."""
-        self._first, self._due = np.full(n, NEVER), np.full(n, NEVER)
-        """By world: the first round of its trial, and the one in which its step limit ends it."""
-        self._clock, self._clock_at = 0.0, np.zeros(n)
-        """Seconds of all steps so far, and what they were when a world's trial began, less those of its reset."""
-        self._clips = np.zeros(n, np.int64)
         self._sent: deque[_Sent] = deque()
         self._begun: deque[tuple[int, np.ndarray, Any]] = deque()
         """Trials that have begun: the round of their first step, their worlds, and a look at what they began with."""
@@ -102,13 +80,9 @@ class DeviceGroup(Group):
         self._kinds: Any = None
         self._look: Look | None = None
         """What the last letter that was opened said of observations."""
-        self._resting: tuple[Any, Any] | None = None
-        """Worlds in their warm-up, as a mask on the device; and the mask on the host that it was made of."""
         self._judged = -1
         """The round that was last looked at, and `_sights`, what those worlds showed after it that it decided about."""
         self._sights: dict[int, Sight] = {}
-        self._one_by_one = False
-        """A forward has taken too long: who is slow when asked alone fails."""
         self._said: set[tuple[str, str | None]] = set()
         self._equip()
 
@@ -118,8 +92,8 @@ class DeviceGroup(Group):
         self.host.scribes.equip(kit.on_host)
         self._kit = self.worlds.kit = kit
         self._letters = Letters(kit, task, self._n, LAG + 4, finite=self._nans is not None)
-        self._dummy = kit.put(np.broadcast_to(task.dummy, (self._n, *task.action_shape)))
-        self._resting = self._kinds = None
+        self._asking = Asking(task, self.worlds, self._flights, self._letters, kit)
+        self._kinds = None
         self._drop_blocks()
 
     def _drop_blocks(self) -> None:
@@ -224,26 +198,18 @@ class DeviceGroup(Group):
         self._begun.append((self._next, where, self._letters.look_now(self._leaves)))
         rows = zip(starts, admitted, trials, constants)
         for i, (start, (pilot, request, error), trial, said) in enumerate(rows):
-            slot = start.slot
-            self._flights[slot] = Flight(trial, request, pilot, self._next, Sight(shown, i), seconds, error)
-            self._first[slot] = self._next
-            self._due[slot] = self._next + self.task.cfg.wait_steps + self.task.max_steps - 1
-            self._clips[slot] = 0
-            pilot.joins(slot, request)
-            self._pilots[pilot] += 1
-            if error is not None:
-                self._doomed.add(slot)
+            self._flights.add(Flight(trial, request, pilot, self._next, Sight(shown, i), seconds, error))
             try:
                 trial.record.keep(said)
             except BREAKS as broken:
-                self._crash(slot, Outcome.ENV_ERROR, explain(broken))
+                self._crash(start.slot, Outcome.ENV_ERROR, explain(broken))
 
     # Rounds -------------------------------------------------------------------------------------------------------
 
     def _fly(self) -> int:
         """Queue a round, and open the letter of an earlier one. How many trials have been stepped."""
         made = 0
-        if self._flights and self._has_room and self._next <= int(np.where(self._due < NEVER, self._due, -1).max()):
+        if self._flights and self._has_room and self._next <= self._flights.last_due():
             made = self._queue()
         if self._sent and (len(self._sent) > LAG or not made):
             self._open()
@@ -295,9 +261,7 @@ class DeviceGroup(Group):
 
     def _landed(self) -> None:
         """Rounds have come to the host. On any thread."""
-        needed = self._first.copy()
-        if self.task.cfg.wait_steps:
-            needed += self.task.cfg.wait_steps - 1
+        needed = self._flights.needed_from()
         for leaving in list(self.host.recording.outstanding.values()):
             if leaving.blocks is self._blocks:
                 needed[leaving.world] = min(needed[leaving.world], leaving.needed_from)
@@ -307,88 +271,27 @@ class DeviceGroup(Group):
 
     # Asking -------------------------------------------------------------------------------------------------------
 
-    def _ask(self) -> tuple[Any, Any, Any, float | None] | None:
-        """Actions for all worlds, which rows of the policies' were no valid actions, which were clipped, and the
-        seconds that this took, None where the host was asked; None where nobody is left who needs one."""
-        watch, xp = self.host.watch, self._kit.xp
-        resting = self._rests()
-        found = None
-        watch.begin(ACTING, ALL_SLOTS)
-        try:
-            if not self._one_by_one:
-                for pilot in self._pilots:
-                    flown = pilot.act(self._leaves, resting)
-                    self._letters.note(self._next, pilot.place, flown.given)
-                    if found is None:
-                        found = list(flown[:3])
-                    else:
-                        own = pilot.rows()
-                        found = [xp.where(_beside(own, new), new, old) for new, old in zip(flown[:3], found)]
-        except BREAKS:
-            found = None
-        seconds: float | None = watch.end()
-        if found is None:
-            self._open_all()
-            found = self._ask_rows()
-            if found is None:
-                return None
-            seconds = None
-        actions, invalid, clipped = found
-        if resting is not None:
-            actions = xp.where(_beside(self._resting_mask(resting), actions), self._dummy, actions)
-        return actions, invalid, clipped, seconds
-
-    def _rests(self) -> np.ndarray | None:
-        """Which worlds are in their warm-up; None: none."""
-        wait = self.task.cfg.wait_steps
-        if not wait:
-            return None
-        resting = (self._first <= self._next) & (self._next < self._first + wait)
-        return resting if resting.any() else None
-
-    def _resting_mask(self, resting: np.ndarray) -> Any:
-        if self._resting is None or not np.array_equal(self._resting[1], resting):
-            self._resting = self._kit.put(resting), resting
-        return self._resting[0]
-
-    def _ask_rows(self) -> list[Any] | None:
-        """Ask for trial by trial what could not be answered for all at once: the guilty are found, and the others act
-        as if nothing had happened. All letters have been opened."""
-        kit, limit = self._kit, self.host.limits.act_s
-        slow, self._one_by_one = self._one_by_one, False
-        for column, leaf in zip(self.worlds.seen, kit.fetch(self._leaves).get()):
-            column[: self._n] = leaf
-        actions = np.array(np.broadcast_to(self.task.dummy, (self._n, *self.task.action_shape)))
-        clipped = np.zeros(self._n, bool)
-        resting = self._rests()
-        alike: dict[Any, list[int]] = {}
-        for slot, flight in self._flights.items():
-            if resting is None or not resting[slot]:
-                alike.setdefault(flight.pilot, []).append(slot)
-        for pilot, slots in alike.items():
-            for slot, chunk, ending in pilot.ask(slots, alone=slow, limit_s=limit):
-                flight = self._flights[slot]
-                if ending is not None:
-                    outcome, error = ending
-                    if outcome.scored:
-                        self._land(flight, outcome, error, self._next)
-                    else:
-                        self._crash(slot, outcome, error)
-                elif chunk is None or len(chunk.actions) > 1:
-                    self._turn_back(slot)
-                elif not chunk.valid:
-                    self._refuse(flight, chunk.reason or "", self._next)
-                else:
-                    actions[slot], clipped[slot] = chunk.actions[0], chunk.clipped is not None
-        if not self._flights:
-            return None
-        return [kit.put(actions), kit.put(np.zeros(self._n, bool)), kit.put(clipped)]
+    def _ask(self) -> Asked | None:
+        """What all worlds do; None where nobody is left who needs an action."""
+        asked = self._asking.together(self._leaves, self._next, self.host.watch)
+        if asked is not None:
+            return asked
+        self._open_all()
+        asked, refused = self._asking.apart(self._leaves, self._next, self.host.limits)
+        for slot, outcome, error in refused:
+            if outcome is None:
+                self._turn_back(slot)
+            elif outcome.scored:
+                self._land(self._flights[slot], outcome, error, self._next)
+            else:
+                self._crash(slot, outcome, error)
+        return asked if self._flights else None
 
     def _turn_back(self, slot: int) -> None:
         """A policy that answers in chunks: its trials start again, by columns."""
         flight = self._flights[slot]
         flight.pilot.refuse("its policy answers in chunks of actions")
-        self._release(slot)
+        self._flights.remove(slot)
         flight.trial.abandon()
         self.expect(flight.trial.start)
 
@@ -406,26 +309,24 @@ class DeviceGroup(Group):
         letter = self._letters.read(fetched)
         watch.end()
         act_s, step_s = max(act_s, answered.since(began)), max(step_s, done.since(answered))
-        self._one_by_one |= act_s > limits.act_s
-        for pilot in self._pilots:
+        self._asking.one_by_one |= act_s > limits.act_s
+        for pilot in self._flights.pilots:
             pilot.took(act_s)
         while self._begun and self._begun[0][0] <= number:
             first, worlds, look = self._begun.popleft()
-            for world in worlds.tolist():
-                flight = self._flights.get(world)
-                if flight is not None and flight.first == first:
-                    self._clock_at[world] = self._clock - flight.reset_s
+            self._flights.steps_in(first)
             self._look = self._letters.renewed(self._look, look, worlds)
         before, self._look = self._look, letter.look
-        self._clock += step_s
+        self._flights.clock += step_s
         self._judge(number, letter, before, step_s)
 
     def _judge(self, number: int, letter: Letter, before: Look | None, step_s: float) -> None:
         """End what ended in this round, and the attempts that broke."""
         self._judged = number
-        wait, live = self.task.cfg.wait_steps, self._first <= number
+        flights = self._flights
+        wait, live = self.task.cfg.wait_steps, flights.first <= number
         ends = letter.terminated | letter.truncated
-        hot = ends | letter.invalid | letter.odd | (self._due <= number)
+        hot = ends | letter.invalid | letter.odd | (flights.due <= number)
         if before is not None or letter.look is not None:
             for look in (before, letter.look):
                 if look is not None:
@@ -435,21 +336,21 @@ class DeviceGroup(Group):
         if step_s > self.host.limits.step_s:
             hot = live
         elif self.host.limits.trial_s < math.inf:
-            hot |= self._clock - self._clock_at > self.host.limits.trial_s
-        hot[list(self._doomed)] = True
+            hot |= flights.seconds(slice(None)) > self.host.limits.trial_s
+        hot[list(flights.doomed)] = True
         if letter.clipped.any():
             counted = letter.clipped & live & ~letter.invalid
-            self._clips += counted & (number >= self._first + wait) if wait else counted
+            flights.clips += counted & (number >= flights.first + wait) if wait else counted
         slots = np.flatnonzero(hot & live).tolist()
         self._sights = dict(zip(slots, self._letters.sights(number, slots))) if slots else {}
         for slot in slots:
-            self._decide(self._flights[slot], slot, _Seen(number, letter, before, step_s))
+            self._decide(flights[slot], slot, _Seen(number, letter, before, step_s))
 
     def _decide(self, flight: Flight, slot: int, seen: _Seen) -> None:
         """What one trial's step came to, in the order in which a group looks at any step."""
         number, letter, _, step_s = seen
         limits, done = self.host.limits, number - flight.first - self.task.cfg.wait_steps
-        total = self._clock - float(self._clock_at[slot])
+        total = float(self._flights.seconds(slot))
         late = limits.broken(step_s, total, limits.step_s)
         if done >= 0 and self._was_refused(flight, slot, seen, done):
             return
@@ -486,7 +387,7 @@ class DeviceGroup(Group):
             why = f"the observation holds infinity; the policy answered: {reason}"
             self._crash(slot, Outcome.ENV_ERROR, why)
         else:
-            self._refuse(flight, reason, number)
+            self._land(flight, Outcome.INVALID_ACTION, reason, number)
         return True
 
     def _problem(self, slot: int, letter: Letter) -> str | None:
@@ -502,19 +403,15 @@ class DeviceGroup(Group):
 
     # The end ------------------------------------------------------------------------------------------------------
 
-    def _refuse(self, flight: Flight, reason: str, stop: int) -> None:
-        """The policy's answer of the round `stop` is no valid action."""
-        self._land(flight, Outcome.INVALID_ACTION, reason, stop)
-
     def _land(self, flight: Flight, outcome: Outcome | None, error: str | None, stop: int) -> None:
         """A trial has ended; its last step was made in the round before `stop`. Its slot is free at once."""
         trial, slot, wait = flight.trial, flight.trial.start.slot, self.task.cfg.wait_steps
         trial.stop()
-        trial.clipped_steps = int(self._clips[slot])
+        trial.clipped_steps = int(self._flights.clips[slot])
         first = min(flight.first + wait, stop)
         leaving = Leaving(trial, self._blocks, slot, (first, stop))
         leaving.outcome, leaving.error, leaving.begun = outcome, error, flight.begun
-        leaving.seconds = self._clock - float(self._clock_at[slot]) if stop > flight.first else flight.reset_s
+        leaving.seconds = float(self._flights.seconds(slot)) if stop > flight.first else flight.reset_s
         leaving.seen_at = first - 1 if wait and self._labels else -1
         leaving.last = flight.begun if stop == flight.first else self._last_sight(stop - 1, slot)
         try:
@@ -525,7 +422,7 @@ class DeviceGroup(Group):
         self.host.emit(Ended(slot))
         self.host.freed = True
         self.host.recording.put(leaving)
-        self._release(slot)
+        self._flights.remove(slot)
 
     def _last_sight(self, number: int, slot: int) -> Sight:
         """What a world showed after a round."""
@@ -535,28 +432,19 @@ class DeviceGroup(Group):
     def _crash(self, slot: int, outcome: Outcome, error: str) -> None:
         """An attempt broke."""
         self._flights[slot].trial.abandon()
-        self._release(slot)
+        self._flights.remove(slot)
         self.host.broke(slot, outcome, error)
 
     def _break_all(self, outcome: Outcome, error: str) -> None:
         """The environment broke, and is not used again."""
-        for slot in list(self._flights):
+        for slot in self._flights:
             self._crash(slot, outcome, error)
-
-    def _release(self, slot: int) -> None:
-        flight = self._flights.pop(slot)
-        self._doomed.discard(slot)
-        flight.pilot.leaves(slot)
-        self._pilots[flight.pilot] -= 1
-        if not self._pilots[flight.pilot]:
-            del self._pilots[flight.pilot]
-        self._first[slot] = self._due[slot] = NEVER
 
     def close(self) -> None:
         self._sent.clear()
-        for slot in list(self._flights):
+        for slot in self._flights:
             self._flights[slot].trial.abandon()
-            self._release(slot)
+            self._flights.remove(slot)
         self._admitted.clear()
         self._drop_blocks()
         super().close()
@@ -574,11 +462,6 @@ class _Seen(NamedTuple):
     letter: Letter
     before: Look | None
     step_s: float
-
-
-def _beside(mask: Any, like: Any) -> Any:
-    """A mask of worlds with as many axes as an array of theirs."""
-    return mask.reshape((-1, *[1] * (like.ndim - 1)))
 
 
 def _other_kinds(before: Any, now: Any) -> str:
