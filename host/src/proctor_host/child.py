@@ -187,19 +187,24 @@ class Link:
     def emit(self, event: Event) -> None:
         if not self._outbox:
             self._since = time.monotonic()
-        self._outbox.append(event.slots if type(event) is Asks and event.shown is None else event)
+        if type(event) is not Asks or event.shown is not None:
+            self._outbox.append(event)
+        elif self._outbox and type(self._outbox[-1]) is list:
+            self._outbox[-1] += event.slots
+        else:
+            self._outbox.append([*event.slots])
 
     def commands(self, host: Host) -> list[Any]:
         """What the engine wants. Waits while there is nothing to do; looks now and then while there is enough."""
         if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
             return []
-        self._looked_at = self._stepped_at
-        alone = not (host.lines or host.beside.outstanding)
-        if not (alone or host.busy):
+        self._looked_at, idle = self._stepped_at, not host.busy
+        if idle and (host.lines or host.beside.outstanding):
             host.lines.wait(self.channel.fileno(), *([host.beside.fd] if host.beside.outstanding else []))
+            idle = False
         if host.lines:
             host.lines.hear()
-        commands = self.channel.receive(block=alone and not host.busy)
+        commands = self.channel.receive(block=idle)
         if commands:
             self._asked_at = 0.0
         return commands

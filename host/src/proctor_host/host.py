@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
@@ -35,6 +36,7 @@ from proctor_host.messages import (
     Command,
     Consult,
     Done,
+    Ended,
     Event,
     Fatal,
     Fault,
@@ -239,14 +241,14 @@ class Host:
             return
         if slot not in group.acting:
             return
-        asked = _asks_elsewhere(group.running[slot])
+        asked = group.running[slot].asks_elsewhere
         most = self._most_asked if asked else self.board.slots
         slots = [slot]
         while self.ready and len(slots) < most:
             other, follower = self.ready[0]
             if other is not group or follower not in other.acting:
                 break
-            if _asks_elsewhere(other.running[follower]) != asked:
+            if other.running[follower].asks_elsewhere != asked:
                 break
             self.ready.popleft()
             slots.append(follower)
@@ -289,14 +291,14 @@ class Host:
 
     def ended(self, slot: int, ended: EndedTrial, seconds: float, replica: str = "") -> None:
         """Put the record of a finished trial on disk, then say that it is done. What takes long of that is done beside
-        the steps of others: measuring, where it says so, and writing, where the engine is elsewhere."""
+        the steps of others, and the slot is free meanwhile: measuring, where it says so, and writing, where the engine
+        is elsewhere."""
         began, turns = time.monotonic(), self._turns_s
         self.policies.tell()
         self._turns_s = 0.0
         report = Report(slot, ended, Spent(seconds, 0.0, turns), began, replica)
         if self._recorder.beside(ended.episode):
-            self.beside.put(lambda: self._recorded(report), ended.episode.nbytes)
-            self._turns_s = (time.monotonic() - began) * len(self.ready)
+            self._beside(slot, partial(self._recorded, report.parted()), ended.episode.nbytes)
             return
         try:
             recorded = self._recorder.record(ended)
@@ -306,8 +308,14 @@ class Host:
         if recorded.file is None or not self._apart:
             self.emit(report.written(recorded))
         else:
-            self.beside.put(lambda: report.written(recorded), len(recorded.file.data))
+            self._beside(slot, partial(report.parted().written, recorded), len(recorded.file.data))
         self._turns_s += (time.monotonic() - began) * len(self.ready)
+
+    def _beside(self, slot: int, work: Callable[[], Event], nbytes: int) -> None:
+        """Have this done for the trial that was in a slot, which is free."""
+        self.emit(Ended(slot))
+        self.freed = True
+        self.beside.put(work, nbytes)
 
     def _await_records(self) -> None:
         """There is nothing to do but to wait for records, or for the rounds that they lie in."""
@@ -452,8 +460,3 @@ _HANDLERS: dict[type, Callable[[Host, Any], None]] = {
     Rest: lambda host, command: host.rest(),
     Close: lambda host, command: host.close(),
 }
-
-
-def _asks_elsewhere(trial: RunningTrial) -> bool:
-    """Whether its policy answers in another process, while this one steps."""
-    return trial.request is None or type(trial.request) is Seat

@@ -18,7 +18,7 @@ from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import Backend, Lost, Need, Replicas
 from proctor.rollout.backends.host import HostBackend
 from proctor.rollout.pace import Pace
-from proctor.rollout.slots import Slot
+from proctor.rollout.slots import Parted, Slot
 from proctor.runtimes import RuntimeCfg, needed_for
 from proctor_host.cfg import WorkerCfg
 from proctor_host.messages import Asks, Close, Event
@@ -41,6 +41,8 @@ class Member:
         """Slots that hold a trial."""
         self.running = 0
         """Of these, the slots that the worker can step."""
+        self.parted: dict[str, Parted] = {}
+        """Trials that have ended, whose slots may have others, and whose records are still being written, by key."""
         self._pace = Pace()
         self.exclusive: str | None = None
         """The task whose batch environment has the whole worker."""

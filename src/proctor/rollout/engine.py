@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from proctor.rollout.placing import Placing, choose_workers
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.replicated import ReplicatedAgent
 from proctor.rollout.scheduler import Scheduler
-from proctor.rollout.slots import Slot, SlotState, TimeAccount
+from proctor.rollout.slots import Parted, Slot, SlotState, TimeAccount
 from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels, know
 from proctor.rollout.stopper import Stopper
 from proctor.rollout.tasks import Task, worker_cfg
@@ -127,8 +127,6 @@ class Engine:
         """How often any has, since a trial ended."""
         self._where = Whereabouts(ledger.get_meta("nodes", []))
         self.progress.nodes = self._where.progress
-        self._parted: dict[str, Parted] = {}
-        """Trials that have ended, whose slots have others, and whose records are still being written."""
         self._results: list[TrialResult] = []
         self._watched = self._observed = self._began = 0.0
         self._thread = threading.get_ident()
@@ -402,28 +400,33 @@ class Engine:
         """A slot's trial has ended and is still being recorded; the slot takes the next one."""
         since, in_worker = slot.since, slot.in_worker
         trial = self._free(slot, through=False)
-        self._parted[trial.key] = Parted(trial, member, since, in_worker)
+        member.parted[trial.key] = Parted(trial, since, in_worker)
         self._refill(self._candidates(slot))
 
-    def _heard_of(self, event: Done | Fault) -> None:
+    def _heard_of(self, member: Member, event: Done | Fault) -> None:
         """What came of a trial whose slot had been freed when it ended."""
         trial = event.result.trial if isinstance(event, Done) else event.trial
-        parted = self._parted.pop(trial.key) if trial is not None else None
+        parted = member.parted.pop(trial.key, None) if trial is not None else None
         if parted is None:
             return
         self._scheduler.ended(parted.trial)
         if isinstance(event, Done):
-            result = event.result
-            self._where.done(parted.member.worker.node or self.here, event, {})
-            if parted.in_worker and result.outcome is Outcome.POLICY_ERROR:
-                _log_policy(result.trial, result.outcome, result.error or "")
-            self.account.add(time.monotonic() - parted.since, event.spent)
-            parted.member.fruitful()
-            self._fruitless = 0
-            self._recorded(result)
+            self._done(member, parted, event)
         else:
             self._charge(parted.trial, event.outcome, event.error)
-            self._refill(parted.member.slots)
+        self._refill([slot for slot in self._crew.slots() if slot.state is SlotState.FREE])
+
+    def _done(self, member: Member, ended: Parted, event: Done) -> None:
+        """A trial has ended and is on disk."""
+        agent, result = self._agents[ended.trial.agent], event.result
+        asked = agent.replicas.node_of(event.replica) if isinstance(agent, ReplicatedAgent) else {}
+        self._where.done(member.worker.node or self.here, event, asked)
+        if ended.in_worker and result.outcome is Outcome.POLICY_ERROR:
+            _log_policy(result.trial, result.outcome, result.error or "")
+        self.account.add(time.monotonic() - ended.since, event.spent)
+        member.fruitful()
+        self._fruitless = 0
+        self._recorded(result)
 
     # Events ---------------------------------------------------------------------------------------------------------
 
@@ -432,20 +435,13 @@ class Engine:
             case Ended(number):
                 self._part(member, member.slots[number])
             case Done(slot=number) | Fault(slot=number) if number == FREED:
-                self._heard_of(event)
+                self._heard_of(member, event)
             case Way():
                 self._note_way(event)
-            case Done(number, result, spent):
+            case Done(number):
                 slot = member.slots[number]
-                asked = slot.agent.replicas.node_of(event.replica) if isinstance(slot.agent, ReplicatedAgent) else {}
-                self._where.done(member.worker.node or self.here, event, asked)
-                if slot.in_worker and result.outcome is Outcome.POLICY_ERROR:
-                    _log_policy(result.trial, result.outcome, result.error or "")
-                self.account.add(time.monotonic() - slot.since, spent)
-                self._free(slot)
-                member.fruitful()
-                self._fruitless = 0
-                self._recorded(result)
+                since, in_worker = slot.since, slot.in_worker
+                self._done(member, Parted(self._free(slot), since, in_worker), event)
                 self._refill(self._candidates(slot))
             case Asked(name, stage, stats, steps):
                 self.progress.forwards += stats.forwards
@@ -769,10 +765,10 @@ class Engine:
             else:
                 self._attending.broke(trial, lost.reason)
                 self._scheduler.retry(trial)
-        for parted in [parted for parted in self._parted.values() if parted.member is member]:
-            del self._parted[parted.trial.key]
+        for parted in member.parted.values():
             self._scheduler.ended(parted.trial)
             self._scheduler.retry(parted.trial)
+        member.parted = {}
         self._crew.replace(member, lost)
         member.worker.send(know(self._tasks, member))
         self._settle(member)
@@ -800,15 +796,6 @@ class Engine:
         if self.observer is not None and (force or now - self._observed > OBSERVE_S):
             self._observed = now
             self.observer(self.progress)
-
-
-class Parted(NamedTuple):
-    """A trial that has left its slot and is still being recorded."""
-
-    trial: Trial
-    member: Member
-    since: float
-    in_worker: bool
 
 
 class _Cancelled(Exception):
