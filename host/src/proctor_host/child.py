@@ -160,7 +160,8 @@ def serve(host: Host, board: SharedBoard, link: Link) -> None:
             if type(command) is tuple:
                 command, place = command
             if type(command) is list:
-                host.run(command, board.actions(place)[command])
+                chunks = board.actions(place)
+                host.run(command, [chunks[slot].copy() for slot in command])
                 continue
             host.handle(command)
             if isinstance(command, Close):

@@ -148,8 +148,9 @@ class Group:
     def _latest(self, slot: int) -> bytes:
         return bytes_of(self.worlds.seen, slot, self.task.layout is not None)
 
-    def execute(self, slots: Sequence[int], chunks: np.ndarray) -> None:
-        """Execute chunks `(slots, horizon, *action)` of actions that are all valid, and are not changed any more."""
+    def execute(self, slots: Sequence[int], chunks: Sequence[np.ndarray] | np.ndarray) -> None:
+        """Execute a chunk `(horizon, *action)` in each slot, of actions that are all valid, and are not changed any
+        more."""
         for slot, chunk in zip(slots, chunks):
             self._chunks[slot], self._cursor[slot] = chunk, 0
         if self._odd:

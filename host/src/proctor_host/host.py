@@ -157,7 +157,7 @@ class Host:
         for task in command.tasks:
             self._meet(task)
 
-    def run(self, slots: Sequence[int], chunks: np.ndarray | Chunk) -> None:
+    def run(self, slots: Sequence[int], chunks: Sequence[np.ndarray] | np.ndarray | Chunk) -> None:
         """Execute a chunk of actions in each of these slots; or a single one that is not valid as it is. Trials that
         broke while the engine answered are passed over."""
         group = self._of_slot[slots[0]]
@@ -169,10 +169,10 @@ class Host:
             group.execute(slots, chunks)
         else:
             if rows:
-                group.execute([slots[row] for row in rows], chunks[rows])
+                group.execute([slots[row] for row in rows], [chunks[row] for row in rows])
             others = [row for row, slot in enumerate(slots) if self._of_slot.get(slot) not in (group, None)]
             if others:
-                self.run([slots[row] for row in others], chunks[others])
+                self.run([slots[row] for row in others], [chunks[row] for row in others])
 
     def take(self, group: Group, slots: list[int], chunks: np.ndarray | list[Chunk], rows: list[int]) -> int:
         """Execute the answers of a policy that lives here: these rows of the chunks. How many actions they are."""

@@ -678,8 +678,8 @@ class Engine:
         """Send chunks of actions to the slots that wait for them; all of one worker and task in one message."""
         alike: dict[tuple[Member, Task], list[int]] = {}
         for row, request in enumerate(requests):
-            if _current(request):
-                slot: Slot = request.owner
+            slot: Slot = request.owner
+            if slot.ticket == request.ticket:
                 slot.execute()
                 alike.setdefault((slot.member, request.task), []).append(row)
         for (member, _), rows in alike.items():
