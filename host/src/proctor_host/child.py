@@ -168,7 +168,7 @@ def serve(host: Host, board: SharedBoard, link: Link) -> None:
                 link.flush()
                 return
         host.work(0.0)
-        if host.lines:
+        if host.lines.by_agent:
             host.lines.flush()
         link.flush_if_due(host.backlog, host.made)
 
@@ -200,10 +200,10 @@ class Link:
         if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
             return []
         self._looked_at, idle = self._stepped_at, not host.busy
-        if idle and (host.lines or host.beside.outstanding):
+        if idle and (host.lines.by_agent or host.beside.outstanding):
             host.lines.wait(self.channel.fileno(), *([host.beside.fd] if host.beside.outstanding else []))
             idle = False
-        if host.lines:
+        if host.lines.by_agent:
             host.lines.hear()
         commands = self.channel.receive(block=idle)
         if commands:

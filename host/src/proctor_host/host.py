@@ -269,7 +269,7 @@ class Host:
 
     def ask(self, group: Group, slots: list[int]) -> None:
         """These slots need an action: from a replica, from the policies here, or from the engine."""
-        if self.lines:
+        if self.lines.by_agent:
             slots = self.lines.ask(group, slots)
         if not slots:
             return

@@ -123,7 +123,7 @@ class Crew:
     @property
     def apart(self) -> bool:
         """Whether there are workers elsewhere."""
-        return any(member.fd is not None for member in self.members)
+        return any([member.fd is not None for member in self.members])
 
     def spread(self, tasks: Iterable[str]) -> dict[str, Member]:
         """Somebody for each task who can make its environment, in turn; nobody for tasks all of whose workers still
@@ -182,7 +182,7 @@ class Crew:
 
     def wait(self, seconds: float) -> None:
         """Until something happens, at most so long."""
-        if any(member.worker.finishing for member in self.members):
+        if any([member.worker.finishing for member in self.members]):
             seconds = min(seconds, FINISHING_S)
         self._readable = {fd for fd, _ in self._poll.poll(max(1000.0 * seconds, 0.0))}
 
