@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
@@ -28,8 +27,9 @@ from proctor_host.errors import BREAKS, InputError, explain
 from proctor_host.extras import Extras
 from proctor_host.group import Group
 from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
-from proctor_host.lines import Lines, Seat
+from proctor_host.lines import Lines
 from proctor_host.messages import (
+    FREED,
     Asks,
     Chunk,
     Close,
@@ -291,14 +291,13 @@ class Host:
 
     def ended(self, slot: int, ended: EndedTrial, seconds: float, replica: str = "") -> None:
         """Put the record of a finished trial on disk, then say that it is done. What takes long of that is done beside
-        the steps of others, and the slot is free meanwhile: measuring, where it says so, and writing, where the engine
-        is elsewhere."""
+        the steps of others: measuring, where it says so, and writing, where the engine is elsewhere."""
         began, turns = time.monotonic(), self._turns_s
         self.policies.tell()
         self._turns_s = 0.0
         report = Report(slot, ended, Spent(seconds, 0.0, turns), began, replica)
         if self._recorder.beside(ended.episode):
-            self._beside(slot, partial(self._recorded, report.parted()), ended.episode.nbytes)
+            self._beside(report, self._recorded, ended.episode.nbytes)
             return
         try:
             recorded = self._recorder.record(ended)
@@ -308,14 +307,16 @@ class Host:
         if recorded.file is None or not self._apart:
             self.emit(report.written(recorded))
         else:
-            self._beside(slot, partial(report.parted().written, recorded), len(recorded.file.data))
+            self._beside(report, lambda report: report.written(recorded), len(recorded.file.data))
         self._turns_s += (time.monotonic() - began) * len(self.ready)
 
-    def _beside(self, slot: int, work: Callable[[], Event], nbytes: int) -> None:
-        """Have this done for the trial that was in a slot, which is free."""
-        self.emit(Ended(slot))
-        self.freed = True
-        self.beside.put(work, nbytes)
+    def _beside(self, report: Report, work: Callable[[Report], Event], nbytes: int) -> None:
+        """Have this done for a trial that has ended. Its slot is free meanwhile, unless as many trials as there are
+        slots are being recorded already."""
+        if self.beside.outstanding < self.board.slots:
+            self.emit(Ended(report.slot))
+            self.freed, report = True, report._replace(slot=FREED)
+        self.beside.put(lambda: work(report), nbytes)
 
     def _await_records(self) -> None:
         """There is nothing to do but to wait for records, or for the rounds that they lie in."""

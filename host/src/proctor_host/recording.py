@@ -99,10 +99,6 @@ class Report(NamedTuple):
     began: float
     replica: str = ""
 
-    def parted(self) -> Report:
-        """The same of a trial whose slot is free."""
-        return self._replace(slot=FREED)
-
     def written(self, recorded: Recorded) -> Done | Fatal:
         """Write what is to be written, and say so."""
         try:
