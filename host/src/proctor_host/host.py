@@ -243,14 +243,12 @@ class Host:
             return
         asked = group.running[slot].asks_elsewhere
         most = self._most_asked if asked else self.board.slots
-        slots = [slot]
-        while self.ready and len(slots) < most:
-            other, follower = self.ready[0]
-            if other is not group or follower not in other.acting:
+        slots, ready, running, acting = [slot], self.ready, group.running, group.acting
+        while ready and len(slots) < most:
+            other, follower = ready[0]
+            if other is not group or follower not in acting or running[follower].asks_elsewhere != asked:
                 break
-            if other.running[follower].asks_elsewhere != asked:
-                break
-            self.ready.popleft()
+            ready.popleft()
             slots.append(follower)
         until = time.monotonic() + (self._asked_s if asked else ROUND_S)
         self.made += group.go(slots, until)
