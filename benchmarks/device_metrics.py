@@ -161,7 +161,7 @@ def run_of(folder: Path, made: Sequence[Episode]) -> tuple[RunDir, list[EndedTri
 
 
 def _ended(trial: Trial, stem: str, episode: Episode) -> EndedTrial:
-    return EndedTrial(trial, stem, episode, False, None, 1.0, b"")
+    return EndedTrial(trial, stem, episode, False, None, 1.0, (b"", b""))
 
 
 def finish(folder: Path, made: Sequence[Episode], threads: int, series: bool = True) -> dict[str, Time]:

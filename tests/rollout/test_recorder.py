@@ -14,7 +14,7 @@ from proctor_host.trial import EndedTrial, Recorder
 from proctor_host.trials import Trial
 
 
-def recorded(folder: Path, ends: bytes = b"first last", **constants: np.ndarray) -> TrialResult:
+def recorded(folder: Path, ends: tuple[bytes, bytes] = (b"first", b"last"), **constants: np.ndarray) -> TrialResult:
     arrays = {
         "rewards": np.ones(3), "actions": np.zeros((3, 1)), "success": np.zeros(3, bool),
         "terminals": np.zeros(3, bool), "truncations": np.zeros(3, bool), "action_dt_s": np.array(np.nan), **constants,
@@ -34,7 +34,7 @@ def test_the_seed_of_a_reset_is_no_part_of_what_happened(tmp_path: Path) -> None
 def test_everything_else_is(tmp_path: Path) -> None:
     traces = [
         recorded(tmp_path).trace,
-        recorded(tmp_path, ends=b"first other").trace,
+        recorded(tmp_path, ends=(b"first", b"other")).trace,
         recorded(tmp_path, target_pos_m=np.zeros(3)).trace,
         recorded(tmp_path, target_pos_m=np.ones(3)).trace,
     ]

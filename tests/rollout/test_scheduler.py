@@ -14,7 +14,7 @@ from proctor.config.models import AgentCfg, EvalConfig, LimitsCfg, StopCfg, Task
 from proctor.plan.plan import Plan
 from proctor.rollout.crew import Member
 from proctor.rollout.scheduler import Scheduler
-from proctor.rollout.slots import Slot, SlotState
+from proctor.rollout.slots import Parted, Slot, SlotState
 from proctor_host.trials import Trial
 
 
@@ -201,3 +201,17 @@ def test_closed_agents_get_no_more_trials_and_others_do() -> None:
     assert scheduler.next_group() == []
     assert scheduler.exhausted
     assert scheduler.next_group() is None
+
+
+def test_a_slot_goes_to_another_task_once_all_that_has_ended_in_its_worker_is_recorded() -> None:
+    p = plan(agents=1, tasks=2, n_trials=1)
+    scheduler = Scheduler(p, everything(p), {})
+    scheduler.next_group()
+    floor = Floor(scheduler, [1])
+    (first,) = floor.fill()
+    ((slot, _),) = floor.running.values()
+    slot.release()
+    slot.member.parted[first.key] = Parted(first, 0.0, False)
+    assert floor.fill() == [], "to let go of its environment may take the worker with it"
+    del slot.member.parted[first.key]
+    assert [trial.task for trial in floor.fill()] == [{"t0": "t1", "t1": "t0"}[first.task]]

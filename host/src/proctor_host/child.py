@@ -160,14 +160,15 @@ def serve(host: Host, board: SharedBoard, link: Link) -> None:
             if type(command) is tuple:
                 command, place = command
             if type(command) is list:
-                host.run(command, board.actions(place)[command])
+                chunks = board.actions(place)
+                host.run(command, [chunks[slot].copy() for slot in command])
                 continue
             host.handle(command)
             if isinstance(command, Close):
                 link.flush()
                 return
         host.work(0.0)
-        if host.lines:
+        if host.lines.by_agent:
             host.lines.flush()
         link.flush_if_due(host.backlog, host.made)
 
@@ -187,19 +188,24 @@ class Link:
     def emit(self, event: Event) -> None:
         if not self._outbox:
             self._since = time.monotonic()
-        self._outbox.append(event.slots if type(event) is Asks and event.shown is None else event)
+        if type(event) is not Asks or event.shown is not None:
+            self._outbox.append(event)
+        elif self._outbox and type(self._outbox[-1]) is list:
+            self._outbox[-1] += event.slots
+        else:
+            self._outbox.append([*event.slots])
 
     def commands(self, host: Host) -> list[Any]:
         """What the engine wants. Waits while there is nothing to do; looks now and then while there is enough."""
         if host.backlog > 1 and self._stepped_at - self._looked_at < LOOK_S:
             return []
-        self._looked_at = self._stepped_at
-        alone = not (host.lines or host.beside.outstanding)
-        if not (alone or host.busy):
+        self._looked_at, idle = self._stepped_at, not host.busy
+        if idle and (host.lines.by_agent or host.beside.outstanding):
             host.lines.wait(self.channel.fileno(), *([host.beside.fd] if host.beside.outstanding else []))
-        if host.lines:
+            idle = False
+        if host.lines.by_agent:
             host.lines.hear()
-        commands = self.channel.receive(block=alone and not host.busy)
+        commands = self.channel.receive(block=idle)
         if commands:
             self._asked_at = 0.0
         return commands

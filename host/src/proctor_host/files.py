@@ -4,7 +4,6 @@ there."""
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from proctor_host.errors import InputError
@@ -23,16 +22,26 @@ def refuse_link(path: Path) -> None:
 
 def write_synced(path: Path, data: bytes) -> None:
     """Write bytes under a temporary name, sync, rename; all in the folder as it was found, which is no link."""
-    refuse_link(path.parent)
     temporary = path.name + ".tmp"
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        _write(os.open(temporary, NEW, 0o644, dir_fd=folder), data)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        refuse_link(path.parent)
+        raise
+    try:
+        _write(_new(temporary, folder), data)
         os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
         os.close(folder)
+
+
+def _new(name: str, folder: int) -> int:
+    """A new file in an open folder, in the place of what has its name."""
+    try:
+        return os.open(name, NEW, 0o644, dir_fd=folder)
+    except FileExistsError:
+        os.unlink(name, dir_fd=folder)
+        return os.open(name, NEW, 0o644, dir_fd=folder)
 
 
 def _write(fd: int, data: bytes) -> None:

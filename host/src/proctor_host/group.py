@@ -52,11 +52,13 @@ class Group:
         self._labels = tuple(leaf.label for leaf in task.layout.leaves) if keep and task.layout else ()
         self._records: dict[int, Record] = {}
         self._tape = Tape()
-        self._steps, self._waits, self._cursor, self._length = ([0] * slots for _ in range(4))
-        """By slot: steps recorded, warm-up steps left, the next action of the chunk, and the chunk's length."""
+        self._steps, self._waits, self._cursor = ([0] * slots for _ in range(3))
+        """By slot: steps recorded, warm-up steps left, and the next action of the chunk."""
+        self._nothing = np.zeros((0, *task.action_shape), task.action.dtype)
+        self._chunks = [self._nothing] * slots
+        """By slot: the actions that are executed, `(horizon, *action)`."""
         self._seconds = [0.0] * slots
         """What each slot's trial has spent in its environment."""
-        self._chunks = np.zeros((slots, 1, *task.action_shape), task.action.dtype)
         self._waiting: set[int] = set()
         """Slots in their warm-up."""
         self._odd: set[int] = set()
@@ -112,9 +114,11 @@ class Group:
         video = self.host.film(start.stem, fps_of(cfg.record, self.task.dt_s)) if start.video else None
         trial = self.running[slot] = RunningTrial(start, self.task, self._labels, video)
         trial.request = self.host.request(trial, self) if start.in_worker else None
+        trial.asks_elsewhere = trial.request is None or type(trial.request) is Seat
         self._records[slot] = trial.record
         self._waits[slot] = self.task.cfg.wait_steps
-        self._steps[slot] = self._cursor[slot] = self._length[slot] = 0
+        self._steps[slot] = self._cursor[slot] = 0
+        self._chunks[slot] = self._nothing
         if self._waits[slot]:
             self._waiting.add(slot)
         if video is not None:
@@ -144,27 +148,18 @@ class Group:
     def _latest(self, slot: int) -> bytes:
         return bytes_of(self.worlds.seen, slot, self.task.layout is not None)
 
-    def execute(self, slots: Sequence[int], chunks: np.ndarray) -> None:
-        """Execute chunks `(slots, horizon, *action)` of actions that are all valid."""
-        horizon = chunks.shape[1]
-        if horizon > self._chunks.shape[1]:
-            grown = np.zeros((len(self._chunks), horizon, *self._chunks.shape[2:]), self._chunks.dtype)
-            grown[:, : self._chunks.shape[1]] = self._chunks
-            self._chunks = grown
-        self._chunks[np.array(slots), :horizon] = chunks
-        for slot in slots:
-            self._cursor[slot], self._length[slot] = 0, horizon
+    def execute(self, slots: Sequence[int], chunks: Sequence[np.ndarray] | np.ndarray) -> None:
+        """Execute a chunk `(horizon, *action)` in each slot, of actions that are all valid, and are not changed any
+        more."""
+        for slot, chunk in zip(slots, chunks):
+            self._chunks[slot], self._cursor[slot] = chunk, 0
         if self._odd:
             self._odd.difference_update(slots)
         self._act(slots)
 
     def execute_odd(self, slot: int, chunk: Chunk) -> None:
         """Execute a chunk of which some actions are clipped, or which is invalid from some action on."""
-        if chunk.valid:
-            self.execute([slot], chunk.actions[None, : chunk.valid])
-        else:
-            self._cursor[slot] = self._length[slot] = 0
-            self._act([slot])
+        self.execute([slot], chunk.actions[None, : chunk.valid] if chunk.valid else self._nothing[None])
         self.running[slot].odd = chunk
         self._odd.add(slot)
 
@@ -188,11 +183,8 @@ class Group:
             slots = self._without_invalid(slots)
             if not slots:
                 return 0
-        chunked = self._chunks.shape[1] > 1
-        actions = self._chunks[np.array(slots), [self._cursor[slot] for slot in slots] if chunked else 0]
         waiting = [row for row, slot in enumerate(slots) if slot in self._waiting] if self._waiting else []
-        if waiting:
-            actions[waiting] = self.task.dummy
+        actions = self._next_actions(slots)
         unseen = self._unseen(slots) if self.task.skips and not self._labels else None
         given = self.worlds.step(slots, actions.copy(), unseen, until)  # environments may change what they are given
         n = len(given.seconds)
@@ -203,6 +195,15 @@ class Group:
         self.host.spent(given.seconds, self.worlds.in_one_call)
         self._digest(_Round(slots, actions, given), waiting)
         return n
+
+    def _next_actions(self, slots: list[int]) -> np.ndarray:
+        """The next action of each slot; in its warm-up, one that does nothing."""
+        chunks, cursor, waiting = self._chunks, self._cursor, self._waiting
+        if waiting:
+            actions = [self.task.dummy if slot in waiting else chunks[slot][cursor[slot]] for slot in slots]
+        else:
+            actions = [chunks[slot][cursor[slot]] for slot in slots]
+        return np.array(actions, self.task.action.dtype)
 
     def _without_invalid(self, slots: list[int]) -> list[int]:
         """End the trials whose next action is invalid; the other slots."""
@@ -230,7 +231,7 @@ class Group:
         return [
             self._waits[slot] > 1
             if slot in self._waiting
-            else self._cursor[slot] + 1 < self._length[slot]
+            else self._cursor[slot] + 1 < len(self._chunks[slot])
             or self._steps[slot] + 1 >= self.task.max_steps
             or self._has_invalid(slot)
             for slot in slots
@@ -305,7 +306,7 @@ class Group:
     def _go_on(self, made: _Round) -> None:
         """Every slot of these has made a recorded step: it ends, has more to execute, or asks."""
         slots, given = made.slots, made.given
-        steps, cursor, length, limit = self._steps, self._cursor, self._length, self.task.max_steps
+        steps, cursor, chunks, limit = self._steps, self._cursor, self._chunks, self.task.max_steps
         terminated, truncated = given.terminated, given.truncated
         over, acting, asking = [], [], []
         for row, slot in enumerate(slots):
@@ -313,7 +314,7 @@ class Group:
             steps[slot], cursor[slot] = done, at
             if terminated[row] or truncated[row] or done >= limit:
                 over.append(row)
-            elif at < length[slot]:
+            elif at < len(chunks[slot]):
                 acting.append(slot)
             else:
                 asking.append(slot)
@@ -323,7 +324,8 @@ class Group:
             ended = terminated[row]
             self.running[slots[row]].end = ended, truncated[row] or (steps[slots[row]] >= limit and not ended)
             self.finish(slots[row])
-        self._act(acting)
+        if acting:
+            self._act(acting)
         self.host.ask(self, asking)
 
     def _sorted_again(self, made: _Round, over: list[int]) -> tuple[list[int], list[int], list[int]]:
@@ -335,7 +337,7 @@ class Group:
         broken = self._film(slots) if self._filmed else set()
         ending = {slots[row] for row in over}
         going = [slot for slot in slots if slot not in ending and slot not in broken]
-        acting = [slot for slot in going if self._cursor[slot] < self._length[slot] or self._has_invalid(slot)]
+        acting = [slot for slot in going if self._cursor[slot] < len(self._chunks[slot]) or self._has_invalid(slot)]
         return [row for row in over if slots[row] not in broken], acting, [s for s in going if s not in acting]
 
     def _has_invalid(self, slot: int) -> bool:

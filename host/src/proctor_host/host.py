@@ -27,14 +27,16 @@ from proctor_host.errors import BREAKS, InputError, explain
 from proctor_host.extras import Extras
 from proctor_host.group import Group
 from proctor_host.limits import CLOSING, MAKING, RESETTING, Limits, Watch
-from proctor_host.lines import Lines, Seat
+from proctor_host.lines import Lines
 from proctor_host.messages import (
+    FREED,
     Asks,
     Chunk,
     Close,
     Command,
     Consult,
     Done,
+    Ended,
     Event,
     Fatal,
     Fault,
@@ -157,7 +159,7 @@ class Host:
         for task in command.tasks:
             self._meet(task)
 
-    def run(self, slots: Sequence[int], chunks: np.ndarray | Chunk) -> None:
+    def run(self, slots: Sequence[int], chunks: Sequence[np.ndarray] | np.ndarray | Chunk) -> None:
         """Execute a chunk of actions in each of these slots; or a single one that is not valid as it is. Trials that
         broke while the engine answered are passed over."""
         group = self._of_slot[slots[0]]
@@ -169,10 +171,10 @@ class Host:
             group.execute(slots, chunks)
         else:
             if rows:
-                group.execute([slots[row] for row in rows], chunks[rows])
+                group.execute([slots[row] for row in rows], [chunks[row] for row in rows])
             others = [row for row, slot in enumerate(slots) if self._of_slot.get(slot) not in (group, None)]
             if others:
-                self.run([slots[row] for row in others], chunks[others])
+                self.run([slots[row] for row in others], [chunks[row] for row in others])
 
     def take(self, group: Group, slots: list[int], chunks: np.ndarray | list[Chunk], rows: list[int]) -> int:
         """Execute the answers of a policy that lives here: these rows of the chunks. How many actions they are."""
@@ -241,16 +243,14 @@ class Host:
             return
         if slot not in group.acting:
             return
-        asked = _asks_elsewhere(group.running[slot])
+        asked = group.running[slot].asks_elsewhere
         most = self._most_asked if asked else self.board.slots
-        slots = [slot]
-        while self.ready and len(slots) < most:
-            other, follower = self.ready[0]
-            if other is not group or follower not in other.acting:
+        slots, ready, running, acting = [slot], self.ready, group.running, group.acting
+        while ready and len(slots) < most:
+            other, follower = ready[0]
+            if other is not group or follower not in acting or running[follower].asks_elsewhere != asked:
                 break
-            if _asks_elsewhere(other.running[follower]) != asked:
-                break
-            self.ready.popleft()
+            ready.popleft()
             slots.append(follower)
         until = time.monotonic() + (self._asked_s if asked else ROUND_S)
         self.made += group.go(slots, until)
@@ -269,7 +269,7 @@ class Host:
 
     def ask(self, group: Group, slots: list[int]) -> None:
         """These slots need an action: from a replica, from the policies here, or from the engine."""
-        if self.lines:
+        if self.lines.by_agent:
             slots = self.lines.ask(group, slots)
         if not slots:
             return
@@ -297,8 +297,7 @@ class Host:
         self._turns_s = 0.0
         report = Report(slot, ended, Spent(seconds, 0.0, turns), began, replica)
         if self._recorder.beside(ended.episode):
-            self.beside.put(lambda: [self._recorded(report)], ended.episode.nbytes)
-            self._turns_s = (time.monotonic() - began) * len(self.ready)
+            self._beside(report, self._recorded, ended.episode.nbytes)
             return
         try:
             recorded = self._recorder.record(ended)
@@ -308,8 +307,16 @@ class Host:
         if recorded.file is None or not self._apart:
             self.emit(report.written(recorded))
         else:
-            self.beside.put(lambda: [report.written(recorded)], len(recorded.file.data))
+            self._beside(report, lambda report: report.written(recorded), len(recorded.file.data))
         self._turns_s += (time.monotonic() - began) * len(self.ready)
+
+    def _beside(self, report: Report, work: Callable[[Report], Event], nbytes: int) -> None:
+        """Have this done for a trial that has ended. Its slot is free meanwhile, unless as many trials as there are
+        slots are being recorded already."""
+        if self.beside.outstanding < self.board.slots:
+            self.emit(Ended(report.slot))
+            self.freed, report = True, report._replace(slot=FREED)
+        self.beside.put(lambda: [work(report)], nbytes)
 
     def _await_records(self) -> None:
         """There is nothing to do but to wait for records, or for the rounds that they lie in."""
@@ -455,8 +462,3 @@ _HANDLERS: dict[type, Callable[[Host, Any], None]] = {
     Rest: lambda host, command: host.rest(),
     Close: lambda host, command: host.close(),
 }
-
-
-def _asks_elsewhere(trial: RunningTrial) -> bool:
-    """Whether its policy answers in another process, while this one steps."""
-    return trial.request is None or type(trial.request) is Seat

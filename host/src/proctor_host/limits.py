@@ -72,6 +72,14 @@ class Watch:
         self.now = now = time.monotonic()
         return now - self._since
 
+    def go_on(self, slot: int) -> float:
+        """The call has come back, and one of the same kind begins for this slot; the seconds since the last began."""
+        end_if_copied(self._forks)
+        cells, since = self._cells, self._since
+        cells[1] = slot
+        cells[2] = self._since = self.now = now = time.monotonic()
+        return now - since
+
     def call(self, what: float, slot: int, function: Callable[..., Any], *arguments: Any) -> tuple[Any, Any, float]:
         """What the function gave (or None), what it raised (or None), and the seconds."""
         self.begin(what, slot)

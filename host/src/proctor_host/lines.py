@@ -144,34 +144,31 @@ class Lines:
 
     def __init__(self, host: Host):
         self._host = host
-        self._lines: dict[str, Line] = {}
+        self.by_agent: dict[str, Line] = {}
         self._leaving: list[Line] = []
         """Lines to replicas that are asked only for the trials that have begun with them."""
-
-    def __bool__(self) -> bool:
-        return bool(self._lines)
 
     def consult(self, command: Consult) -> None:
         """An agent has replicas here. Trials that run stay with the replica that they have asked; those that begin from
         now on ask the first of these."""
-        line = self._lines.get(command.agent)
+        line = self.by_agent.get(command.agent)
         if line is not None and line.channel is not None and command.places and line.place != command.places[0]:
             self._leaving.append(line)
             line = None
         if line is None:
-            line = self._lines[command.agent] = Line(command.agent, self._host.board)
+            line = self.by_agent[command.agent] = Line(command.agent, self._host.board)
         line.places, line.token = list(command.places), command.token
 
     @property
     def _all(self) -> list[Line]:
-        return [*self._lines.values(), *self._leaving]
+        return [*self.by_agent.values(), *self._leaving]
 
     def knows(self, agent: str) -> bool:
-        return agent in self._lines
+        return agent in self.by_agent
 
     def request(self, trial: RunningTrial, group: Group) -> Seat:
         """A seat for a trial that begins."""
-        return self._lines[trial.start.trial.agent].take(trial, group, trial.start.slot)
+        return self.by_agent[trial.start.trial.agent].take(trial, group, trial.start.slot)
 
     def ask(self, group: Group, slots: Sequence[int]) -> list[int]:
         """These slots need an action: ask for those that have a seat. The others."""
@@ -262,7 +259,7 @@ class Lines:
     def close(self) -> None:
         for line in self._all:
             line.drop()
-        self._lines, self._leaving = {}, []
+        self.by_agent, self._leaving = {}, []
 
 
 class _Calling(threading.Thread):

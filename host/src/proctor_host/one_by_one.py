@@ -10,7 +10,7 @@ import numpy as np
 from proctor_host.cfg import TaskCfg
 from proctor_host.environments import Env, SheetEnv, Step
 from proctor_host.errors import BREAKS
-from proctor_host.limits import CLOSING, MAKING, RESETTING, STEPPING, Watch
+from proctor_host.limits import CLOSING, IDLE, MAKING, RESETTING, STEPPING, Watch
 from proctor_host.sheet import HEAD, REWARD, SUCCESS, TERMINATED, TRUNCATED
 from proctor_host.task import Task
 from proctor_host.values import odd_rows, wrong_flag
@@ -63,21 +63,22 @@ class OneByOne(Worlds):
         return self._envs[slot]
 
     def step(self, slots: Sequence[int], actions: np.ndarray, unseen: Sequence[bool] | None, until: float) -> Given:
-        watch, envs = self._watch, self._envs
+        watch, envs, last = self._watch, self._envs, len(slots) - 1
         steps: list[Step | None] = []
         faults: dict[int, BaseException] = {}
         seconds: list[float] = []
-        for slot, action in zip(slots, actions):
-            env, row = envs[slot], len(steps)
-            watch.begin(STEPPING, slot)
+        watch.begin(STEPPING, slots[0])
+        for row, (slot, action) in enumerate(zip(slots, actions)):
+            env = envs[slot]
             try:
                 step = env.step(action) if unseen is None or not unseen[row] else env.step_unseen(action)
             except BREAKS as problem:
                 step, faults[row] = None, problem
-            seconds.append(watch.end())
             steps.append(step)
+            seconds.append(watch.go_on(slots[row + 1]) if row < last else watch.end())
             if watch.now >= until:
                 break
+        watch.now_at(IDLE)
         return given_of(self, slots, steps, faults, seconds, unseen)
 
     def success_known(self, slot: int) -> bool:

@@ -9,6 +9,7 @@ run: their rounds come to the host in blocks (`proctor_host.blocks`), and what i
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
 
 import numpy as np
@@ -21,6 +22,7 @@ Said = Tuple[Tuple[str, ...], Tuple[Any, ...]]
 """The signals of one step that an environment gave by itself: their names and their values. They stay as they come:
 columns of a round would cost more than the round where slots are few, and a trial needs columns over its steps."""
 NOTHING_SAID: Said = ((), ())
+_shape = attrgetter("shape")
 SHORT = 8
 """Rounds of the same slots below which putting them together costs more than picking each slot's rows."""
 MOST_OPEN = 8
@@ -29,8 +31,8 @@ MOST_OPEN = 8
 
 class RoundRecord:
     """One round: `own` are actions, rewards and success flags, `signals` those that came as columns, `said` those that
-    each environment gave by itself, `leaves` the observations after the step where they are recorded. Arrays are not to
-    be changed afterwards."""
+    each environment gave by itself (empty: none did), `leaves` the observations after the step where they are recorded.
+    Arrays are not to be changed afterwards."""
 
     __slots__ = ("leaves", "own", "said", "signals")
 
@@ -47,17 +49,15 @@ class RoundRecord:
 class Stretch:
     """Rounds of the same slots with the same signals. Once it has been read nothing is added any more."""
 
-    __slots__ = ("_columns", "_said", "count", "rounds")
+    __slots__ = ("_columns", "count", "rounds")
 
     def __init__(self) -> None:
         self.count = 0
         self.rounds: list[RoundRecord] = []
-        self._said: list[Sequence[Said]] = []
         self._columns: dict[str, np.ndarray] = {}
 
     def add(self, made: RoundRecord) -> None:
         self.rounds.append(made)
-        self._said.append(made.said)
         self.count += 1
 
     @property
@@ -72,7 +72,6 @@ class Stretch:
             self._columns, self.rounds = dict(_stacked(self.rounds)), []
         for name, column in self._columns.items():
             yield name, column[first:stop, row]
-        yield from _over_steps([said[row] for said in self._said[first:stop] if said])
 
 
 def _stacked(rounds: Sequence[RoundRecord]) -> Iterator[tuple[str, np.ndarray]]:
@@ -90,22 +89,21 @@ def _picked(loose: Sequence[tuple[RoundRecord, int]]) -> Iterator[tuple[str, Col
     """What one slot has in single rounds, in each of which it has another row; named as in a stretch."""
     first, _ = loose[0]
     for name in first.own:
-        yield name, np.array([made.own[name][row] for made, row in loose])
+        yield name, _stack(name, [made.own[name][row] for made, row in loose])
     for name in dict.fromkeys(name for made, _ in loose for name in made.signals):
         yield SIGNAL + name, _stack(name, [made.signals[name][row] for made, row in loose if name in made.signals])
     for i in range(len(first.leaves)):
-        yield str(i), np.array([made.leaves[i][row] for made, row in loose])
-    yield from _over_steps([made.said[row] for made, row in loose if made.said])
+        yield str(i), _stack(str(i), [made.leaves[i][row] for made, row in loose])
 
 
-def _over_steps(said: Sequence[Said]) -> Iterator[tuple[str, list[Any]]]:
+def _over_steps(said: Sequence[Said]) -> Iterator[tuple[str, Sequence[Any]]]:
     """The values of each signal that an environment gave by itself, in the order of its steps."""
     if not said:
         return
     names = said[0][0]
     if all([one[0] is names or one[0] == names for one in said]):
         for name, values in zip(names, zip(*[one[1] for one in said])):
-            yield SIGNAL + name, list(values)
+            yield SIGNAL + name, values
         return
     found: dict[str, list[Any]] = {}
     for one in said:
@@ -139,6 +137,8 @@ class Tape:
                 records[slot].go_on(stretch, row)
             self._last = stretch
         stretch.add(made)
+        for slot, told in zip(slots, made.said):
+            records[slot].said.append(told)
 
     def cut(self) -> None:
         """A trial has ended: its slot's next trial begins a new stretch."""
@@ -150,7 +150,7 @@ class Record:
     """The record of one trial, while it runs. `labels` names the observation's leaves; empty: observations are not
     kept."""
 
-    __slots__ = ("_dt_s", "_first", "_nothing", "_parts", "constants", "labels")
+    __slots__ = ("_dt_s", "_first", "_nothing", "_parts", "constants", "labels", "said")
 
     def __init__(self, action_shape: tuple[int, ...], action_dtype: Any, dt_s: float | None, labels: Sequence[str]):
         self._dt_s, self.labels = dt_s, tuple(labels)
@@ -159,6 +159,8 @@ class Record:
         self._first: list[np.ndarray] = []
         self._parts: list[tuple[Any, int, int, int]] = []
         """Stretch, row, first round and, once another stretch follows, the round behind the last."""
+        self.said: list[Said] = []
+        """The signals that the environment gave by itself, step by step."""
 
     def keep(self, constants: Mapping[str, Any]) -> None:
         """Keep what the environment says once per trial. Raises ValueError for what cannot be recorded."""
@@ -204,6 +206,7 @@ class Record:
         for i, label in enumerate(self.labels):
             rows = [leaf[None] for leaf in self._first[i : i + 1]] + found.pop(str(i), [])
             kept["observations" if label == "observation" else f"observations.{label}"] = np.concatenate(rows)
+        found.update({name: [values] for name, values in _over_steps(self.said)})
         signals = {name[len(SIGNAL) :]: _joined(name[len(SIGNAL) :], parts, n) for name, parts in found.items()}
         for name in signals:
             if name in self.constants:
@@ -248,20 +251,16 @@ def _add(found: dict[str, list[Any]], pieces: Iterable[tuple[str, Column]]) -> N
         found.setdefault(name, []).append(piece)
 
 
-def _joined(name: str, pieces: Sequence[Column], n: int) -> np.ndarray:
-    """All steps of one quantity in one array."""
-    if isinstance(pieces[0], np.ndarray):
-        have = sum(map(len, pieces))
-        if have == n and len({piece.shape[1:] for piece in pieces if isinstance(piece, np.ndarray)}) > 1:
-            raise ValueError(_shapeless(name))
-        array = np.concatenate(pieces) if have == n else None
-    else:
-        values = pieces[0] if len(pieces) == 1 else [value for piece in pieces for value in piece]
-        have = len(values)
-        array = _stack(name, values) if have == n else None
-    if array is None:
+def _joined(name: str, pieces: Sequence[Any], n: int) -> np.ndarray:
+    """All steps of one quantity in one array. The pieces are arrays, or one sequence of values."""
+    have = sum(map(len, pieces))
+    if have != n:
         raise ValueError(f'signal "{name}" has {have} values for {n} steps; give it at every step, NaN where unknown')
-    return array
+    if not isinstance(pieces[0], np.ndarray):
+        return _stack(name, pieces[0])
+    if len({piece.shape[1:] for piece in pieces}) > 1:
+        raise ValueError(_shapeless(name))
+    return np.concatenate(pieces)
 
 
 def _shapeless(name: str) -> str:
@@ -270,11 +269,8 @@ def _shapeless(name: str) -> str:
 
 def _stack(name: str, values: Sequence[Any]) -> np.ndarray:
     first = values[0]
-    if (
-        type(first) is np.ndarray
-        and first.ndim
-        and all([type(v) is np.ndarray and v.shape == first.shape for v in values])
-    ):
+    arrays = type(first) is np.ndarray and first.ndim and {*map(type, values)} == {np.ndarray}
+    if arrays and len({*map(_shape, values)}) == 1:
         array = np.concatenate(values).reshape(len(values), *first.shape)
     else:
         try:

@@ -37,7 +37,7 @@ class EndedTrial:
     success: bool | None
     steps_to_success: int | None
     wall_time_s: float
-    ends: bytes
+    ends: tuple[bytes, bytes]
     """First and last observation."""
     clipped_steps: int = 0
     error: str | None = None
@@ -130,11 +130,14 @@ class Recorder:
         )
 
 
-def _trace(episode: Episode, whole: str, ends: bytes) -> str:
+def _trace(episode: Episode, whole: str, ends: tuple[bytes, bytes]) -> str:
     """From the digest of the whole record, or of what is left of it without its provenance, and both ends."""
     if not PROVENANCE.isdisjoint(episode.arrays):
         whole = digest({name: array for name, array in episode.arrays.items() if name not in PROVENANCE})
-    return hashlib.sha256(whole.encode() + ends).hexdigest()
+    trace = hashlib.sha256(whole.encode())
+    for end in ends:
+        trace.update(end)
+    return trace.hexdigest()
 
 
 class Ending(NamedTuple):
@@ -151,8 +154,8 @@ class RunningTrial:
     """A trial in a slot. How far it is (steps, warm-up, chunk) is kept by its group, for all of its slots at once."""
 
     __slots__ = (
-        "clipped_steps", "end", "first", "judged", "odd", "record", "request", "start", "started", "stopped", "task",
-        "video",
+        "asks_elsewhere", "clipped_steps", "end", "first", "judged", "odd", "record", "request", "start", "started",
+        "stopped", "task", "video",
     )  # fmt: skip
 
     def __init__(self, start: Start, task: Task, labels: tuple[str, ...], video: Any):
@@ -160,6 +163,8 @@ class RunningTrial:
         self.record = Record(task.action_shape, task.action.dtype, task.dt_s, labels)
         self.request: Any = None
         """What it asks of a policy in this worker; None: the engine asks for it, or it has ended."""
+        self.asks_elsewhere = True
+        """Whether its policy answers in another process, while this one steps."""
         self.odd: Chunk | None = None
         """The chunk that is being executed, where some of its actions are clipped or invalid."""
         self.end: tuple[bool, bool] = (False, False)
@@ -201,7 +206,7 @@ class RunningTrial:
             success=success if ending.success_known else None,
             steps_to_success=reached,
             wall_time_s=(self.stopped or time.perf_counter()) - self.started,
-            ends=self.first + ending.last,
+            ends=(self.first, ending.last),
             clipped_steps=self.clipped_steps,
             error=ending.error,
             film=self.video,

@@ -191,13 +191,9 @@ def given_of(
 ) -> Given:
     """What the steps of slots came to; their observations are written to `seen`. A step that is None has its fault
     already. A value of the wrong kind is a fault of its slot."""
-    rewards: list[float] = []
-    ends: list[bool] = []
-    cuts: list[bool] = []
-    successes: list[bool] = []
-    said: list[Said] = []
+    rows: list[tuple[float, bool, bool, bool, Said]] = []
     for row, step in enumerate(steps):
-        reward, terminated, truncated, success, told = _NOTHING
+        given = _NOTHING
         if step is not None:
             try:
                 observation, reward, terminated, truncated, success, signals = step
@@ -212,13 +208,10 @@ def given_of(
                 if type(success) is not bool:
                     success = flag("success", success)
                 told = (tuple(signals), tuple(signals.values())) if signals else NOTHING_SAID
+                given = reward, terminated, truncated, success, told
             except BREAKS as problem:
                 faults[row] = problem
-                reward, terminated, truncated, success, told = _NOTHING
-        rewards.append(reward)
-        ends.append(terminated)
-        cuts.append(truncated)
-        successes.append(success)
-        said.append(told)
+        rows.append(given)
+    rewards, ends, cuts, successes, said = map(list, zip(*rows))
     spoken = any([names for names, _ in said])
     return Given(rewards, ends, cuts, successes, {}, faults, seconds, said if spoken else ())

@@ -63,9 +63,12 @@ def compute_many(
 
 def beside(episode: Episode, extra: tuple[str, ...] = (), base: Path | None = None) -> bool:
     """Whether one of the episode's metrics is best computed beside other work (`Metric.beside`)."""
-    return any(
-        metric.beside and all(name in episode.arrays for name in metric.needs) for metric in find_metrics(extra, base)
-    )
+    return any(metric.beside and _can(metric, episode) for metric in find_metrics(extra, base))
+
+
+def _can(metric: Metric, episode: Episode) -> bool:
+    """Whether the record has the arrays that a metric needs."""
+    return all(map(episode.arrays.__contains__, metric.needs))
 
 
 def _add(
@@ -79,7 +82,9 @@ def _add(
         for values, own in zip(found, part.many(episodes), strict=True):
             values.update({name: _known(value) for name, value in own.items()})
         return
-    rows = [row for row, episode in enumerate(episodes) if all(name in episode.arrays for name in part.needs)]
+    rows = [row for row, episode in enumerate(episodes) if _can(part, episode)]
+    if not rows:
+        return
     if isinstance(part, GroupMetric):
         group = groups.setdefault(part.together, {})
         fresh = [row for row in rows if row not in group]
@@ -87,7 +92,7 @@ def _add(
             group.update(zip(fresh, part.together_many([episodes[row] for row in fresh]), strict=True))
         given: Sequence[float | None] = [group[row].get(part.name) for row in rows]
     else:
-        given = part.many([episodes[row] for row in rows]) if rows else ()
+        given = part.many([episodes[row] for row in rows])
     for row, value in zip(rows, given, strict=True):
         found[row][part.name] = _known(value)
 

@@ -18,7 +18,7 @@ from proctor.registry import BACKENDS
 from proctor.rollout.backends.base import Backend, Lost, Need, Replicas
 from proctor.rollout.backends.host import HostBackend
 from proctor.rollout.pace import Pace
-from proctor.rollout.slots import Slot
+from proctor.rollout.slots import Parted, Slot
 from proctor.runtimes import RuntimeCfg, needed_for
 from proctor_host.cfg import WorkerCfg
 from proctor_host.kit import full_name
@@ -42,6 +42,8 @@ class Member:
         """Slots that hold a trial."""
         self.running = 0
         """Of these, the slots that the worker can step."""
+        self.parted: dict[str, Parted] = {}
+        """Trials that have ended, whose slots may have others, and whose records are still being written, by key."""
         self._pace = Pace()
         self.exclusive: str | None = None
         """The task whose batch environment has the whole worker."""
@@ -122,7 +124,7 @@ class Crew:
     @property
     def apart(self) -> bool:
         """Whether there are workers elsewhere."""
-        return any(member.fd is not None for member in self.members)
+        return any([member.fd is not None for member in self.members])
 
     def spread(self, tasks: Iterable[str]) -> dict[str, Member]:
         """Somebody for each task who can make its environment, in turn; nobody for tasks all of whose workers still
@@ -181,7 +183,7 @@ class Crew:
 
     def wait(self, seconds: float) -> None:
         """Until something happens, at most so long."""
-        if any(member.worker.finishing for member in self.members):
+        if any([member.worker.finishing for member in self.members]):
             seconds = min(seconds, FINISHING_S)
         self._readable = {fd for fd, _ in self._poll.poll(max(1000.0 * seconds, 0.0))}
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from proctor.rollout.placing import Placing, choose_workers
 from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.replicated import ReplicatedAgent
 from proctor.rollout.scheduler import Scheduler
-from proctor.rollout.slots import Slot, SlotState, TimeAccount
+from proctor.rollout.slots import Parted, Slot, SlotState, TimeAccount
 from proctor.rollout.startup import WATCH_S, WORK_S, Learning, Loading, compile_kernels, know
 from proctor.rollout.stopper import Stopper
 from proctor.rollout.tasks import Task, worker_cfg
@@ -127,8 +127,6 @@ class Engine:
         """How often any has, since a trial ended."""
         self._where = Whereabouts(ledger.get_meta("nodes", []))
         self.progress.nodes = self._where.progress
-        self._parted: dict[str, Parted] = {}
-        """Trials that have ended, whose slots have others, and whose records are still being written."""
         self._results: list[TrialResult] = []
         self._watched = self._observed = self._began = 0.0
         self._thread = threading.get_ident()
@@ -409,28 +407,33 @@ class Engine:
         """A slot's trial has ended and is still being recorded; the slot takes the next one."""
         since, in_worker = slot.since, slot.in_worker
         trial = self._free(slot, through=False)
-        self._parted[trial.key] = Parted(trial, member, since, in_worker)
+        member.parted[trial.key] = Parted(trial, since, in_worker)
         self._refill(self._candidates(slot))
 
-    def _heard_of(self, event: Done | Fault) -> None:
+    def _heard_of(self, member: Member, event: Done | Fault) -> None:
         """What came of a trial whose slot had been freed when it ended."""
         trial = event.result.trial if isinstance(event, Done) else event.trial
-        parted = self._parted.pop(trial.key) if trial is not None else None
+        parted = member.parted.pop(trial.key, None) if trial is not None else None
         if parted is None:
             return
         self._scheduler.ended(parted.trial)
         if isinstance(event, Done):
-            result = event.result
-            self._place(parted.member, event, self._agents.get(parted.trial.agent))
-            if parted.in_worker and result.outcome is Outcome.POLICY_ERROR:
-                _log_policy(result.trial, result.outcome, result.error or "")
-            self.account.add(time.monotonic() - parted.since, event.spent)
-            parted.member.fruitful()
-            self._fruitless = 0
-            self._recorded(result)
+            self._done(member, parted, event)
         else:
             self._charge(parted.trial, event.outcome, event.error)
-            self._refill(parted.member.slots)
+        if self._scheduler.waiting and self.progress.running < self.cfg.num_parallel:
+            self._refill([slot for slot in self._crew.slots() if slot.state is SlotState.FREE])
+
+    def _done(self, member: Member, ended: Parted, event: Done) -> None:
+        """A trial has ended and is on disk."""
+        result = event.result
+        self._place(member, event, self._agents[ended.trial.agent])
+        if ended.in_worker and result.outcome is Outcome.POLICY_ERROR:
+            _log_policy(result.trial, result.outcome, result.error or "")
+        self.account.add(time.monotonic() - ended.since, event.spent)
+        member.fruitful()
+        self._fruitless = 0
+        self._recorded(result)
 
     def _place(self, member: Member, event: Done, agent: AgentRuntime | ReplicatedAgent | None) -> None:
         """Keep where a trial was done, and where its policy was asked."""
@@ -444,19 +447,13 @@ class Engine:
             case Ended(number):
                 self._part(member, member.slots[number])
             case Done(slot=number) | Fault(slot=number) if number == FREED:
-                self._heard_of(event)
+                self._heard_of(member, event)
             case Way():
                 self._note_way(event)
-            case Done(number, result, spent):
+            case Done(number):
                 slot = member.slots[number]
-                self._place(member, event, slot.agent)
-                if slot.in_worker and result.outcome is Outcome.POLICY_ERROR:
-                    _log_policy(result.trial, result.outcome, result.error or "")
-                self.account.add(time.monotonic() - slot.since, spent)
-                self._free(slot)
-                member.fruitful()
-                self._fruitless = 0
-                self._recorded(result)
+                since, in_worker = slot.since, slot.in_worker
+                self._done(member, Parted(self._free(slot), since, in_worker), event)
                 self._refill(self._candidates(slot))
             case Asked(name, stage, stats, steps):
                 self.progress.forwards += stats.forwards
@@ -693,8 +690,8 @@ class Engine:
         """Send chunks of actions to the slots that wait for them; all of one worker and task in one message."""
         alike: dict[tuple[Member, Task], list[int]] = {}
         for row, request in enumerate(requests):
-            if _current(request):
-                slot: Slot = request.owner
+            slot: Slot = request.owner
+            if slot.ticket == request.ticket:
                 slot.execute()
                 alike.setdefault((slot.member, request.task), []).append(row)
         for (member, _), rows in alike.items():
@@ -781,10 +778,10 @@ class Engine:
                 self.progress.adrift += lost.excused
                 self._attending.broke(trial, lost.reason)
                 self._scheduler.retry(trial)
-        for parted in [parted for parted in self._parted.values() if parted.member is member]:
-            del self._parted[parted.trial.key]
+        for parted in member.parted.values():
             self._scheduler.ended(parted.trial)
             self._scheduler.retry(parted.trial)
+        member.parted = {}
         self._crew.replace(member, lost)
         member.worker.send(know(self._tasks, member))
         self._settle(member)
@@ -812,15 +809,6 @@ class Engine:
         if self.observer is not None and (force or now - self._observed > OBSERVE_S):
             self._observed = now
             self.observer(self.progress)
-
-
-class Parted(NamedTuple):
-    """A trial that has left its slot and is still being recorded."""
-
-    trial: Trial
-    member: Member
-    since: float
-    in_worker: bool
 
 
 class _Cancelled(Exception):

@@ -1,7 +1,8 @@
 """Which trial a free slot gets next.
 
 A slot stays with its task while that task has trials, so environments are made once per slot; then it goes to the
-task with the most work left per slot. A batch environment takes a whole worker, so such a task starts where every
+task with the most work left per slot, once all that has ended in its worker is on disk: to let go of an environment may
+take the worker with it. A batch environment takes a whole worker, so such a task starts where every
 slot is free. Agents come in groups (see `plan`); a group starts when the one before it is through.
 
 Where the run may stop early, tasks keep step: none is a block of the plan ahead of another that has work left, because
@@ -72,6 +73,11 @@ class Scheduler:
         """Nothing is left to start in this group, and nothing runs that might come back."""
         return not any(self._left.values()) and not any(self._live.values())
 
+    @property
+    def waiting(self) -> bool:
+        """Whether trials are left to start in this group."""
+        return any(self._left.values())
+
     def waits_for(self, member: Member) -> bool:
         """Whether trials are left that this worker can run, or run there now."""
         return any(self._left[task] or self._live[task] for task in member.tasks)
@@ -131,7 +137,7 @@ class Scheduler:
             open_tasks = [t for t in open_tasks if self.attended.get(t) is None or self._may_attend(t, slot)]
         if slot.last_task in open_tasks and slot.last_task not in self._worlds:
             return slot.last_task
-        if not open_tasks:
+        if not open_tasks or member.parted:
             return None
         task = max(open_tasks, key=lambda t: self._left[t] / (self._live[t] + 1))
         if task in self._worlds:

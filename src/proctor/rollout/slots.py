@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from proctor.rollout.ask.lanes import LaneStats
 from proctor.rollout.ask.requests import Request
@@ -36,6 +36,14 @@ class SlotState(Enum):
     STARTING = auto()
     NEED = auto()
     EXECUTE = auto()
+
+
+class Parted(NamedTuple):
+    """A trial that has left its slot; when it had come, and whether its policy was asked in the worker."""
+
+    trial: Trial
+    since: float
+    in_worker: bool
 
 
 class Slot:

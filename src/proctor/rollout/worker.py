@@ -146,12 +146,15 @@ class LocalPolicies:
         """Ask the policies for all that wait, those of one agent and stage together."""
         waiting, self.waiting = self.waiting, []
         alike: dict[tuple[str, str, str, int | None], list[Request]] = {}
+        last, some = None, list[Request]()
         for request in waiting:
             group, slot = request.owner
             trial = group.running.get(slot)
             if trial is not None and trial.request is request:  # a call may have broken the trials of all its worlds
-                alone = slot if trial.start.alone else None
-                alike.setdefault((request.trial.agent, request.stage, request.task.key, alone), []).append(request)
+                key = request.trial.agent, request.stage, request.task.key, slot if trial.start.alone else None
+                if key != last:
+                    last, some = key, alike.setdefault(key, [])
+                some.append(request)
         for (agent, stage, *_), requests in alike.items():
             local = self._by_agent[agent]
             size = local.max_batch[stage] or len(requests)

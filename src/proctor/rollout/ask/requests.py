@@ -138,9 +138,13 @@ class Rngs(Sequence[np.random.Generator]):
         return self._pad
 
 
+SMALL, SEVERAL = 4096, 4
+"""Rows of so few bytes are gathered in one operation, which copies them twice, where there are more than several."""
+
+
 def gather(buffers: Sequence[np.ndarray], block: Sequence[Request]) -> None:
     """Fill the buffers, one per leaf, with the observations of a block; rows that are left over repeat the first.
-    Neighbours that lie in the same columns are taken in one go."""
+    Neighbours that lie in the same columns are taken together."""
     start, n = 0, len(block)
     while start < n:
         columns, stop = block[start].columns, start + 1
@@ -153,8 +157,11 @@ def gather(buffers: Sequence[np.ndarray], block: Sequence[Request]) -> None:
         else:
             rows = [request.row for request in block[start:stop]]
             for buffer, column in zip(buffers, columns, strict=True):
-                for i, row in enumerate(rows, start):
-                    buffer[i] = column[row]
+                if stop - start > SEVERAL and buffer[0].nbytes <= SMALL:
+                    buffer[start:stop] = column[rows]
+                else:
+                    for i, row in enumerate(rows, start):
+                        buffer[i] = column[row]
         start = stop
     for buffer in buffers:
         if n < len(buffer):

@@ -114,7 +114,9 @@ class ProcessWorker(ChannelWorker):
             self._outbox.append(Run(where, chunks))
             return
         place = (chunks.dtype.str, chunks.shape[1:])
-        self._board.actions(place)[where] = chunks
+        board = self._board.actions(place)
+        for slot, chunk in zip(where, chunks, strict=True):
+            board[slot] = chunk
         if place != self._place:
             self._outbox.append((where, place))
         elif self._outbox and type(self._outbox[-1]) is list:

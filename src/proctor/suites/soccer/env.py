@@ -75,7 +75,7 @@ class SoccerEnv(Env):
             first = self._told(self.base.reset(seed=0)[1])
             self._informing = Informing(None if options.info is True else options.info, first, options.task)
             self.observation_space = self._informing.space(self.observation_space)
-        self._terms = tuple(self.base.compute_reward())
+        self._signal_of = {name: f"{TERM}{name}" for name in self.base.compute_reward()}
         self._readings = Readings(self.base)
         self._states: States | None = None
         self._evaluation = None if options.evaluation is None else Evaluation(options.evaluation)
@@ -105,7 +105,7 @@ class SoccerEnv(Env):
         ended = flag("terminated", terminated)
         self._steps += 1
         terms = {name: float(value) for name, value in info["reward_terms"].items()}
-        signals: dict[str, Any] = {f"{TERM}{name}": value for name, value in terms.items()}
+        signals: dict[str, Any] = {self._signal_of[name]: value for name, value in terms.items()}
         signals.update(self._readings.read(terms))
         if self._states is not None:
             signals.update(self._states.signals())
@@ -122,7 +122,7 @@ class SoccerEnv(Env):
         own = {} if self._evaluation is None else {"evaluation_sha256": self._evaluation.sha256}
         own |= {} if self._states is None else self._states.constants()
         return {
-            "reward_terms": np.array(self._terms),
+            "reward_terms": np.array([*self._signal_of]),
             "reset_seed": np.uint64(self._seed),
             "target_pos_m": self._target(),
             **own,

@@ -64,13 +64,16 @@ class Readings:
     def _contacts(self) -> tuple[float, float, float, bool]:
         """Normal forces of the robot's contacts with the ball, with everything else and with itself; whether it touches
         the ball, be it without force."""
-        forces, touching, force = [0.0, 0.0, 0.0], False, self._force
+        robot, ball, force, touching = self._robot, self._ball, self._force, False
+        at_ball, outside, itself = 0.0, 0.0, 0.0
         for number, (one, other) in enumerate(self._data.contact.geom.tolist()):
-            robots = self._robot[one] + self._robot[other]
-            if not robots:
-                continue
-            self._contact_force(self._model, self._data, number, force)
-            at_ball = self._ball in (one, other)
-            touching = touching or at_ball
-            forces[2 if robots == 2 else 0 if at_ball else 1] += float(force[0])
-        return forces[0], forces[1], forces[2], touching
+            robots = robot[one] + robot[other]
+            if robots:
+                self._contact_force(self._model, self._data, number, force)
+                if robots == 2:
+                    itself += force.item(0)
+                elif ball in (one, other):
+                    touching, at_ball = True, at_ball + force.item(0)
+                else:
+                    outside += force.item(0)
+        return at_ball, outside, itself, touching
