@@ -238,6 +238,7 @@ def test_one_time_for_film_plots_and_slider(window: Window, run: Run) -> None:
     steps = run.trial("zero/cartpole/0000").steps_total
     page = window.open(f"/run/{run.path.name}/trial?trial=zero/cartpole/0000")
     page.locator(".plot .u-over").first.wait_for()
+    page.wait_for_function("() => document.querySelector('video').readyState > 0")
     assert f"step {steps} of {steps}" in page.locator(".scrub output").inner_text()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")

@@ -336,8 +336,9 @@ class Host:
 
     def _report(self) -> None:
         """Say what has been recorded beside the steps."""
-        self.recording.settle()
-        for event in self.beside.reports():
+        events = self.beside.reports()
+        self.recording.settle()  # after that, or what is recorded in between would be outstanding for ever
+        for event in events:
             self.emit(event)
 
     def broke(self, slot: int, outcome: Outcome, error: str) -> None:

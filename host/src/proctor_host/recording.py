@@ -221,7 +221,7 @@ class Recording:
         return found
 
     def settle(self) -> None:
-        """What has been recorded is about to be reported."""
+        """What has been recorded is reported, or is about to be."""
         while self._recorded:
             del self.outstanding[id(self._recorded.popleft())]
 

@@ -35,7 +35,7 @@ from proctor_host.codec import PROTOCOL, Codec
 from proctor_host.handshake import Lapse, Refusal, introduce, read_token, split_address
 from proctor_host.layout import Layout
 from proctor_host.limits import IDLE, limit_of
-from proctor_host.messages import Asks, Command, Event, Know
+from proctor_host.messages import FREED, Asks, Command, Done, Event, Fault, Know
 
 FIRST_S, RECONNECT_S = 5.0, 10.0
 """How long a host is called that has not answered yet, and one that has."""
@@ -218,6 +218,8 @@ class AddressWorker(ChannelWorker):
         """Whether an event is about slots that there are, and shows observations that are as their space says: what a
         policy makes of others would be the policy's fault."""
         slots = event.slots if isinstance(event, Asks) else [getattr(event, "slot", 0)]
+        if isinstance(event, Done | Fault) and slots == [FREED]:
+            return True
         if not all(type(slot) is int and 0 <= slot < self.slots for slot in slots):
             return False
         if not isinstance(event, Asks):
