@@ -41,12 +41,13 @@ class Scribe:
         pairs, trays = [socket.socketpair() for _ in range(LANES)], [Tray.create() for _ in range(LANES)]
         self.lanes = [Lane(self, Parcels(ours, tray, None)) for (ours, _), tray in zip(pairs, trays)]
         files = [fd for (_, theirs), tray in zip(pairs, trays) for fd in (theirs.fileno(), tray.fd)]
+        self._ending = threading.Lock()
         try:
             self._process = subprocess.Popen(
                 [*line, *map(str, files)], pass_fds=files, stdin=subprocess.DEVNULL, start_new_session=True
             )
         except OSError:
-            self.let_go()
+            self.close()
             raise
         finally:
             for _, theirs in pairs:
@@ -57,22 +58,29 @@ class Scribe:
                 lane.parcels.receive()
         except BaseException:
             self.end()
+            self.close()
             raise
 
-    def let_go(self) -> None:
+    def hang_up(self) -> None:
         """There is nothing more to do for it."""
         for lane in self.lanes:
-            lane.parcels.close()
+            lane.parcels.hang_up()
 
     def end(self) -> str:
-        """Let it end; how it did. May be called again."""
-        self.let_go()
-        try:
-            code = self._process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
+        """Let it end; how it did. May be called again, and on another thread."""
+        self.hang_up()
+        with self._ending:
+            try:
+                code = self._process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                code = self._process.wait()
         return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+    def close(self) -> None:
+        """Let go of the ways to it, which nobody uses."""
+        for lane in self.lanes:
+            lane.parcels.close()
 
 
 class Lane:
@@ -151,11 +159,14 @@ class Scribes:
             try:
                 found = lane.record(cuts, tasks)
             except Closed:
-                said = self._replace(lane.scribe)
+                said = self._replace(lane)
                 continue
             with self._change:
-                self._free.append(lane)
+                lives = lane.scribe in self._all
+                self._free += [lane] if lives else []
                 self._change.notify()
+            if not lives:
+                lane.parcels.close()
             return found
         trials = ", ".join([str(cut.start.trial.key) for cut in cuts])
         return [
@@ -168,14 +179,20 @@ class Scribes:
                 self._change.wait()
             return self._free.pop() if self._free else None
 
-    def _replace(self, scribe: Scribe) -> str:
-        """Another one in the place of one that has died; how it did."""
+    def _replace(self, lane: Lane) -> str:
+        """Another one in the place of a scribe that has died, which this thread had a lane to; how it did."""
+        scribe = lane.scribe
+        idle: list[Lane] = []
         said = scribe.end()
+        lane.parcels.close()
         with self._change:
             first = scribe in self._all
             if first:
                 self._all[self._all.index(scribe)] = None
+                idle = [lane for lane in self._free if lane.scribe is scribe]
                 self._free = [lane for lane in self._free if lane.scribe is not scribe]
+        for lane in idle:
+            lane.parcels.close()
         if first:
             self.call_one()
         return said
@@ -185,6 +202,7 @@ class Scribes:
         everyone = [scribe for scribe in self._all if scribe is not None]
         self._all, self._free = [], []
         for scribe in everyone:
-            scribe.let_go()
+            scribe.hang_up()
         for scribe in everyone:
             scribe.end()
+            scribe.close()
