@@ -23,7 +23,7 @@ from proctor_host.codec import Codec
 from proctor_host.episode import Outcome
 from proctor_host.extras import import_object
 from proctor_host.frames import frames
-from proctor_host.messages import Asks, Done, Know, Left, Start
+from proctor_host.messages import FREED, Asks, Done, Ended, Fault, Know, Left, Start
 from proctor_host.npz import pack_npz
 from proctor_host.result import TrialResult
 from proctor_host.task import Task
@@ -125,6 +125,38 @@ def test_what_cannot_be_finished_is_raised(said: Any) -> None:
 )
 def test_any_other_result_is_not_believed(said: Any, tmp_path: Path, done: Done) -> None:
     assert said(done) == []
+    assert list((tmp_path / "trials").iterdir()) == []
+
+
+def test_a_slot_may_be_free_before_the_record_is_there(said: Any) -> None:
+    assert said(Ended(0)) == [Ended(0)]
+    (done,) = said(DONE._replace(slot=FREED))
+    assert (done.slot, done.left, done.result.trial) == (FREED, Left(), START.trial)
+    assert said(DONE._replace(slot=FREED)) == []
+    assert said.worker.fileno() is None, "a trial is done once"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        DONE._replace(slot=FREED, result=replace(RESULT, trial=Trial("a", "t", 1, 6))),
+        DONE._replace(slot=FREED, result=replace(RESULT, trial=["a"])),  # type: ignore[arg-type]
+        DONE._replace(slot=FREED, result=replace(RESULT, trial=Trial(["a"], "t", 0, 5))),  # type: ignore[arg-type]
+        DONE._replace(slot=FREED, result=replace(RESULT, npz="trials/b__t_0.npz")),
+        Fault(FREED, Outcome.ENV_ERROR, "", None),
+        Fault(FREED, Outcome.ENV_ERROR, "", {"a": 1}),  # type: ignore[arg-type]
+        Fault(FREED, Outcome.ENV_ERROR, "", Trial("a", "t", 1, 6)),
+        Ended(-1),
+        Ended(1),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("ended", [False, True], ids=["runs", "ended"])
+def test_nothing_else_is_believed_of_trials_without_a_slot(said: Any, tmp_path: Path, event: Any, ended: bool) -> None:
+    if ended:
+        said(Ended(0))
+    assert said(event) == []
+    assert said.worker.fileno() is None
     assert list((tmp_path / "trials").iterdir()) == []
 
 

@@ -11,6 +11,7 @@ from own_envs import UnevenSlope, pull_rows
 from proctor import config_from_dict, evaluate, run_evaluation
 from proctor.policies.protocol import Policy
 from proctor.rollout import placing
+from proctor.rollout.crew import devices_of
 from proctor.rollout.placing import choose_workers
 
 CARTPOLE = {"suite": "gymnasium", "options": {"id": "CartPole-v1"}}
@@ -108,3 +109,18 @@ def test_a_lane_and_a_worker_of_this_process_share_a_policy_one_at_a_time(tmp_pa
     mixed = evaluate({"pull": napping}, {"slope": UnevenSlope}, **keys)
     assert "is asked by the engine from now on" in (mixed.path / "run.log").read_text()
     assert digests(mixed) == digests(evaluate({"pull": pull_rows}, {"slope": UnevenSlope}, **keys))
+
+
+@pytest.mark.parametrize(
+    ("devices", "workers"),
+    [(["cuda"], 1), (["cuda", "cuda:0"], 1), (["cuda:0", "cuda:1"], 2), (["cuda", "cpu"], None), (["cpu"], None)],
+)
+def test_one_worker_keeps_a_gpu_busy(tmp_path, devices, workers):
+    def given(device, i):
+        physics = "cpu" if device == "cpu" else "warp"
+        options = {"motions": "procedural:wave", "physics": physics, "device": device}
+        return {"suite": "tracking", "name": f"t{i}", "options": options}
+
+    tasks = [given(device, i) for i, device in enumerate(devices)]
+    cfg = config(tmp_path, tasks=tasks)
+    assert devices_of(cfg, [task["name"] for task in tasks]) == workers

@@ -16,7 +16,11 @@ from device_trials import W, agent, contents, toys, ways
 
 from proctor import Run
 from proctor.errors import RunError
-from proctor_host.scribes import Lane
+from proctor.interpreters import command
+from proctor.rollout.worker import HERE
+from proctor_host.cfg import WorkerCfg
+from proctor_host.channel import Closed
+from proctor_host.scribes import Lane, Scribe
 
 pytest.importorskip("torch")
 
@@ -112,6 +116,42 @@ def test_where_none_comes_threads_write(
     )
     assert len(list(found.results())) == N
     assert "a process for records does not start" in capfd.readouterr().err
+
+
+def test_what_cannot_be_sent_ends_the_run_and_says_so(
+    examine: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise MemoryError("no room for it")
+
+    monkeypatch.setattr(Lane, "record", broken)
+    keys = {"agents": [agent()], "tasks": [toys()], "num_parallel": W, "n_trials": N}
+    with pytest.raises(RunError, match=r"could not be told of them \(MemoryError: no room for it\)"):
+        examine(workers={"kind": "inline", "records": 1}, **keys)
+    assert not children()
+
+
+def test_one_that_cannot_read_what_it_is_sent_ends_instead_of_keeping_others_waiting() -> None:
+    scribe = Scribe(
+        command("from proctor_host.scribe import main; main()"), {"cfg": WorkerCfg(None, {}).plain(), "extras": HERE}
+    )
+    with pytest.raises(Closed):
+        scribe.lanes[1].record([("no cut",)], {})  # type: ignore[list-item]
+    assert scribe.end() == "ended with exit code 1"
+    scribe.close()
+
+
+def test_options_that_cannot_be_sent_keep_nobody_from_recording(
+    examine: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def plain(_: WorkerCfg) -> Any:
+        raise TypeError("cannot pickle a lock")
+
+    monkeypatch.setattr(WorkerCfg, "plain", plain)
+    keys = {"agents": [agent()], "tasks": [toys()], "num_parallel": W, "n_trials": N}
+    found = examine(workers={"kind": "inline", "records": 1}, **keys)
+    assert len(list(found.results())) == N
+    assert "made on threads: cannot pickle a lock" in capfd.readouterr().err
 
 
 def test_one_goes_when_whoever_has_started_it_is_gone(tmp_path: Path) -> None:

@@ -49,12 +49,14 @@ class Parcels:
         except OSError:
             raise Closed from None
 
-    def receive(self) -> Any:
-        """The next object, which is waited for. Raises Closed where none will come."""
+    def receive(self, seconds: float | None = None) -> Any:
+        """The next object, which is waited for, for so long. Raises Closed where none will come."""
+        self._sock.settimeout(seconds)
         size, count = _HEADER.unpack(self._take(_HEADER.size))
         places = self._take(_PLACE.size * count)
         text = self._take(size)
         laid = [self._laid(*place) for place in _PLACE.iter_unpack(places)]
+        self._sock.settimeout(None)
         return pickle.loads(text, buffers=laid)
 
     def _laid(self, start: int, size: int) -> Any:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
 import sys
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
@@ -55,11 +55,19 @@ def main() -> None:
 
 
 def _serve(desk: Desk, lane: Parcels) -> None:
+    """Until nobody wants anything any more. Whatever else happens ends the process: who waits for an answer would wait
+    for ever."""
     tasks: dict[str, Task] = {}
-    with contextlib.suppress(Closed):
+    try:
         lane.send({"pid": os.getpid()})
         while True:
             lane.send(desk.record(lane.receive(), tasks))
+    except Closed:
+        return
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
 
 
 class Desk:

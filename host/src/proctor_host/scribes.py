@@ -30,12 +30,13 @@ EACH = 32
 LANES = 2
 TRIES = 2
 """How often the same records are tried by scribes that die of them."""
-END_S = 10.0
+START_S, END_S = 300.0, 10.0
 
 
 class Scribe:
-    """One of them. Making it waits until it is there; raises OSError or Closed where it does not come. Each of its
-    `lanes` takes one parcel at a time: while the files of one are synced, those of the next are measured."""
+    """One of them. Making it waits until it is there; raises Closed, or what kept it from being started, where it does
+    not come. Each of its `lanes` takes one parcel at a time: while the files of one are synced, those of the next are
+    measured."""
 
     def __init__(self, line: Sequence[str], told: Mapping[str, Any]):
         pairs, trays = [socket.socketpair() for _ in range(LANES)], [Tray.create() for _ in range(LANES)]
@@ -55,7 +56,7 @@ class Scribe:
         try:
             self.lanes[0].parcels.send(told)
             for lane in self.lanes:
-                lane.parcels.receive()
+                lane.parcels.receive(START_S)
         except BaseException:
             self.end()
             self.close()
@@ -104,7 +105,7 @@ class Scribes:
 
     def __init__(self, cfg: WorkerCfg, extras: Extras):
         self._line = extras.scribe()
-        self._told = {"cfg": cfg.plain(), "extras": f"{type(extras).__module__}:{type(extras).__qualname__}"}
+        self._cfg, self._extras = cfg, f"{type(extras).__module__}:{type(extras).__qualname__}"
         self._asked_for = cfg.record.processes
         self._most = 0
         self._all: list[Scribe | None] = []
@@ -138,10 +139,11 @@ class Scribes:
         assert self._line is not None
         found: list[Scribe] = []
         try:
-            found.append(Scribe(self._line, self._told))
-        except (OSError, Closed) as problem:
+            found.append(Scribe(self._line, {"cfg": self._cfg.plain(), "extras": self._extras}))
+        except Exception as problem:  # of the options of a task, too, which may not be anything that can be sent
             self._most = 0
-            print(f"a process for records does not start: {problem or 'it ended at once'}", file=sys.stderr)
+            why = str(problem) or "it ended at once"
+            print(f"a process for records does not start, and they are made on threads: {why}", file=sys.stderr)
         with self._change:
             self._all.remove(None)
             self._all += found
@@ -160,6 +162,10 @@ class Scribes:
                 found = lane.record(cuts, tasks)
             except Closed:
                 said = self._replace(lane)
+                continue
+            except Exception as problem:
+                self._replace(lane)
+                said = f"could not be told of them ({type(problem).__name__}: {problem})"
                 continue
             with self._change:
                 lives = lane.scribe in self._all

@@ -103,7 +103,7 @@ class Crew:
         """How many kinds of workers there are."""
         try:
             for backend in backends:
-                shares = backend.shares(cfg.num_parallel, cfg.workers.count or _devices(cfg, backend.cfg.tasks))
+                shares = backend.shares(cfg.num_parallel, cfg.workers.count or devices_of(cfg, backend.cfg.tasks))
                 hired = [Member(backend, slots) for slots in shares]
                 self.members += hired
                 self._here = hired[0] if backend.in_this_process else self._here
@@ -234,7 +234,7 @@ class Crew:
         return events
 
 
-def _devices(cfg: EvalConfig, tasks: Iterable[str]) -> int | None:
+def devices_of(cfg: EvalConfig, tasks: Iterable[str]) -> int | None:
     """How many devices step the worlds of these tasks; None where the processor steps some of them."""
     found = [suites.accelerator(cfg.task(name)) for name in tasks]
     return None if None in found else len({full_name(device) for device in found if device is not None})

@@ -21,6 +21,8 @@ FEW = 32
 AROUND = 2
 """How far from a pivot rows are asked, in frames."""
 CHUNK = 64
+ROUNDED = 4
+"""Units of fixed point that rounding to them may cost a difference."""
 ROUNDING = 2.0**-47
 """A reduced cost counts as negative beyond this share of the numbers that it is the difference of."""
 
@@ -180,21 +182,10 @@ def _enter_worst(tree, candidates, state, hot):
 def tighten(costs, tree, units):
     """Put the exact distance in the place of every bound that leaves room for a reduced cost below `-units` of fixed
     point. Whether there is one that `descend` will see, which looks at numbers rounded to units."""
-    rows, line, wide = tree.rows, tree.line, tree.wide[0]
     found = False
-    for i in range(rows):
-        bounds, near = costs.fixed[i], tree.near[rows:]
-        dual = line[i].dual
-        limit = np.int64(min(max(dual * tree.scale - units, -(2.0**62)), 2.0**62)) + 4
-        for start in range(0, bounds.shape[0], CHUNK):
-            stop = min(start + CHUNK, bounds.shape[0])
-            if not wide and _least(bounds[start:stop], near[start:stop]) >= limit:
-                continue
-            for j in range(start, stop):
-                if wide or bounds[j] - near[j] < limit:
-                    distance = exact(costs.a, costs.b, i, j)
-                    bounds[j] = np.int32(distance * costs.scale)
-                    found = found or distance - dual - line[rows + j].dual < -(units + 4) / costs.scale
+    for i in range(tree.rows):
+        j, _ = _violation(costs, tree, i, (units + ROUNDED, True))
+        found = found or j >= 0
     return found
 
 
@@ -205,7 +196,7 @@ def finish(costs, tree):
     rows = tree.rows
     clean = i = 0
     while clean < rows:
-        j, reduced = _violation(costs, tree, i)
+        j, reduced = _violation(costs, tree, i, (0.0, False))
         if j >= 0:
             pivot(tree, i, j, reduced)
             clean = 0
@@ -215,12 +206,15 @@ def finish(costs, tree):
 
 
 @njit_inline
-def _violation(costs, tree, i):
-    """The first column of row i with a negative reduced cost, and that cost; column -1 where there is none."""
+def _violation(costs, tree, i, ask):
+    """A column of row i with a reduced cost below minus so many units of fixed point, and that cost; column -1 where
+    there is none. Bounds that leave room for one learn their distances: up to the first, or in the whole row."""
+    units, whole = ask
+    at, found = -1, 0.0
     line, rows = tree.line, tree.rows
     bounds, near = costs.fixed[i], tree.near[rows:]
     dual = line[i].dual
-    limit = np.int64(min(max(dual * tree.scale, -(2.0**62)), 2.0**62)) + 4
+    limit = np.int64(min(max(dual * tree.scale - units, -(2.0**62)), 2.0**62)) + ROUNDED
     wide = tree.wide[0]
     for start in range(0, bounds.shape[0], CHUNK):
         stop = min(start + CHUNK, bounds.shape[0])
@@ -232,6 +226,8 @@ def _violation(costs, tree, i):
                 bounds[j] = np.int32(distance * costs.scale)
                 other = line[rows + j].dual
                 reduced = distance - dual - other
-                if reduced < -ROUNDING * (distance + abs(dual) + abs(other)):
-                    return j, reduced
-    return -1, 0.0
+                if reduced < -units / costs.scale - ROUNDING * (distance + abs(dual) + abs(other)):
+                    at, found = j, reduced
+                    if not whole:
+                        return at, found
+    return at, found

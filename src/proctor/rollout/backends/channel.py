@@ -130,13 +130,20 @@ class ChannelWorker(Worker):
                 self._parted[start.trial] = start
             return start is not None
         if isinstance(said, Fault):
-            return said.slot != FREED or (said.trial is not None and self._parted.pop(said.trial, None) is not None)
+            return said.slot != FREED or self._start_of_parted(said.trial) is not None
         return self._believes_result(said)
 
     def _believes_result(self, done: Done) -> bool:
-        start = self._parted.pop(done.result.trial, None) if done.slot == FREED else self._starts.get(done.slot)
+        start = self._start_of_parted(done.result.trial) if done.slot == FREED else self._starts.get(done.slot)
         fits = start is not None and is_of(done.result, start)
         return fits and (self.has_policies or not (done.left.measured or done.result.metrics))
+
+    def _start_of_parted(self, trial: Any) -> Start | None:
+        """How a trial began that has left its slot, and is heard of once; None for whatever else is said to be one."""
+        try:
+            return self._parted.pop(trial, None)
+        except TypeError:  # made of what can be no key
+            return None
 
     def _told(self, said: Mapping[str, Any]) -> None:
         """The worker's greeting. Raises InputError where it cannot work for this engine."""
