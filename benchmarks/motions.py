@@ -9,6 +9,8 @@ made from a generator, the same on every machine.
   that dies down in about a second, and from then on trembling by 0.01 rad.
 - **unrelated**: another reference.
 - **unequal**: good, stopped between 60 and 95 % of the reference's length.
+- **lying**: good up to a moment between 5 and 20 % of the motion; from then on still but for a tremble of 0.1 mrad,
+  every joint 3 rad from where it was.
 """
 
 from __future__ import annotations
@@ -61,11 +63,21 @@ def unequal(rng: np.random.Generator) -> Pair:
     return agent[: int(rng.uniform(0.6, 0.95) * FRAMES)], target
 
 
+def lying(rng: np.random.Generator) -> Pair:
+    """An agent that soon lies still, with a slight tremble, far away from all that it should have done."""
+    agent, target = good(rng)
+    start = int(rng.uniform(0.05, 0.2) * FRAMES)
+    pose = agent[start] + 3.0
+    agent[start:] = pose + rng.normal(0, 1e-4, (FRAMES - start, JOINTS))
+    return agent, target
+
+
 KINDS: dict[str, Callable[[np.random.Generator], Pair]] = {
     "good": good,
     "fallen": fallen,
     "unrelated": unrelated,
     "unequal": unequal,
+    "lying": lying,
 }
 
 

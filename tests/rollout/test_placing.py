@@ -56,6 +56,7 @@ def eager(monkeypatch):
     """Agents move as soon as they have been asked at all."""
     monkeypatch.setattr(placing, "ENOUGH", 1)
     monkeypatch.setattr(placing, "WAY_S", 100.0)
+    monkeypatch.setattr(placing, "HERE_S", 100.0)
 
 
 @pytest.mark.parametrize("workers", ["auto", 2])
