@@ -156,7 +156,7 @@ class TrackingWorlds:
         """The reward of a step (n,), and which worlds are too far away."""
         cfg, w, anchor = self.reward, self.env.worlds, self.robot.anchor
         physics, reference = w.physics, w.reference
-        at = reference.rows(w.motion, w.frame)
+        at = w.rows()
         apart = (columns.signals["body_pos"] - reference.tracked[at]).norm(dim=-1)
         joints, velocities = physics.qpos[:, 7:], physics.qvel
         off = velocities - reference.qvel[at]
@@ -232,7 +232,7 @@ def evaluate(worlds: TrackingWorlds, actor: Actor) -> tuple[list[Found], dict[st
     for step in range(longest):
         columns = worlds.act(actor(seen.actor))
         inside = w.frame <= worlds._last
-        at = w.reference.rows(w.motion, w.frame)
+        at = w.rows()
         up &= ~(inside & (columns.terminated | columns.reward.isnan()))
         joints = (w.physics.qpos[:, 7:] - w.reference.qpos[at, 7:]).abs().mean(dim=1)
         bodies = (columns.signals["body_pos"] - w.reference.tracked[at]).norm(dim=-1).mean(dim=1)

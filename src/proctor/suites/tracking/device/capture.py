@@ -40,3 +40,20 @@ class Program:
             return self._function()
         self._graph.replay()
         return self._returned
+
+
+def abreast(*functions: Callable[[], Any]) -> list[Any]:
+    """What each of them returns. None of them depends on another one: in a program that is being captured they are
+    branches of its graph, and a GPU with few worlds works on all of them at once."""
+    if not torch.cuda.is_available() or not torch.cuda.is_current_stream_capturing():
+        return [function() for function in functions]
+    trunk = torch.cuda.current_stream()
+    branches = [torch.cuda.Stream(trunk.device) for _ in functions]
+    found = []
+    for branch, function in zip(branches, functions, strict=True):
+        branch.wait_stream(trunk)
+        with torch.cuda.stream(branch):
+            found.append(function())
+    for branch in branches:
+        trunk.wait_stream(branch)
+    return found

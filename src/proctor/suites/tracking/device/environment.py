@@ -12,7 +12,7 @@ import torch
 from proctor.suites.protocol import Columns, DeviceEnv
 from proctor.suites.states import POSITIONS, TURNS, shapes_of
 from proctor.suites.tracking.batch import action_space, neutral_action
-from proctor.suites.tracking.device.capture import Program
+from proctor.suites.tracking.device.capture import Program, abreast
 from proctor.suites.tracking.device.judging import DeviceJudge, DeviceVerdict
 from proctor.suites.tracking.device.observing import DeviceObservation, DeviceObserver
 from proctor.suites.tracking.device.physics import device_named
@@ -116,7 +116,8 @@ class TrackingDeviceEnv(DeviceEnv):
     def _next(self) -> tuple[DeviceObservation, DeviceVerdict, torch.Tensor]:
         self._observer.remember()
         self.worlds.after()
-        return self._observer.go_on(), self._judge.judge(), self._anchor()
+        observation, verdict, anchor = abreast(self._observer.go_on, self._judge.judge, self._anchor)
+        return observation, verdict, anchor
 
     def _anchor(self) -> torch.Tensor:
         return self.worlds.physics.bodies.quat[:, self.robot.anchor].clone()

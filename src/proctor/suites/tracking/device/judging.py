@@ -46,7 +46,7 @@ class DeviceJudge:
     def judge(self) -> DeviceVerdict:
         """After a step."""
         w, limits = self._worlds, self._terminate
-        at = w.reference.rows(w.motion, w.frame)
+        at = w.rows()
         body_pos = w.physics.bodies.pos.index_select(1, self._tracked)
         apart = body_pos - w.reference.tracked[at]
         squares = (apart * apart).sum(dim=-1)

@@ -9,6 +9,7 @@ import torch
 
 from proctor.suites.tracking import observations as obs
 from proctor.suites.tracking.device import rotations
+from proctor.suites.tracking.device.capture import abreast
 from proctor.suites.tracking.device.worlds import DeviceWorlds
 from proctor.suites.tracking.layout import HumanoidVerseLayout, widths
 from proctor.suites.tracking.options import TrackingOptions
@@ -87,7 +88,7 @@ class DeviceObserver:
             noise = self._worlds.drawing.noise(self._every)
             if noise is not None:
                 self.state += noise
-        return {group: self._look[group]() for group in self._groups}
+        return dict(zip(self._groups, abreast(*map(self._look.__getitem__, self._groups)), strict=True))
 
     def _seen(self) -> torch.Tensor:
         assert self.state is not None
@@ -152,20 +153,25 @@ class DeviceObserver:
     def _window(self) -> torch.Tensor:
         w, anchor = self._worlds, self._worlds.robot.anchor
         frames = torch.minimum((w.frame[:, None] + self._offsets).clamp_min(0), w.length[:, None] - 1)
-        at = w.reference.rows(w.motion[:, None], frames)
-        position, rotation = (part[:, anchor, None] for part in w.physics.bodies[:2])
-        there = rotations.multiply(rotations.conjugate(rotation), w.reference.anchor_quat[at])
-        columns = rotations.directions(there, "x y").unflatten(-1, (2, 3)).transpose(-1, -2)
-        known, joints = self._known[at], 2 * self._joints
-        apart = rotations.into(rotation, w.reference.anchor_pos[at] - position)
-        return torch.cat([known[..., :joints], apart, columns.flatten(2), known[..., joints:]], dim=-1)
+        known = self._known[w.first[:, None] + frames]
+        before, vectors, after = known.split((2 * self._joints, 9, 6), dim=-1)
+        position, rotation = (part[:, anchor] for part in w.physics.bodies[:2])
+        vectors[..., :3] -= position[:, None]
+        axes = rotations.directions(rotation, "x y z").unflatten(-1, (3, 3))
+        there = (vectors.unflatten(-1, (3, 1, 3)) * axes[:, None, None]).sum(dim=-1)
+        columns = there[:, :, 1:].transpose(-1, -2).flatten(2)
+        return torch.cat([before, there[:, :, 0], columns, after], dim=-1)
 
 
 def _known(worlds: DeviceWorlds) -> torch.Tensor:
-    """Of each reference frame what a window says of it wherever the robot is: joint positions and velocities, linear
-    and angular velocity of the root in its own frame."""
-    qpos, qvel = worlds.reference.qpos, worlds.reference.qvel
-    return torch.cat([qpos[:, 7:], qvel[:, 6:], rotations.into(qpos[:, 3:7], qvel[:, :3]), qvel[:, 3:6]], dim=1)
+    """Of each reference frame what a window says of it: joint positions and velocities; position and first two axes of
+    the anchor, which are shown from where the robot's anchor is; linear and angular velocity of the root in its own
+    frame."""
+    reference = worlds.reference
+    qpos, qvel = reference.qpos, reference.qvel
+    anchor = [reference.anchor_pos, rotations.directions(reference.anchor_quat, "x y")]
+    root = [rotations.into(qpos[:, 3:7], qvel[:, :3]), qvel[:, 3:6]]
+    return torch.cat([qpos[:, 7:], qvel[:, 6:], *anchor, *root], dim=1)
 
 
 def _actor_history(layout: HumanoidVerseLayout, n: int, joints: int, device: torch.device) -> dict[str, torch.Tensor]:

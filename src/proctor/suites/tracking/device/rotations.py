@@ -15,13 +15,6 @@ def conjugate(quat: torch.Tensor) -> torch.Tensor:
     return torch.cat([quat[..., :1], -quat[..., 1:]], dim=-1)
 
 
-def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """b first, then a."""
-    aw, av, bw, bv = a[..., :1], a[..., 1:], b[..., :1], b[..., 1:]
-    w = aw * bw - (av * bv).sum(dim=-1, keepdim=True)
-    return torch.cat([w, aw * bv + bw * av + torch.linalg.cross(*torch.broadcast_tensors(av, bv))], dim=-1)
-
-
 def rotate(quat: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:
     """The vector (..., 3), rotated."""
     axis, vector = torch.broadcast_tensors(quat[..., 1:], vector)
@@ -47,20 +40,22 @@ columns of the rotation matrix, `gravity` the direction of gravity (0, 0, -1) in
 
 @functools.cache
 def _tables(names: str, device: torch.device, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    """Which parts make the left and the right sides of both products (4 m,), constants (m,) and factors (2, m)."""
     terms = [term for name in names.split() for term in _TERMS[name]]
-    constants, first, left, second, right = zip(*terms, strict=True)
-    parts = [torch.tensor(index, device=device) for pair in (left, right) for index in zip(*pair, strict=True)]
-    factors = [torch.tensor(values, dtype=dtype, device=device) for values in (constants, first, second)]
-    return (*parts, *factors)
+    constants, first, one, second, other = zip(*terms, strict=True)
+    sides = [side for pair in (one, other) for side in zip(*pair, strict=True)]
+    parts = torch.tensor([sides[i] for i in (0, 2, 1, 3)], device=device).flatten()
+    factors = [torch.tensor(values, dtype=dtype, device=device) for values in (constants, [first, second])]
+    return (parts, *factors)
 
 
 def directions(quat: torch.Tensor, names: str) -> torch.Tensor:
     """Some of `gravity`, `x`, `y` and `z`, one after the other: (..., 3 times as many). A few operations, however many
     there are."""
-    a, b, c, d, constant, first, second = _tables(names, quat.device, quat.dtype)
-    one = quat.index_select(-1, a) * quat.index_select(-1, b)
-    other = quat.index_select(-1, c) * quat.index_select(-1, d)
-    return constant + first * one + second * other
+    parts, constants, factors = _tables(names, quat.device, quat.dtype)
+    left, right = quat.index_select(-1, parts).unflatten(-1, (2, 2, -1)).unbind(-3)
+    one, other = (factors * (left * right)).unbind(-2)
+    return constants + one + other
 
 
 def heading(quat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

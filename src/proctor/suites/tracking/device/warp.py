@@ -22,6 +22,7 @@ import warp as wp
 from mujoco_warp._src import solver
 
 from proctor.errors import InputError
+from proctor.suites.tracking.device.kinematics import Kinematics
 from proctor.suites.tracking.device.physics import BROKEN, Bodies, DevicePhysics, Setup
 
 _NO_ROOM = (
@@ -67,30 +68,6 @@ def _judge(
     broken[world] = lost or full
 
 
-@wp.kernel
-def _look(
-    xpos: wp.array2d(dtype=wp.vec3),
-    xquat: wp.array2d(dtype=wp.quat),
-    cvel: wp.array2d(dtype=wp.spatial_vector),
-    com: wp.array2d(dtype=wp.vec3),
-    root: wp.array(dtype=int),
-    pos: wp.array2d(dtype=wp.vec3),
-    quat: wp.array2d(dtype=wp.quat),
-    lin_vel: wp.array2d(dtype=wp.vec3),
-    ang_vel: wp.array2d(dtype=wp.vec3),
-):
-    """Poses and velocities of the bodies' origins. MuJoCo has velocities at the centre of mass of the whole tree."""
-    world, b = wp.tid()
-    body = b + 1
-    place, velocity = xpos[world, body], cvel[world, body]
-    turning = wp.vec3(velocity[0], velocity[1], velocity[2])
-    moving = wp.vec3(velocity[3], velocity[4], velocity[5])
-    pos[world, b] = place
-    quat[world, b] = xquat[world, body]
-    ang_vel[world, b] = turning
-    lin_vel[world, b] = moving + wp.cross(turning, place - com[world, root[body]])
-
-
 class WarpPhysics(DevicePhysics):
     """See the module."""
 
@@ -109,7 +86,7 @@ class WarpPhysics(DevicePhysics):
             self._model = _put(model, setup.fields, n)
             self._data = mjw.make_data(model, nworld=n, nconmax=contacts, njmax=constraints)
             self._make_tensors(model, n)
-            self._steps, self._kinematics = self._graph(self._step), self._graph(self._look)
+            self._steps, self._looks = self._graph(self._step), self._graph(self._look)
             self._crowded.zero_()
             wp.synchronize_device(self._device)
 
@@ -120,10 +97,8 @@ class WarpPhysics(DevicePhysics):
         self._before = wp.zeros_like(data.qpos), wp.zeros_like(data.qvel)
         self._broken, self._crowded = wp.zeros(n, dtype=wp.bool), wp.zeros(n, dtype=int)
         self.broken, self.crowded = tensor(self._broken), tensor(self._crowded)
-        shape = (n, model.nbody - 1)
-        self._seen = [wp.zeros(shape, dtype=kind) for kind in (wp.vec3, wp.quat, wp.vec3, wp.vec3)]
-        self.bodies = Bodies(*map(tensor, self._seen))
-        self._roots = wp.array(model.body_rootid, dtype=int)
+        self._kinematics = Kinematics(model, n)
+        self.bodies = Bodies(*map(tensor, self._kinematics.seen))
 
     def _step(self) -> None:
         data = self._data
@@ -140,16 +115,7 @@ class WarpPhysics(DevicePhysics):
         self._look()
 
     def _look(self) -> None:
-        model, data = self._model, self._data
-        mjw.kinematics(model, data)
-        mjw.com_pos(model, data)
-        mjw.com_vel(model, data)
-        wp.launch(
-            _look,
-            dim=self._seen[0].shape,
-            inputs=[data.xpos, data.xquat, data.cvel, data.subtree_com, self._roots],
-            outputs=self._seen,
-        )
+        self._kinematics.look(self._data.qpos, self._data.qvel)
 
     def _graph(self, launch: Callable[[], None]) -> Any:
         """Its launches, to be replayed. They are done once before, so that everything is compiled and loaded."""
@@ -173,7 +139,7 @@ class WarpPhysics(DevicePhysics):
         self._replay(self._steps)
 
     def settle(self) -> None:
-        self._replay(self._kinematics)
+        self._replay(self._looks)
 
     def place(self, mask: torch.Tensor, qpos: torch.Tensor, qvel: torch.Tensor) -> None:
         rows = mask[:, None]

@@ -19,8 +19,8 @@ from proctor.suites.tracking.worlds import TARGET_LIMIT_RAD, episode_lengths
 
 
 class Reference:
-    """The motions on a device, float32: the arrays of `MotionLibrary.frames` that worlds need, and how long each motion
-    is followed."""
+    """The motions on a device, float32: the arrays of `MotionLibrary.frames` that worlds need. `motions` (3, m) int64:
+    of each motion its first row, the number of its last frame, and how many frames of it are followed."""
 
     def __init__(self, robot: Robot, library: MotionLibrary, lengths: np.ndarray, device: torch.device):
         frames = library.frames
@@ -34,17 +34,13 @@ class Reference:
             put(frames.body_pos[:, robot.anchor]),
             put(frames.body_quat[:, robot.anchor]),
         )
-        self.offsets, self.last = put(library.offsets[:-1], torch.int64), put(library.lengths - 1, torch.int64)
-        self.lengths = put(lengths, torch.int64)
-
-    def rows(self, motion: torch.Tensor, frame: torch.Tensor) -> torch.Tensor:
-        """Rows of the arrays; a frame beyond either end of its motion is the nearest one. The arguments broadcast."""
-        return self.offsets[motion] + torch.minimum(frame, self.last[motion]).clamp_min(0)
+        self.motions = put(np.stack([library.offsets[:-1], library.lengths - 1, lengths]), torch.int64)
 
 
 class DeviceWorlds:
-    """`motion`, `frame`, `length`, `steps` (n,) int64 and `last_action` (n, J): as in `Worlds`. `asked` (3, n) int64:
-    which worlds `begin` is to put into another trial (0 or 1), with which motion, at which frame."""
+    """`motion`, `frame`, `length`, `steps` (n,) int64 and `last_action` (n, J): as in `Worlds`. `first` (n,) int64: the
+    row of `reference` in which the motion begins. `asked` (3, n) int64: which worlds `begin` is to put into another
+    trial (0 or 1), with which motion, at which frame."""
 
     def __init__(self, robot: Robot, library: MotionLibrary, n: int, options: TrackingOptions, device: torch.device):
         self.robot, self.library, self.n, self.device = robot, library, n, device
@@ -67,7 +63,9 @@ class DeviceWorlds:
         self.action = torch.zeros((n, joints), device=device)
         """What is done in the next step; then it is `last_action`."""
         self.last_action = torch.zeros((n, joints), device=device)
-        self.motion, self.frame, self.length, self.steps = torch.zeros((4, n), dtype=torch.int64, device=device)
+        self.motion, self.frame, self.steps = torch.zeros((3, n), dtype=torch.int64, device=device)
+        self._motions = torch.zeros((3, n), dtype=torch.int64, device=device)
+        self.first, self._last, self.length = self._motions
         self._refused = torch.zeros(n, dtype=torch.bool, device=device)
 
     def _base(self, options: TrackingOptions) -> Any:
@@ -87,14 +85,18 @@ class DeviceWorlds:
         """Put the worlds that were asked for at a frame of their motions. `physics.settle` is to follow."""
         mask, (_, motion, frame) = self.mask, self.asked
         torch.where(mask, motion, self.motion, out=self.motion)
-        torch.where(mask, frame, self.frame, out=self.frame)
-        torch.where(mask, self.reference.lengths[motion], self.length, out=self.length)
+        torch.where(mask, frame.clamp_min(0), self.frame, out=self.frame)
+        torch.where(mask, self.reference.motions[:, motion], self._motions, out=self._motions)
         self.steps.masked_fill_(mask, 0)
         self._refused.masked_fill_(mask, False)
         self.last_action.masked_fill_(mask[:, None], 0.0)
-        at = self.reference.rows(motion, frame)
+        at = self.rows()
         self.physics.place(mask, self.reference.qpos[at], self.reference.qvel[at])
         self.drawing.begin(mask)
+
+    def rows(self) -> torch.Tensor:
+        """(n,) int64: the rows of `reference` that the worlds stand at, the last one beyond the end of a motion."""
+        return self.first + torch.minimum(self.frame, self._last)
 
     def before(self) -> None:
         """From `action` to the joint targets of a step, and pushes. An action that is not finite moves nothing but the
@@ -104,7 +106,7 @@ class DeviceWorlds:
         if not self._absolute:
             targets = targets * self._scale + self._pose
         targets = torch.where(self._refused[:, None], self._pose, targets)
-        self.physics.control.copy_(targets.clamp(-TARGET_LIMIT_RAD, TARGET_LIMIT_RAD))
+        torch.clamp(targets, -TARGET_LIMIT_RAD, TARGET_LIMIT_RAD, out=self.physics.control)
         push = self.drawing.push(self.steps)
         if push is not None:
             self.physics.qvel[:, :2] += push
