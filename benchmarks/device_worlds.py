@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
@@ -40,6 +42,8 @@ from proctor.threads import pinned
 from proctor_host.device_group import DeviceGroup
 from proctor_host.flights import Flight
 
+NOTES = "PROCTOR_BENCHMARK_NOTES"
+"""The file to which a worker process writes what it does, as an environment variable."""
 SEEN, DONE = 160, 29
 SIGNALS = {"joint_pos": (29,), "joint_vel": (29,), "root": (13,), "body_pos": (30, 3), "body_quat": (30, 4)}
 WIDTH = 256
@@ -180,6 +184,8 @@ class Layers(Policy):
         sizes = [size, 512, 512, 512]
         layers = [part for one, two in pairwise(sizes) for part in (nn.Linear(one, two), nn.ELU())]
         self._net = nn.Sequential(*layers, nn.Linear(512, int(np.prod(done.shape))), nn.Tanh()).to(device).eval()
+        if NOTES in os.environ:
+            note_down(os.environ[NOTES])
 
     def ask(self, observation: Any) -> Any:
         """Actions for rows that lie on the device."""
@@ -223,6 +229,20 @@ class Measured:
         return float(np.cumsum(alive)[low:high].sum()) / (self.at[high] - self.at[low])
 
 
+def note_down(file: str) -> None:
+    """In the process that steps the worlds: write what device rounds do to this file, twice a second."""
+    noted = Watching().__enter__()
+
+    def follow() -> None:
+        while True:
+            time.sleep(0.5)
+            if noted.at:  # the engine's process has the policy, too, and steps nothing
+                Path(f"{file}.new").write_bytes(pickle.dumps(noted))
+                os.replace(f"{file}.new", file)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
 class Watching:
     """Within, device rounds note what they do."""
 
@@ -264,13 +284,14 @@ class Setting:
     task: dict[str, Any]
     trials: int
     record: dict[str, Any]
+    workers: Any = "inline"
 
     def config(self, folder: str) -> dict[str, Any]:
         return {
             "agents": [{"name": "layers", "policy": "benchmarks.device_worlds:Layers", "device": self.device}],
             "tasks": [{**self.task, "n_trials": self.trials}],
             "num_parallel": self.worlds,
-            "workers": "inline",
+            "workers": self.workers,
             "record": self.record,
             "report": {"pictures": False},
             "output_root": folder,
@@ -289,8 +310,13 @@ def engine(setting: Setting, progress: Callable[[Any], None] | None = None) -> t
             progress(state)
 
     with run_folder() as folder, Watching() as noted:
+        notes = Path(folder) / "notes"
+        if setting.workers != "inline":
+            os.environ[NOTES] = str(notes)
         run = run_evaluation(config_from_dict(setting.config(str(folder))), progress=follow)
         results = list(run.results())
+        if notes.exists():
+            noted = pickle.loads(notes.read_bytes())
     assert len(results) == setting.trials
     if faults := [result.error or "" for result in results if not result.outcome.scored]:
         raise SystemExit(f"{len(faults)} of {len(results)} trials broke; the first: {faults[0]}")
@@ -402,12 +428,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--rounds", type=int, default=300, help="of the bare sides")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--record", choices=("series", "summary"), default="series")
+    parser.add_argument("--workers", choices=("inline", "auto"), default="inline", help="auto: as a run takes them")
     parser.add_argument("--trials", type=int, help="measure memory over so many trials, of 5 to 15 steps")
     given = parser.parse_args(arguments)
     shortest, longest = (5, 15) if given.trials else given.steps
     options = {
         "env": given.env, "device": given.device, "step_ms": given.step_ms, "shortest": shortest, "longest": longest,
     }  # fmt: skip
+    workers = "inline" if given.workers == "inline" else "auto"
     task: dict[str, Any] = {"suite": "benchmarks.device_worlds:GivenSuite", "name": "worlds", "options": options}
     if given.config:
         first = load_config(given.config).tasks[0]
@@ -420,7 +448,7 @@ def main(arguments: list[str]) -> None:
     print("| worlds | bare | loop | engine | of bare | of loop | whole run | queueing a round (ms) | stood still |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for worlds in given.worlds:
-        setting = Setting(given.device, worlds, task, worlds * given.each, record)
+        setting = Setting(given.device, worlds, task, worlds * given.each, record, workers)
         print(compare(setting, given.rounds, given.repeats), flush=True)
 
 

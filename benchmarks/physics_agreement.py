@@ -39,7 +39,10 @@ Run = dict[str, np.ndarray]
 
 def main() -> None:
     arguments = _arguments()
-    cpu = TrackingOptions.model_validate({"robot": arguments.robot, "motions": arguments.motions, "action": "absolute"})
+    motions: list[Any] = arguments.motions
+    if arguments.fps is not None:
+        motions = [{"path": path, "fps": arguments.fps} for path in motions]
+    cpu = TrackingOptions.model_validate({"robot": arguments.robot, "motions": motions, "action": "absolute"})
     robot, library = load_task(cpu)
     print(f"{len(library)} motions; robot {arguments.robot}; device {arguments.device}\n")
     others: dict[str, Maker] = {ROUNDED: rounded_env}
@@ -183,6 +186,7 @@ def two(values: np.ndarray) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--motions", nargs="+", default=["procedural:all"], help="as the option of the suite tracking")
+    parser.add_argument("--fps", type=float, help="of motion files that do not say it")
     parser.add_argument("--robot", default="builtin:g1")
     parser.add_argument("--physics", nargs="+", default=["warp"], choices=["warp", "mjx"])
     parser.add_argument("--device", default="cpu")

@@ -91,6 +91,9 @@ class Extras:
         """The metrics of an episode."""
         return {}
 
+    def warm_up(self) -> None:
+        """Have ready what `measure` needs, so that the first episode does not wait for it."""
+
     def beside(self, episode: Episode) -> bool:
         """Whether measuring an episode takes long and leaves the interpreter free meanwhile, so that it is worth a
         thread of its own."""

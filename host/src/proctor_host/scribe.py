@@ -43,6 +43,7 @@ def main() -> None:
         desk = Desk(cfg, Recorder(cfg, extras))
         collect_seldom()
         with extras.pinned():
+            extras.warm_up()
             threads = [threading.Thread(target=_serve, args=(desk, lane)) for lane in lanes]
             for thread in threads:
                 thread.start()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -32,8 +32,8 @@ from proctor.rollout.tasks import Task, spaces_of
 from proctor.threads import pinned
 from proctor_host.cfg import TaskCfg
 from proctor_host.episode import Episode, Outcome
-from proctor_host.errors import explain
-from proctor_host.extras import Extras
+from proctor_host.errors import BREAKS, explain
+from proctor_host.extras import Extras, import_object
 from proctor_host.frames import FrameSpool
 from proctor_host.host import Host
 from proctor_host.limits import ACTING, ALL_SLOTS, LOADING, UNLOADING
@@ -244,6 +244,12 @@ class EngineExtras(Extras):
 
     def measure(self, episode: Episode) -> dict[str, float | None]:
         return metrics.compute(episode, tuple(self.cfg.metrics))
+
+    def warm_up(self) -> None:
+        for suite in {task.suite for task in self.cfg.tasks.values()}:
+            with suppress(*BREAKS):  # whoever needs the kernel meets it again
+                for name in suites.find_suite(suite).kernels:
+                    import_object(name)()
 
     def beside(self, episode: Episode) -> bool:
         return beside(episode, tuple(self.cfg.metrics))
