@@ -116,6 +116,7 @@ class Bare:
         self._device = wp.get_device(env.device)
         with wp.ScopedDevice(self._device):
             model = mjw.put_model(setup.model)
+            model.opt.warn_overflow = 0
             self._data = mjw.make_data(setup.model, nworld=setup.n, nconmax=setup.contacts, njmax=setup.constraints)
 
             def step() -> None:

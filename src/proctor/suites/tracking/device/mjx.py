@@ -6,7 +6,7 @@ the device, through DLPack. MJX keeps a place for every contact that could be, s
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,7 @@ class MjxPhysics(DevicePhysics):
         self._data = mjx.make_data(model, impl="jax", device=self._device)
         self._roots = jnp.array(model.body_rootid[1:])
         self._make_tensors(model, n)
-        every = jax.vmap(self._one)
-        self._compiled, self._looking = jax.jit(every), jax.jit(jax.vmap(self._look))
+        self._compiled, self._looking = (jax.jit(_precise(jax.vmap(one))) for one in (self._one, self._look))
         self.step()
         self.crowded.zero_()
 
@@ -95,6 +94,16 @@ class MjxPhysics(DevicePhysics):
         for name, value in values.items():
             given = torch.as_tensor(value, dtype=torch.float32).reshape(len(rows), *self._fields[name].shape[1:])
             self._fields[name].index_copy_(0, rows, given.to(self.setup.device, non_blocking=True))
+
+
+def _precise(function: Callable[..., Any]) -> Callable[..., Any]:
+    """With products of matrices in float32, which a GPU would otherwise round to ten bits."""
+
+    def precise(*args: Any) -> Any:
+        with jax.default_matmul_precision("highest"):
+            return function(*args)
+
+    return precise
 
 
 def _to_jax(tensor: torch.Tensor) -> Any:
