@@ -1,10 +1,11 @@
 """Tracking worlds on a GPU beside the simulator alone: `python -m benchmarks.gpu_tracking`.
 
-For each number of worlds: control steps per second of the bare captured graph of MuJoCo Warp (joint targets that never
-change, nothing looked at), and of the tracking worlds with a policy of three layers of 512 on the device, whose
-observations, rewards and flags are computed, whose joint, root and body signals are recorded to blocks that go to
-the host, and in which worlds whose motion is over begin anew, together with others as the engine has them (steps of
-those that wait do not count). Both run in turns, the bare graph from the states that the tracking worlds are in.
+For each number of worlds: control steps per second of the bare captured graph of MuJoCo Warp (nothing decided, nothing
+looked at), and of the tracking worlds with a policy of three layers of 512 on the device, whose observations, rewards
+and flags are computed, whose joint, root and body signals are recorded to the engine's blocks, which go to the host,
+and in which worlds whose motion is over begin anew, together with others as the engine has them (steps of those that
+wait do not count). Both run in turns, the bare graph ten steps at a time from the states and with the joint targets that
+the tracking worlds are at.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from proctor_host.blocks import Blocks, column_kinds
 from proctor_host.device_group import PATIENCE, TOGETHER
+from proctor_host.kit import kit_of
 
-BLOCK = 16
-"""Steps whose signals go to the host together."""
+SAME = 10
+"""Steps that the bare graph makes from states of the tracking worlds before it goes back to them: where robots have
+come to rest, or lie on themselves, a step takes another time."""
 RECORDED = ("joint_pos", "root_pos", "root_quat", "body_pos")
 CHUNK_S = 0.7
 """So long one side runs before the other's turn."""
@@ -112,7 +116,7 @@ class Bare:
         import mujoco_warp as mjw  # pyright: ignore[reportMissingImports]
         import warp as wp  # pyright: ignore[reportMissingImports]
 
-        self._env, setup, self._launch = env, env.worlds.physics.setup, wp.capture_launch
+        setup, self._launch = env.worlds.physics.setup, wp.capture_launch
         self._device = wp.get_device(env.device)
         with wp.ScopedDevice(self._device):
             model = mjw.put_model(setup.model)
@@ -126,17 +130,21 @@ class Bare:
             step()
             with wp.ScopedCapture() as capture:
                 step()
-        self._graph = capture.graph
-        self._qpos, self._qvel, self._control = map(wp.to_torch, (self._data.qpos, self._data.qvel, self._data.ctrl))
+        self._graph, self._stream = capture.graph, None
+        if self._device.is_cuda:
+            import torch
+
+            self._stream = wp.stream_from_torch(torch.cuda.current_stream())
+        mine, theirs = self._data, env.worlds.physics.data
+        names = ("qpos", "qvel", "ctrl", "qacc_warmstart")
+        self._states = [tuple(wp.to_torch(getattr(data, name)) for data in (mine, theirs)) for name in names]
 
     def run(self, steps: int) -> None:
-        physics = self._env.worlds.physics
-        self._qpos.copy_(physics.qpos)
-        self._qvel.copy_(physics.qvel)
-        self._control.copy_(physics.control)
-        wait(self._env)
-        for _ in range(steps):
-            self._launch(self._graph)
+        for step in range(steps):
+            if step % SAME == 0:
+                for mine, theirs in self._states:
+                    mine.copy_(theirs)
+            self._launch(self._graph, stream=self._stream)
 
 
 class Tracking:
@@ -156,7 +164,8 @@ class Tracking:
         frames = lengths[self._motions] - self._left
         self._seen = env.begin_where(*map(torch.as_tensor, (np.ones(n, bool), self._motions, frames)))
         self._idle = torch.as_tensor(np.zeros((n, *env.action_space.shape), np.float32), device=env.device)
-        self._blocks: list[dict[str, Any]] = []
+        self._kit = kit_of(env.device)
+        self._blocks: Any = None
 
     def run(self, steps: int) -> None:
         import torch
@@ -184,23 +193,17 @@ class Tracking:
             self._seen = self._env.begin_device(over, trials.tolist(), trials.tolist())
 
     def _record(self, signals: dict[str, Any]) -> None:
-        """To a block on the device; a full one goes to pinned memory while the next ones are filled."""
-        import torch
-
-        if not self._blocks:
-            cuda = self._env.device.startswith("cuda")
-            shapes = {name: (BLOCK, *signals[name].shape) for name in RECORDED}
-            for _ in range(2):
-                inside = {name: torch.empty(shape, device=self._env.device) for name, shape in shapes.items()}
-                outside = {name: torch.empty(shape, pin_memory=cuda) for name, shape in shapes.items()}
-                self._blocks.append({"inside": inside, "outside": outside})
-        block, row = self._blocks[self._at // BLOCK % 2], self._at % BLOCK
-        for name, array in block["inside"].items():
-            array[row].copy_(signals[name])
-        if row == BLOCK - 1:
-            for name, array in block["inside"].items():
-                block["outside"][name].copy_(array, non_blocking=True)
+        """Into the blocks that the engine has its records in."""
+        values = {name: signals[name] for name in RECORDED}
+        if self._blocks is None:
+            kinds = column_kinds(self._kit, values)
+            self._blocks = Blocks(self._kit, self._env.num_worlds, kinds, self._at, self._arrived)
+        self._blocks.write(values)
         self._at += 1
+
+    def _arrived(self) -> None:
+        """Nobody needs what lies on the host."""
+        self._blocks.forget(np.full(self._env.num_worlds, self._at))
 
 
 def policy(env: Any) -> Callable[[dict[str, Any]], Any]:

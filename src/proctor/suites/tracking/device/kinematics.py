@@ -50,8 +50,8 @@ def _place(
     lin_vel: wp.array2d(dtype=wp.vec3),
     ang_vel: wp.array2d(dtype=wp.vec3),
 ):
-    """One body of one world."""
-    world, b = wp.tid()
+    """One body of one world. Threads side by side have the same body, and so the same way to go."""
+    b, world = wp.tid()
     place, moving, turning = wp.vec3(), wp.vec3(), wp.vec3()
     turn = wp.vec4(1.0, 0.0, 0.0, 0.0)
     for k in range(chains.shape[1]):
@@ -106,7 +106,7 @@ class Kinematics:
 
     def look(self, qpos: Any, qvel: Any) -> None:
         """Write `seen` of these states."""
-        wp.launch(_place, dim=self.seen[0].shape, inputs=[qpos, qvel, *self._tree], outputs=self.seen)
+        wp.launch(_place, dim=self.seen[0].shape[::-1], inputs=[qpos, qvel, *self._tree], outputs=self.seen)
 
 
 def _chains(parents: np.ndarray) -> np.ndarray:

@@ -84,14 +84,14 @@ class WarpPhysics(DevicePhysics):
         self.room = f"{contacts} contacts and {constraints} constraints for each world"
         with wp.ScopedDevice(self._device), quiet():
             self._model = _put(model, setup.fields, n)
-            self._data = mjw.make_data(model, nworld=n, nconmax=contacts, njmax=constraints)
+            self.data = mjw.make_data(model, nworld=n, nconmax=contacts, njmax=constraints)
             self._make_tensors(model, n)
             self._steps, self._looks = self._graph(self._step), self._graph(self._look)
             self._crowded.zero_()
             wp.synchronize_device(self._device)
 
     def _make_tensors(self, model: Any, n: int) -> None:
-        data, tensor = self._data, wp.to_torch
+        data, tensor = self.data, wp.to_torch
         self.qpos, self.qvel, self.control = tensor(data.qpos), tensor(data.qvel), tensor(data.ctrl)
         self._warm, self._time = tensor(data.qacc_warmstart), tensor(data.time)
         self._before = wp.zeros_like(data.qpos), wp.zeros_like(data.qvel)
@@ -101,7 +101,7 @@ class WarpPhysics(DevicePhysics):
         self.bodies = Bodies(*map(tensor, self._kinematics.seen))
 
     def _step(self) -> None:
-        data = self._data
+        data = self.data
         wp.copy(self._before[0], data.qpos)
         wp.copy(self._before[1], data.qvel)
         for _ in range(self._substeps):
@@ -115,7 +115,7 @@ class WarpPhysics(DevicePhysics):
         self._look()
 
     def _look(self) -> None:
-        self._kinematics.look(self._data.qpos, self._data.qvel)
+        self._kinematics.look(self.data.qpos, self.data.qvel)
 
     def _graph(self, launch: Callable[[], None]) -> Any:
         """Its launches, to be replayed. They are done once before, so that everything is compiled and loaded."""
