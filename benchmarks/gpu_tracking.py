@@ -4,7 +4,7 @@ For each number of worlds: control steps per second of the bare captured graph o
 looked at), and of the tracking worlds with a policy of three layers of 512 on the device, whose observations, rewards
 and flags are computed, whose joint, root and body signals are recorded to the engine's blocks, which go to the host,
 and in which worlds whose motion is over begin anew, together with others as the engine has them (steps of those that
-wait do not count). Both run in turns, the bare graph ten steps at a time from the states and with the joint targets that
+wait do not count). Both run in turns, the bare graph ten steps at a time from the states and joint targets that
 the tracking worlds are at.
 """
 
