@@ -51,6 +51,11 @@ def test_a_long_run_a_stranger_and_a_second_session_get_processes(tmp_path):
     assert chosen(config(tmp_path, workers="inline")) == ("inline", "as the config says")
 
 
+def test_an_environment_is_stepped_however_long_its_reset_takes(tmp_path, monkeypatch):
+    monkeypatch.setattr(placing, "LOOK_S", 0.0)
+    assert chosen(config(tmp_path))[0] == "inline"
+
+
 @pytest.fixture
 def eager(monkeypatch):
     """Agents move as soon as they have been asked at all."""

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,12 +30,12 @@ from proctor.rollout.ask.decide import decide
 from proctor.rollout.ask.lanes import Lane, LaneStats, Moment
 from proctor.rollout.ask.requests import Request
 from proctor.rollout.ask.runner import Answers
+from proctor.rollout.attempts import Attempts
 from proctor.rollout.attending import BEGIN, REDO, SKIP, STOP, YES, Attending, Operator
 from proctor.rollout.backends.base import Lost, Need
 from proctor.rollout.crew import Crew, Member
-from proctor.rollout.finishing import named_by_outcome
 from proctor.rollout.placing import Placing, choose_workers
-from proctor.rollout.progress import UNSCORED, AgentProgress, CancelToken, Observer, Progress
+from proctor.rollout.progress import AgentProgress, CancelToken, Observer, Progress
 from proctor.rollout.replicated import ReplicatedAgent
 from proctor.rollout.scheduler import Scheduler
 from proctor.rollout.slots import Parted, Slot, SlotState, TimeAccount
@@ -73,12 +72,9 @@ from proctor_host.messages import (
     Unload,
     Way,
 )
-from proctor_host.result import TrialResult
 from proctor_host.trials import Trial
 
 OBSERVE_S = 0.2
-MOST_DRIFTS = 8
-"""Times, for each slot, that trials have lost their policy on a cluster without any trial ending; then the run ends."""
 
 log = logging.getLogger("proctor")
 log.addHandler(logging.NullHandler())
@@ -116,18 +112,9 @@ class Engine:
         self._tasks: dict[str, Task] = {}
         self._agents: dict[str, AgentRuntime | ReplicatedAgent] = {}
         self._live: dict[str, dict[Any, int]] = {}
-        self._attempts: dict[str, int] = {}
-        self._faults: dict[str, tuple[Outcome, str]] = {}
-        """How the last attempt of a trial broke that is to be tried again."""
-        self._suspects: set[str] = set()
-        """Trials of which one has made its policy kill a worker: their policies are asked for them alone."""
-        self._drifts: dict[str, int] = {}
-        """How often a trial has waited for a replica that was lost."""
-        self._fruitless = 0
-        """How often any has, since a trial ended."""
+        self._attempts = Attempts(cfg, folder, ledger, self.progress)
         self._where = Whereabouts(ledger.get_meta("nodes", []))
         self.progress.nodes = self._where.progress
-        self._results: list[TrialResult] = []
         self._watched = self._observed = self._began = 0.0
         self._thread = threading.get_ident()
         self._supervisor = Supervisor(cfg.limits.act_s)
@@ -143,13 +130,12 @@ class Engine:
 
     def _run(self) -> Progress:
         self._began = time.monotonic()
-        self._count_earlier()
+        self._attempts.recall()
         self._stopper = Stopper(self.cfg, self.ledger)
         pending = self._stopper.needed(self.ledger.pending())
         self.progress.spared = self._stopper.spared()
         if not pending:
             return self.progress
-        self._attempts = self.ledger.attempts()
         chosen = choose_workers(self.cfg, pending, first=self.fresh and not self.progress.done)
         if chosen.workers != self.cfg.workers:
             log.info("workers: %s, since %s", chosen.workers.kind, chosen.why)
@@ -200,13 +186,6 @@ class Engine:
             return f"the policy did not answer within {self.cfg.limits.act_s:g} s"
         return found
 
-    def _count_earlier(self) -> None:
-        """Begin with what earlier sessions have finished."""
-        self.progress.planned, self.progress.done = self.ledger.counts()
-        self.progress.done_before = self.progress.done
-        for agent, task, outcome, success, n in self.ledger.outcome_counts():
-            self.progress.count(agent, task, success if outcome.scored else UNSCORED, n)
-
     def _stop(self, clean: bool) -> None:
         """Write what has ended, whatever happened."""
         self.progress.phase = "stopping"
@@ -216,7 +195,7 @@ class Engine:
             for member, event in self._crew.close():
                 if isinstance(event, Done):
                     self._place(member, event, agents.get(event.result.trial.agent))
-                    self._recorded(event.result)
+                    self._attempts.ended(event.result)
                 elif isinstance(event, Unclosed):
                     log.warning("%s", event.reason)
                     self.unclosed.append(event.reason)
@@ -373,7 +352,7 @@ class Engine:
                 self._begin(slot, trial)
 
     def _begin(self, slot: Slot, trial: Trial) -> None:
-        stem, films, alone = self.plan.stem(trial), self._films(trial), trial.key in self._suspects
+        stem, films, alone = self.plan.stem(trial), self._films(trial), trial.key in self._attempts.suspects
         slot.member.worker.send(Start(slot.number, trial, stem, films, slot.in_worker, alone))
 
     def _has_room(self, member: Member) -> bool:
@@ -432,8 +411,7 @@ class Engine:
             _log_policy(result.trial, result.outcome, result.error or "")
         self.account.add(time.monotonic() - ended.since, event.spent)
         member.fruitful()
-        self._fruitless = 0
-        self._recorded(result)
+        self._attempts.ended(result)
 
     def _place(self, member: Member, event: Done, agent: AgentRuntime | ReplicatedAgent | None) -> None:
         """Keep where a trial was done, and where its policy was asked."""
@@ -484,20 +462,13 @@ class Engine:
                 )
 
     def _drift(self, slot: Slot, event: Adrift) -> None:
-        """The replica that a trial has asked is gone: it starts again, and where that has happened before, asks without
-        company, so that one that kills its policy is found."""
+        """The replica that a trial has asked is gone: it starts again."""
         trial = self._free(slot)
-        drifts = self._drifts[trial.key] = self._drifts.get(trial.key, 0) + event.asked
-        log.warning("trial %s starts again: %s", trial.key, event.reason)
         self._where.lost(slot.member.worker.node, 1)
-        self.progress.adrift += 1
-        self._fruitless += 1
-        if self._fruitless > MOST_DRIFTS * self.cfg.num_parallel:
-            raise RunError(f"policies on the cluster are lost before any trial ends ({event.reason})")
+        self._attempts.drifted(trial, event)
         if event.alone:
             self._charge(trial, Outcome.POLICY_ERROR, f"its policy died, asked for this trial alone: {event.reason}")
         else:
-            self._suspects.update({trial.key} if drifts > 1 else ())
             self._scheduler.retry(trial)
         self._refill(self._candidates(slot))
 
@@ -551,42 +522,14 @@ class Engine:
 
     def _charge(self, trial: Trial, outcome: Outcome, error: str) -> None:
         """An attempt broke: try again, or record the trial as unscored."""
-        self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
-        self.ledger.add_fault(trial, f"{outcome.value}: {decisive_line(error)}")
-        which = (trial.key, trial.seed, self._attempts[trial.key])
-        log.warning("trial %s (seed %d), attempt %d: %s: %s", *which, outcome.value, error)
-        if self._attempts[trial.key] <= self.cfg.limits.retries:
-            self.progress.retried += 1
+        if self._attempts.broke(trial, outcome, error, self._tasks[trial.task].max_steps):
             self._attending.broke(trial, f"{outcome.value}: {decisive_line(error)}")
             self._scheduler.retry(trial)
-            self._faults[trial.key] = outcome, error
-        else:
-            self._give_up(trial, outcome, error)
-
-    def _give_up(self, trial: Trial, outcome: Outcome, error: str) -> None:
-        """Record a trial as unscored."""
-        limit = self._tasks[trial.task].max_steps
-        self._recorded(TrialResult(trial, outcome, False, 0, None, None, limit, error=error), fault=True)
-
-    def _recorded(self, result: TrialResult, fault: bool = False) -> None:
-        """A result to be committed. Attempts: those that broke, and (unless it is itself a fault) the one that did
-        not."""
-        broken = self._attempts.pop(result.trial.key, 0)
-        self._faults.pop(result.trial.key, None)
-        result = named_by_outcome(result, self.folder)
-        self._results.append(replace(result, attempts=broken + (not fault)))
-        self._count(result)
-
-    def _count(self, result: TrialResult) -> None:
-        self.progress.done += 1
-        trial = result.trial
-        self.progress.count(trial.agent, trial.task, result.success if result.outcome.scored else UNSCORED)
 
     def _commit(self) -> None:
         """Enter results into the ledger, those of some hundredths of a second at a time: a transaction costs as much
         as many steps of a small environment. Until then a trial does not count as done."""
-        if self._results:
-            results, self._results = self._results, []
+        if results := self._attempts.take():
             self.ledger.place(self._where.take(), self._where.nodes)
             self.ledger.finish(results)
             if settled := self._stopper.read(results):
@@ -609,7 +552,8 @@ class Engine:
         elif answer == STOP:
             self.cancel.cancel()
         elif answer == SKIP:
-            self._leave(self._free(slot))
+            self._attempts.give_up(trial, self._tasks[trial.task].max_steps)
+            self._free(slot)
             self._refill(self._candidates(slot))
         else:
             slot.member.worker.send(Judged(slot.number, None if answer == REDO else answer == YES))
@@ -617,11 +561,6 @@ class Engine:
                 self._attending.broke(trial, "the operator wants it again")
                 self._scheduler.retry(self._free(slot))
                 self._refill(self._candidates(slot))
-
-    def _leave(self, trial: Trial) -> None:
-        """A trial is not run: it stays open for a later session, unless an attempt of it broke."""
-        if fault := self._faults.get(trial.key):
-            self._give_up(trial, *fault)
 
     # Forwards -------------------------------------------------------------------------------------------------------
 
@@ -798,10 +737,7 @@ class Engine:
             return False
         if not slot.in_worker:
             return False
-        key = slot.trial.key
-        was_alone = key in self._suspects
-        self._suspects.add(key)
-        return was_alone and lost.slot == slot.number
+        return self._attempts.suspect(slot.trial) and lost.slot == slot.number
 
     def _observe(self, force: bool = False) -> None:
         now = time.monotonic()

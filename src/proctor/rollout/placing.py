@@ -102,9 +102,10 @@ def _step_s(cfg: EvalConfig, task: TaskCfg) -> tuple[int, float]:
     env = suites.make_env(task.suite, task.options, render=False, worlds=1)
     assert isinstance(env, Env)
     try:
-        action, steps, began = neutral_action(env.action_space), 0, time.perf_counter()
+        action, steps = neutral_action(env.action_space), 0
         env.reset(0, 0)
-        while time.perf_counter() - began < LOOK_S:
+        began = time.perf_counter()
+        while not steps or time.perf_counter() - began < LOOK_S:
             ended = env.step(action)
             steps += 1
             if ended.terminated or ended.truncated:
