@@ -24,6 +24,7 @@ import torch
 from agents.network import TaskNetwork
 from onnx import TensorProto, helper, numpy_helper
 from stable_baselines3 import PPO
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from proctor import Batch, SpaceInfo, Trial
@@ -81,6 +82,7 @@ def train(recipe: Recipe, seed: int) -> tuple[list[Layer], list[Layer]]:
     envs = DummyVecEnv([lambda: gymnasium.make(recipe.env)] * recipe.copies)
     normalised = VecNormalize(envs, gamma=recipe.ppo.get("gamma", 0.99))
     model = PPO("MlpPolicy", normalised, seed=seed, device="cpu", **recipe.ppo)
+    model.set_logger(Logger(folder=None, output_formats=[]))  # SB3's own would leave a folder in /tmp
     early_steps = int(EARLY_SHARE * recipe.steps)
     model.learn(early_steps)
     early = layers(model, normalised)

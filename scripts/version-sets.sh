@@ -57,9 +57,18 @@ install() {
     fi
 }
 
+# What setuptools notes while it builds an editable installation lies in a folder of its own instead of beside the sources:
+# others (make setup, make dist) may build these sources at the same time.
+build_apart() {
+    notes="$(mktemp -d)"
+    printf '[egg_info]\negg_base=%s\n' "$notes" >"$notes/setup.cfg"
+    export DIST_EXTRA_CONFIG="$notes/setup.cfg"
+}
+
 set_of_versions() {
     local name="$1" python="$2" venv=".venv-$1" jobs="${JOBS:-2}"
     local -a chosen=(-q "${tests[@]}") more=()
+    local notes
     shift 2
     if [ "$name" = warp ]; then
         chosen=(-q "${device_tests[@]}") more=(torch mujoco-warp warp-lang mujoco-mjx jax) jobs=0  # two would compile the same kernels
@@ -68,7 +77,9 @@ set_of_versions() {
     if [ "$#" -eq 0 ]; then
         set -- "${chosen[@]}"
     fi
+    build_apart
     install "$venv" "constraints-$name.txt" "$python" "${sources[@]/#/-e}[test]" "${more[@]}"
+    rm -r "$notes" && unset DIST_EXTRA_CONFIG
     "$venv/bin/python" -m pip list --disable-pip-version-check --format=freeze |
         grep -E '^(numpy|scipy|numba|mujoco|mujoco-warp|warp-lang|torch|gymnasium|pydantic|duckdb|typer)==' | tr '\n' ' '
     echo "on $("$venv/bin/python" --version)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,8 +50,9 @@ RUNTIMES = {"old": "soccer", "new": "gymnasium@1.4.0", "pole": "gymnasium@1.4.0"
 @pytest.mark.timeout(900)
 def test_an_old_and_a_new_simulator_in_one_examination(tmp_path, monkeypatch):
     """Soccer with its MuJoCo 3.3, a pendulum with MuJoCo 4, the engine beside them: records are those of one
-    interpreter where that has the same simulator, and the same every time where it does not."""
-    monkeypatch.setenv("PROCTOR_RUNTIMES", str(tmp_path / "runtimes"))
+    interpreter where that has the same simulator, and the same every time where it does not. The runtimes stay beside
+    this interpreter's packages: they are built once."""
+    monkeypatch.setenv("PROCTOR_RUNTIMES", str(Path(sys.prefix) / "runtimes"))
     said: list[str] = []
     try:
         for name in sorted(set(RUNTIMES.values())):

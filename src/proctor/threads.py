@@ -124,7 +124,9 @@ def _change(undo: ExitStack, number: int) -> None:
 
     before = {name: os.environ.get(name) for name in VARIABLES}
     default = wanted() if any(before.values()) else cores()
-    known = {pool.filepath: pool.get_num_threads() for pool in ThreadpoolController().lib_controllers}
+    os.environ.update(dict.fromkeys(VARIABLES, str(number)))
+    pools = ThreadpoolController().lib_controllers  # takes milliseconds: it looks at every library of the process
+    known = {pool.filepath: pool.get_num_threads() for pool in pools}
     torch: Any = sys.modules.get("torch")
     torch_threads = default if torch is None else torch.get_num_threads()
 
@@ -140,7 +142,6 @@ def _change(undo: ExitStack, number: int) -> None:
             torch.set_num_threads(torch_threads)
 
     undo.callback(give_back)
-    os.environ.update(dict.fromkeys(VARIABLES, str(number)))
-    for pool in ThreadpoolController().lib_controllers:
+    for pool in pools:
         pool.set_num_threads(number)
     hold()

@@ -168,7 +168,7 @@ def test_an_interruption_before_a_verb_begins_is_no_traceback(
     def interrupted(**_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("proctor.cli.app", interrupted)
+    monkeypatch.setattr("proctor.cli.command", lambda: interrupted)
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 130

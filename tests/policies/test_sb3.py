@@ -22,6 +22,7 @@ from proctor_host.trials import Trial
 
 torch = pytest.importorskip("torch")
 sb3 = pytest.importorskip("stable_baselines3")
+from stable_baselines3.common.logger import Logger  # noqa: E402 - only where it is installed
 
 BOX = spaces.Box(-1, 1, (3,))
 IMAGE = spaces.Box(0, 255, (36, 36, 3), np.uint8)
@@ -88,6 +89,7 @@ def make_model(case):
         warnings.simplefilter("ignore")
         model = getattr(sb3, algorithm)(kind, Toy(observation, action), seed=0, device="cpu", **kwargs)
         if case in TRAINED:
+            model.set_logger(Logger(folder=None, output_formats=[]))  # SB3's own would leave a folder in /tmp
             model.learn(TRAINED[case])
     return model
 

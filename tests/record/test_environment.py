@@ -37,8 +37,9 @@ def test_a_compiler_of_another_version_is_said_where_the_old_one_was_noted() -> 
 def test_the_state_of_a_repository(tmp_path: Path) -> None:
     assert git_state(tmp_path) is None, "outside a repository"
     who = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    for command in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "first"]):
-        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    assert git_state(tmp_path) is None, "without a commit"
+    subprocess.run(["git", *who, "commit", "-q", "--allow-empty", "-m", "first"], cwd=tmp_path, check=True)
     clean = git_state(tmp_path)
     assert clean is not None
     assert len(clean["commit"]) == 40

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,8 @@ class Slow(Recurrent):
 
     def act(self, batch):
         self.folder.joinpath(f"asked-{{os.getpid()}}").touch()
+        while self.folder.joinpath("stop").exists():
+            time.sleep(0.05)
         if not self.folder.joinpath("go").exists():
             time.sleep(0.1)
         return super().act(batch)
@@ -110,6 +113,15 @@ class Slow:
 
     def go(self) -> None:
         (self._folder / "go").touch()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Nobody answers while the block runs, so that no trial ends in it."""
+        (self._folder / "stop").touch()
+        try:
+            yield
+        finally:
+            (self._folder / "stop").unlink()
 
     @property
     def asked(self) -> int:
@@ -195,13 +207,16 @@ def test_nodes_may_join_and_leave(lab: Lab, alone: Digests, tmp_path: Path, slow
     runs = tmp_path / "runs"
     thread, found = running(lambda: examined(runs, lab.workers(3), agents=slow.agents, tasks=[picky]))
     until(lambda: done_in(runs) >= 1)
-    lab.add_node()
-    until(lambda: "which this node does not have" in log_of(runs) or not thread.is_alive())
-    lab.add_node()
+    with slow.stopped():
+        lab.add_node()
+        until(lambda: "which this node does not have" in log_of(runs) or not thread.is_alive())
+        lab.add_node()
+        until(lambda: len(lab.actors("WorkerHome")) == 3 or not thread.is_alive())
     (folder,) = runs.iterdir()
     until(lambda: worked(nodes_of(folder)) == 3 or not thread.is_alive())
-    for _ in range(4):
-        lab.lose_node()
+    with slow.stopped():
+        for _ in range(4):
+            lab.lose_node()
     slow.go()
     lab.add_node()
     thread.join()

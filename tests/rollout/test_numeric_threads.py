@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crossing import paired
 from examining import digests, examination
 
 from proctor import Run, config_from_dict, run_evaluation, threads
@@ -22,7 +23,7 @@ torch = pytest.importorskip("torch")
 FILE = Path(__file__).parents[1] / "support" / "threaded.py"
 
 Examine = Callable[..., Run]
-PLACES = [("inline", "engine", 1), ("inline", "worker", 5), (2, "engine", 5), (2, "worker", 1), (2, "worker", 5)]
+PLACES = paired(["inline", 2], ["engine", "worker"], [1, 5])
 """Workers, placement, slots."""
 
 

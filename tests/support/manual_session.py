@@ -28,6 +28,7 @@ from proctor.registry import KINDS
 STAND_INS = {"agents": [{"policy": "random"}], "tasks": ["CartPole-v1"]}
 ABSENT = ("no such file", "no file matches")
 SHELL = re.compile(r"[|&;<>$*?`]")
+QUOTED = re.compile(r"'[^']*'")
 TAKES_OPTIONS = ("run", "submit", "check", "demo", "tune", "goals")
 TAKES_NONE = ["goals", "report"]
 
@@ -162,7 +163,7 @@ class Session:
             first, arrow, rest = line.partition(" >")
             line = f"{first} {more}{arrow}{rest}"
         before = self._runs()
-        outside = self._plugged_in or words[0] != "proctor" or SHELL.search(line)
+        outside = self._plugged_in or words[0] != "proctor" or SHELL.search(QUOTED.sub("", line))
         code, out = self._in_a_shell(line) if outside else _in_this_process(shlex.split(line))
         if new := sorted(self._runs() - before):
             part = re.search(r"--shard (\d+)/", line)

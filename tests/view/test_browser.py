@@ -91,18 +91,21 @@ def pages_of(run: Run, poses: Run, large: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")])
+@pytest.mark.parametrize("size", [WIDE, NARROW])
 def test_every_page_fits_and_nothing_goes_wrong(
-    browser: Any, served: Served, run: Run, poses: Run, large: Path, size: dict[str, int], scheme: str
+    browser: Any, served: Served, run: Run, poses: Run, large: Path, size: dict[str, int]
 ) -> None:
-    window = Window(browser, served.url, size, scheme)
+    """By day and by night."""
+    window = Window(browser, served.url, size)
     for path, seen in pages_of(run, poses, large).items():
         page = window.open(path)
         page.get_by_text(seen, exact=False).first.wait_for()
-        assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0, path
         assert page.locator("h1").count() == 1, path
-        light = page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        assert light is (scheme == "light")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0, path
+            light = page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+            assert light is (scheme == "light")
     window.context.close()
     assert window.wrong == []
 

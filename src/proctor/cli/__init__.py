@@ -6,12 +6,13 @@ Exit codes: 0 done, 1 trials unscored (or the run could not go on), 2 bad input,
 
 from __future__ import annotations
 
+import functools
 import importlib
 import keyword
 import sys
 from typing import Annotated, Any, NoReturn
 
-import typer
+import typer.main
 from typer.core import TyperGroup
 
 from proctor.errors import InputError, ProctorError, RunError
@@ -80,10 +81,16 @@ def _root(
     pass
 
 
+@functools.cache
+def command() -> Any:
+    """`app` as a command of click; to make it reads the signature of every verb."""
+    return typer.main.get_command(app)
+
+
 def main() -> NoReturn:
     """The entry point: prints what a user can act on without a traceback."""
     try:
-        app(prog_name="proctor")
+        command()(prog_name="proctor")
     except ProctorError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT if isinstance(error, InputError) else UNSCORED)

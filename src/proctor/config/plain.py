@@ -27,13 +27,17 @@ def plain(value: Any, path: Path, problems: Problems) -> Any:
 class _Copy:
     def __init__(self, problems: Problems, depth: int):
         self._problems, self._deepest, self._count = problems, depth + MAX_DEPTH, 0
+        self._too_deep: set[Path] = set()
 
     def of(self, value: Any, path: Path) -> Any:
         self._count += 1
         if isinstance(value, (Mapping, list, tuple)):
             if self._count > _MAX_VALUES:
                 return self._refuse((), f"found more than {_MAX_VALUES:,} values; expected fewer")
+            if path[:2] in self._too_deep:
+                return None
             if len(path) >= self._deepest:
+                self._too_deep.add(path[:2])
                 return self._refuse(path[:2], f"values nest more than {MAX_DEPTH} deep; expected fewer levels")
             if isinstance(value, Mapping):
                 return {(key := self._key(k, path)): self.of(v, (*path, key)) for k, v in value.items()}

@@ -88,6 +88,10 @@ def _plain(session: Any) -> dict[str, Any]:
     return {key: value for key, value in known.items() if key in _KINDS and _KINDS[key](value)}
 
 
+_OID = "# branch.oid "
+"""What precedes the commit in git's words; that of a repository without one is `(initial)`."""
+
+
 def versions() -> dict[str, str]:
     """Installed versions of what a trial may depend on; absent packages are left out."""
     installed = {name: version for name in PACKAGES if (version := _installed(name)) is not None}
@@ -129,25 +133,23 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """Commit and whether the working tree differs from it; None outside a repository."""
+    """Commit and whether the working tree differs from it; None outside a repository, and in one without a commit."""
     try:
-        commit = _git(folder, "rev-parse", "HEAD")
-        return {"commit": commit, "dirty": bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))}
+        said = subprocess.run(
+            ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        ).stdout.splitlines()
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=10,
-        check=True,
-        stdin=subprocess.DEVNULL,
-    )
-    return done.stdout.strip()
+    commit = next((line.removeprefix(_OID) for line in said if line.startswith(_OID)), "(initial)")
+    if commit == "(initial)":
+        return None
+    return {"commit": commit, "dirty": any(not line.startswith("#") for line in said)}
 
 
 def _cpu_name() -> str:

@@ -71,7 +71,10 @@ class Viewer:
 
         screen, largest = self._model.vis.global_, self._largest
         screen.offheight, screen.offwidth = max(screen.offheight, largest[0]), max(screen.offwidth, largest[1])
-        self._model.vis.quality.offsamples = self._effects.samples
+        quality = self._model.vis.quality
+        quality.offsamples = self._effects.samples
+        if not self._effects.shadows:
+            quality.shadowsize = 0  # a context of its own for shadows would take 64 MB
         canvas = Canvas(self._model, (screen.offheight, screen.offwidth))
         canvas.camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
         canvas.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._effects.shadows
