@@ -113,7 +113,8 @@ class Group:
         cfg, slot = self.host.cfg, start.slot
         video = self.host.film(start.stem, fps_of(cfg.record, self.task.dt_s)) if start.video else None
         trial = self.running[slot] = RunningTrial(start, self.task, self._labels, video)
-        trial.request = self.host.request(trial, self) if start.in_worker else None
+        trial.group = self
+        trial.request = self.host.request(trial) if start.in_worker else None
         trial.asks_elsewhere = trial.request is None or type(trial.request) is Seat
         self._records[slot] = trial.record
         self._waits[slot] = self.task.cfg.wait_steps
@@ -151,8 +152,9 @@ class Group:
     def execute(self, slots: Sequence[int], chunks: Sequence[np.ndarray] | np.ndarray) -> None:
         """Execute a chunk `(horizon, *action)` in each slot, of actions that are all valid, and are not changed any
         more."""
+        executed, cursor = self._chunks, self._cursor
         for slot, chunk in zip(slots, chunks):
-            self._chunks[slot], self._cursor[slot] = chunk, 0
+            executed[slot], cursor[slot] = chunk, 0
         if self._odd:
             self._odd.difference_update(slots)
         self._act(slots)

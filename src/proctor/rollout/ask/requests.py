@@ -139,7 +139,7 @@ class Rngs(Sequence[np.random.Generator]):
 
 
 SMALL, SEVERAL = 4096, 4
-"""Rows of so few bytes are gathered in one operation, which copies them twice, where there are more than several."""
+"""Rows of so few bytes are gathered in one operation, where there are more than several."""
 
 
 def gather(buffers: Sequence[np.ndarray], block: Sequence[Request]) -> None:
@@ -158,7 +158,7 @@ def gather(buffers: Sequence[np.ndarray], block: Sequence[Request]) -> None:
             rows = [request.row for request in block[start:stop]]
             for buffer, column in zip(buffers, columns, strict=True):
                 if stop - start > SEVERAL and buffer[0].nbytes <= SMALL:
-                    buffer[start:stop] = column[rows]
+                    column.take(rows, 0, buffer[start:stop], "clip")
                 else:
                     for i, row in enumerate(rows, start):
                         buffer[i] = column[row]
