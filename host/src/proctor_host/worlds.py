@@ -188,8 +188,9 @@ def given_of(
 ) -> Given:
     """What the steps of slots came to; their observations are written to `seen`. A step that is None has its fault
     already. A value of the wrong kind is a fault of its slot."""
-    given = Given([], [], [], [], {}, faults, seconds, {})
-    rewards, ends, cuts, successes, _, _, _, said = given
+    said: dict[int, Said] = {}
+    given = Given([], [], [], [], {}, faults, seconds, said)
+    rewards, ends, cuts, successes = given[:4]
     for row, step in enumerate(steps):
         reward, terminated, truncated, success = 0.0, False, False, False
         if step is not None:
