@@ -240,4 +240,4 @@ def bytes_of(seen: Any, slot: int, has_layout: bool) -> bytes:
     """The bytes of a slot's latest observation."""
     if not has_layout:
         return repr(seen[slot]).encode()
-    return b"".join(column[slot].tobytes() for column in seen)
+    return b"".join([column[slot : slot + 1] for column in seen])
