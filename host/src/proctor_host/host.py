@@ -273,12 +273,13 @@ class Host:
             slots = self.lines.ask(group, slots)
         if not slots:
             return
-        here = [request for slot in slots if (request := group.running[slot].request) is not None]
+        running = group.running
+        here = [request for slot in slots if (request := running[slot].request) is not None]
         if here:
             self.policies.ask(here)
             if len(here) == len(slots):
                 return
-        asking = [slot for slot in slots if group.running[slot].request is None] if here else slots
+        asking = [slot for slot in slots if running[slot].request is None] if here else slots
         layout, seen = group.task.layout, group.worlds.seen
         shown = None
         if not self.board.reaches(layout):

@@ -191,13 +191,14 @@ def given_of(
     said: dict[int, Said] = {}
     given = Given([], [], [], [], {}, faults, seconds, said)
     rewards, ends, cuts, successes = given[:4]
+    see = worlds.see
     for row, step in enumerate(steps):
         reward, terminated, truncated, success = 0.0, False, False, False
         if step is not None:
             try:
                 observation, reward, terminated, truncated, success, signals = step
                 if unseen is None or not unseen[row]:
-                    worlds.see(slots[row], observation)
+                    see(slots[row], observation)
                 if type(reward) is not float:
                     reward = number("reward", reward)
                 if type(terminated) is not bool:

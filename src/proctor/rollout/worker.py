@@ -221,7 +221,7 @@ def _loaded(agent: AgentCfg, spaces: SpaceInfo, tasks: Sequence[described.Task])
 def _by_group(requests: Sequence[Request]) -> Iterator[tuple[Group, list[int], list[int]]]:
     """The groups whose trials these requests are, with their slots and their rows of the requests."""
     groups = [request.owner.group for request in requests]
-    slots = [_slot(request) for request in requests]
+    slots = [request.owner.start.slot for request in requests]
     if groups and groups.count(groups[0]) == len(groups):
         yield groups[0], slots, list(range(len(groups)))
         return
