@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proctor_host.episode import Outcome
-from proctor_host.tape import NOTHING_SAID, Record, RoundRecord, Tape
+from proctor_host.tape import Record, RoundRecord, Tape
 
 
 def record(dt_s: float | None = 0.1, labels: tuple[str, ...] = ()) -> Record:
@@ -21,7 +21,7 @@ def page(signals: dict[str, Any], reward: float = 0.0, success: bool = False, le
     """A round of one slot. Signals that are arrays come as columns, others as an environment gives them by itself."""
     own = {"actions": np.full((1, 2), reward, np.float32), "rewards": [reward], "success": [success]}
     columns = {name: value for name, value in signals.items() if isinstance(value, np.ndarray)}
-    said = [(tuple(signals), tuple(signals.values()))] if signals and not columns else []
+    said = {0: (tuple(signals), tuple(signals.values()))} if signals and not columns else {}
     return RoundRecord(own, columns, leaves, said)
 
 
@@ -59,14 +59,15 @@ def test_a_record_does_not_depend_on_who_shared_its_rounds(
         actions, rewards = rng.normal(size=(n, 2)).astype(np.float32), rng.normal(size=n)
         success, x, seen = rng.random(n) > 0.5, rng.normal(size=(n, 3)).astype(np.float32), rng.normal(size=(n, 3))
         columns = {} if by_themselves else {"x": x}
-        said = [(("x",), (value,)) for value in x] if by_themselves else []
+        said = {row: (("x",), (value,)) for row, value in enumerate(x)} if by_themselves else {}
         theirs: dict[str, Any] = {"actions": actions, "rewards": rewards.tolist(), "success": success.tolist()}
         tape.write(tuple(slots), shared, RoundRecord(theirs, columns, [seen], said))
         for i, slot in enumerate(slots):
             row = slice(i, i + 1)
             mine = {name: column[row] for name, column in theirs.items()}
             one = {name: column[row] for name, column in columns.items()}
-            own[slot].write((slot,), apart, RoundRecord(mine, one, [seen[row]], said[row]))
+            alone = {0: said[i]} if said else {}
+            own[slot].write((slot,), apart, RoundRecord(mine, one, [seen[row]], alone))
     for slot in range(5):
         found, expected = shared[slot].arrays(True, False), apart[slot].arrays(True, False)
         assert found.keys() == expected.keys()
@@ -149,7 +150,7 @@ def test_a_signal_that_only_another_slot_has_is_no_signal_of_this_one() -> None:
     mine, other, tape = record(), record(), Tape()
     own: dict[str, Any] = {"actions": np.zeros((2, 2), np.float32), "rewards": [0.0, 0.0], "success": [False, False]}
     for _ in range(20):
-        tape.write((0, 1), {0: mine, 1: other}, RoundRecord(own, {}, (), [NOTHING_SAID, (("x",), (1.0,))]))
+        tape.write((0, 1), {0: mine, 1: other}, RoundRecord(own, {}, (), {1: (("x",), (1.0,))}))
     assert "x" not in mine.arrays(terminated=True, truncated=False)
     assert other.arrays(terminated=True, truncated=False)["x"].tolist() == [1.0] * 20
 

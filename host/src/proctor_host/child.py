@@ -153,7 +153,7 @@ def _refuse(channel: Channel, why: str) -> None:
 
 def serve(host: Host, board: SharedBoard, link: Link) -> None:
     """Take commands, work, answer, until closed. A list of slots has chunks on the board, where the last ones lay or
-    where the message says."""
+    where the message says; they stay there until their slots ask again."""
     place: Place = ("", ())
     while True:
         for command in link.commands(host):
@@ -161,7 +161,7 @@ def serve(host: Host, board: SharedBoard, link: Link) -> None:
                 command, place = command
             if type(command) is list:
                 chunks = board.actions(place)
-                host.run(command, [chunks[slot].copy() for slot in command])
+                host.run(command, [chunks[slot] for slot in command])
                 continue
             host.handle(command)
             if isinstance(command, Close):

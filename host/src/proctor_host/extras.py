@@ -45,7 +45,7 @@ class NoPolicies:
     def load(self, agent: Any) -> None:
         raise InputError("policies live in the engine's own interpreter only; set placement: engine")
 
-    def request(self, trial: Any, group: Any) -> Any:
+    def request(self, trial: Any) -> Any:
         return None
 
     def answer(self) -> None:

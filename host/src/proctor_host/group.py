@@ -8,7 +8,7 @@ times as long by itself. Limits, blame, recording and the end of a trial are dec
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
@@ -25,18 +25,6 @@ from proctor_host.worlds import Given, Reset, Worlds
 
 if TYPE_CHECKING:
     from proctor_host.host import Host
-
-
-class _Round(NamedTuple):
-    """A round of steps: the slots, their actions, and what came of it."""
-
-    slots: list[int]
-    actions: np.ndarray
-    given: Given
-
-    def take(self, rows: list[int]) -> _Round:
-        """These rows alone."""
-        return _Round([self.slots[row] for row in rows], self.actions[rows], self.given.take(rows))
 
 
 class Group:
@@ -113,7 +101,8 @@ class Group:
         cfg, slot = self.host.cfg, start.slot
         video = self.host.film(start.stem, fps_of(cfg.record, self.task.dt_s)) if start.video else None
         trial = self.running[slot] = RunningTrial(start, self.task, self._labels, video)
-        trial.request = self.host.request(trial, self) if start.in_worker else None
+        trial.group = self
+        trial.request = self.host.request(trial) if start.in_worker else None
         trial.asks_elsewhere = trial.request is None or type(trial.request) is Seat
         self._records[slot] = trial.record
         self._waits[slot] = self.task.cfg.wait_steps
@@ -151,8 +140,9 @@ class Group:
     def execute(self, slots: Sequence[int], chunks: Sequence[np.ndarray] | np.ndarray) -> None:
         """Execute a chunk `(horizon, *action)` in each slot, of actions that are all valid, and are not changed any
         more."""
+        executed, cursor = self._chunks, self._cursor
         for slot, chunk in zip(slots, chunks):
-            self._chunks[slot], self._cursor[slot] = chunk, 0
+            executed[slot], cursor[slot] = chunk, 0
         if self._odd:
             self._odd.difference_update(slots)
         self._act(slots)
@@ -193,7 +183,7 @@ class Group:
             self.host.ready.extendleft([(self, slot) for slot in reversed(slots[n:])])
             slots, actions, waiting = slots[:n], actions[:n], [row for row in waiting if row < n]
         self.host.spent(given.seconds, self.worlds.in_one_call)
-        self._digest(_Round(slots, actions, given), waiting)
+        self._digest(slots, actions, given, waiting)
         return n
 
     def _next_actions(self, slots: list[int]) -> np.ndarray:
@@ -237,24 +227,23 @@ class Group:
             for slot in slots
         ]
 
-    def _digest(self, made: _Round, waiting: list[int]) -> None:
+    def _digest(self, slots: list[int], actions: np.ndarray, given: Given, waiting: list[int]) -> None:
         """Look at what a round gave: faults and limits first, then warm-ups, then the record, then what is next."""
-        gone = self._broken(made.slots, waiting, made.given)
+        gone = self._broken(slots, waiting, given)
         for row in waiting:
             if row not in gone:
-                self._waited(made.slots[row], row, made.given, gone)
+                self._waited(slots[row], row, given, gone)
         if gone or waiting:
-            rows = [row for row in range(len(made.slots)) if row not in gone and row not in waiting]
+            rows = [row for row in range(len(slots)) if row not in gone and row not in waiting]
             if not rows:
                 return
-            made = made.take(rows)
-        leaves = [column[made.slots] for column in self.worlds.seen] if self._labels else ()
-        own = {"actions": made.actions, "rewards": made.given.reward, "success": made.given.success}
-        record = RoundRecord(own, made.given.signals, leaves, made.given.said)
-        self._tape.write(tuple(made.slots), self._records, record)
+            slots, actions, given = [slots[row] for row in rows], actions[rows], given.take(rows)
+        leaves = [column[slots] for column in self.worlds.seen] if self._labels else ()
+        own = {"actions": actions, "rewards": given.reward, "success": given.success}
+        self._tape.write(tuple(slots), self._records, RoundRecord(own, given.signals, leaves, given.said))
         if self._odd:
-            self._count_clipped(made.slots)
-        self._go_on(made)
+            self._count_clipped(slots)
+        self._go_on(slots, given)
 
     def _broken(self, slots: list[int], waiting: list[int], given: Given) -> set[int]:
         """End the attempts that broke: what was raised, a reward or observation that is NaN, a limit. Their rows."""
@@ -303,9 +292,8 @@ class Group:
             if trial.odd is not None and trial.odd.clipped is not None:
                 trial.clipped_steps += int(trial.odd.clipped[self._cursor[slot]])
 
-    def _go_on(self, made: _Round) -> None:
+    def _go_on(self, slots: list[int], given: Given) -> None:
         """Every slot of these has made a recorded step: it ends, has more to execute, or asks."""
-        slots, given = made.slots, made.given
         steps, cursor, chunks, limit = self._steps, self._cursor, self._chunks, self.task.max_steps
         terminated, truncated = given.terminated, given.truncated
         over, acting, asking = [], [], []
@@ -319,7 +307,7 @@ class Group:
             else:
                 asking.append(slot)
         if self._odd or self._filmed or self.task.cfg.stop_on_success:
-            over, acting, asking = self._sorted_again(made, over)
+            over, acting, asking = self._sorted_again(slots, given, over)
         for row in over:
             ended = terminated[row]
             self.running[slots[row]].end = ended, truncated[row] or (steps[slots[row]] >= limit and not ended)
@@ -328,12 +316,11 @@ class Group:
             self._act(acting)
         self.host.ask(self, asking)
 
-    def _sorted_again(self, made: _Round, over: list[int]) -> tuple[list[int], list[int], list[int]]:
+    def _sorted_again(self, slots: list[int], given: Given, over: list[int]) -> tuple[list[int], list[int], list[int]]:
         """Rows that end, slots that have more to execute and slots that ask, where more than flags and counts decides:
         success that stops a trial, invalid actions that follow, and frames that cannot be had."""
-        slots = made.slots
         if self.task.cfg.stop_on_success:
-            over = sorted({*over, *np.flatnonzero(made.given.success).tolist()})
+            over = sorted({*over, *np.flatnonzero(given.success).tolist()})
         broken = self._film(slots) if self._filmed else set()
         ending = {slots[row] for row in over}
         going = [slot for slot in slots if slot not in ending and slot not in broken]

@@ -262,10 +262,10 @@ class Host:
         if not in_one_call:
             self._turns_s += sum(seconds) * (len(self.ready) + len(seconds) - 1)
 
-    def request(self, trial: RunningTrial, group: Group) -> Any:
+    def request(self, trial: RunningTrial) -> Any:
         """What a trial asks whose policy is not asked by the engine."""
         replicated = self.lines.knows(trial.start.trial.agent)
-        return self.lines.request(trial, group) if replicated else self.policies.request(trial, group)
+        return self.lines.request(trial) if replicated else self.policies.request(trial)
 
     def ask(self, group: Group, slots: list[int]) -> None:
         """These slots need an action: from a replica, from the policies here, or from the engine."""
@@ -273,12 +273,13 @@ class Host:
             slots = self.lines.ask(group, slots)
         if not slots:
             return
-        here = [request for slot in slots if (request := group.running[slot].request) is not None]
+        running = group.running
+        here = [request for slot in slots if (request := running[slot].request) is not None]
         if here:
             self.policies.ask(here)
             if len(here) == len(slots):
                 return
-        asking = [slot for slot in slots if group.running[slot].request is None] if here else slots
+        asking = [slot for slot in slots if running[slot].request is None] if here else slots
         layout, seen = group.task.layout, group.worlds.seen
         shown = None
         if not self.board.reaches(layout):

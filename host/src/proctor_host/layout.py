@@ -181,10 +181,11 @@ class Nans:
 
     def found(self, slots: Sequence[int]) -> dict[int, str]:
         """The leaf that holds a NaN, by slot: nearly always nothing."""
-        suspects = [leaf for leaf in self._leaves if self._suspected(leaf[1], slots)]
-        if not suspects:
-            return {}
-        return {slot: name for name, column in suspects for slot in slots if np.isnan(column[slot]).any()}
+        found: dict[int, str] = {}
+        for name, column in self._leaves:
+            if self._suspected(column, slots):
+                found.update({slot: name for slot in slots if np.isnan(column[slot]).any()})
+        return found
 
     @staticmethod
     def _suspected(column: np.ndarray, slots: Sequence[int]) -> bool:

@@ -166,9 +166,9 @@ class Lines:
     def knows(self, agent: str) -> bool:
         return agent in self.by_agent
 
-    def request(self, trial: RunningTrial, group: Group) -> Seat:
+    def request(self, trial: RunningTrial) -> Seat:
         """A seat for a trial that begins."""
-        return self.by_agent[trial.start.trial.agent].take(trial, group, trial.start.slot)
+        return self.by_agent[trial.start.trial.agent].take(trial, trial.group, trial.start.slot)
 
     def ask(self, group: Group, slots: Sequence[int]) -> list[int]:
         """These slots need an action: ask for those that have a seat. The others."""

@@ -21,7 +21,7 @@ Column = Union[np.ndarray, List[Any]]
 Said = Tuple[Tuple[str, ...], Tuple[Any, ...]]
 """The signals of one step that an environment gave by itself: their names and their values. They stay as they come:
 columns of a round would cost more than the round where slots are few, and a trial needs columns over its steps."""
-NOTHING_SAID: Said = ((), ())
+NOTHING_SAID: Mapping[int, Said] = {}
 _shape = attrgetter("shape")
 SHORT = 8
 """Rounds of the same slots below which putting them together costs more than picking each slot's rows."""
@@ -31,7 +31,7 @@ MOST_OPEN = 8
 
 class RoundRecord:
     """One round: `own` are actions, rewards and success flags, `signals` those that came as columns, `said` those that
-    each environment gave by itself (empty: none did), `leaves` the observations after the step where they are recorded.
+    environments gave by themselves, by row, `leaves` the observations after the step where they are recorded.
     Arrays are not to be changed afterwards."""
 
     __slots__ = ("leaves", "own", "said", "signals")
@@ -41,7 +41,7 @@ class RoundRecord:
         own: dict[str, Column],
         signals: Mapping[str, np.ndarray],
         leaves: Sequence[np.ndarray] = (),
-        said: Sequence[Said] = (),
+        said: Mapping[int, Said] = NOTHING_SAID,
     ):
         self.own, self.signals, self.leaves, self.said = own, signals, leaves, said
 
@@ -137,8 +137,8 @@ class Tape:
                 records[slot].go_on(stretch, row)
             self._last = stretch
         stretch.add(made)
-        for slot, told in zip(slots, made.said):
-            records[slot].said.append(told)
+        for row, told in made.said.items():
+            records[slots[row]].said.append(told)
 
     def cut(self) -> None:
         """A trial has ended: its slot's next trial begins a new stretch."""

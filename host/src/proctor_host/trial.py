@@ -154,8 +154,8 @@ class RunningTrial:
     """A trial in a slot. How far it is (steps, warm-up, chunk) is kept by its group, for all of its slots at once."""
 
     __slots__ = (
-        "asks_elsewhere", "clipped_steps", "end", "first", "judged", "odd", "record", "request", "start", "started",
-        "stopped", "task", "video",
+        "asks_elsewhere", "clipped_steps", "company", "end", "first", "group", "judged", "odd", "record", "request",
+        "start", "started", "stopped", "task", "video",
     )  # fmt: skip
 
     def __init__(self, start: Start, task: Task, labels: tuple[str, ...], video: Any):
@@ -163,6 +163,10 @@ class RunningTrial:
         self.record = Record(task.action_shape, task.action.dtype, task.dt_s, labels)
         self.request: Any = None
         """What it asks of a policy in this worker; None: the engine asks for it, or it has ended."""
+        self.group: Any = None
+        """The group whose slot it has."""
+        self.company: Any = None
+        """Where its policy lives in this worker: trials with an equal one may share a forward."""
         self.asks_elsewhere = True
         """Whether its policy answers in another process, while this one steps."""
         self.odd: Chunk | None = None
@@ -236,4 +240,4 @@ def bytes_of(seen: Any, slot: int, has_layout: bool) -> bytes:
     """The bytes of a slot's latest observation."""
     if not has_layout:
         return repr(seen[slot]).encode()
-    return b"".join(column[slot].tobytes() for column in seen)
+    return b"".join([column[slot : slot + 1] for column in seen])

@@ -110,8 +110,8 @@ class Given(NamedTuple):
     """Those that came as columns."""
     faults: dict[int, BaseException]
     seconds: list[float]
-    said: Sequence[Said] = ()
-    """The signals of each row, where environments gave them by themselves; empty where none has any."""
+    said: Mapping[int, Said] = NOTHING_SAID
+    """The signals that environments gave by themselves, by row."""
 
     def take(self, rows: list[int]) -> Given:
         """These rows alone; they have no faults."""
@@ -119,7 +119,7 @@ class Given(NamedTuple):
         reward, seconds = ([values[row] for row in rows] for values in (self.reward, self.seconds))
         flags = (self.terminated, self.truncated, self.success)
         terminated, truncated, success = ([values[row] for row in rows] for values in flags)
-        said = [self.said[row] for row in rows] if self.said else ()
+        said = {at: self.said[row] for at, row in enumerate(rows) if row in self.said}
         return Given(reward, terminated, truncated, success, signals, {}, seconds, said)
 
 
@@ -178,9 +178,6 @@ class Worlds(abc.ABC):
                 column[slot] = leaf
 
 
-_NOTHING: tuple[float, bool, bool, bool, Said] = (0.0, False, False, False, NOTHING_SAID)
-
-
 def given_of(
     worlds: Worlds,
     slots: Sequence[int],
@@ -191,14 +188,17 @@ def given_of(
 ) -> Given:
     """What the steps of slots came to; their observations are written to `seen`. A step that is None has its fault
     already. A value of the wrong kind is a fault of its slot."""
-    rows: list[tuple[float, bool, bool, bool, Said]] = []
+    said: dict[int, Said] = {}
+    given = Given([], [], [], [], {}, faults, seconds, said)
+    rewards, ends, cuts, successes = given[:4]
+    see = worlds.see
     for row, step in enumerate(steps):
-        given = _NOTHING
+        reward, terminated, truncated, success = 0.0, False, False, False
         if step is not None:
             try:
                 observation, reward, terminated, truncated, success, signals = step
                 if unseen is None or not unseen[row]:
-                    worlds.see(slots[row], observation)
+                    see(slots[row], observation)
                 if type(reward) is not float:
                     reward = number("reward", reward)
                 if type(terminated) is not bool:
@@ -207,11 +207,13 @@ def given_of(
                     truncated = flag("truncated", truncated)
                 if type(success) is not bool:
                     success = flag("success", success)
-                told = (tuple(signals), tuple(signals.values())) if signals else NOTHING_SAID
-                given = reward, terminated, truncated, success, told
+                if signals:
+                    said[row] = tuple(signals), tuple(signals.values())
             except BREAKS as problem:
                 faults[row] = problem
-        rows.append(given)
-    rewards, ends, cuts, successes, said = map(list, zip(*rows))
-    spoken = any([names for names, _ in said])
-    return Given(rewards, ends, cuts, successes, {}, faults, seconds, said if spoken else ())
+                reward = 0.0
+        rewards.append(reward)
+        ends.append(terminated)
+        cuts.append(truncated)
+        successes.append(success)
+    return given

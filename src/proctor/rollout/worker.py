@@ -9,7 +9,7 @@ so a record does not tell where its policy was asked.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -130,11 +130,12 @@ class LocalPolicies:
 
     # Asking -----------------------------------------------------------------------------------------------------------
 
-    def request(self, trial: RunningTrial, group: Group) -> Request:
-        """What a trial that begins asks; its owner is the trial's group and slot."""
-        start, local = trial.start, self._by_agent[trial.start.trial.agent]
-        request = Request((group, start.slot), start.trial, self._known(group.task), local.runner.first_stage)
-        request.see(group.worlds.seen, start.slot)
+    def request(self, trial: RunningTrial) -> Request:
+        """What a trial that begins asks; the trial owns it."""
+        start, agent, task = trial.start, trial.start.trial.agent, self._known(trial.task)
+        trial.company = agent, task.key, start.slot if start.alone else None
+        request = Request(trial, start.trial, task, self._by_agent[agent].runner.first_stage)
+        request.see(trial.group.worlds.seen, start.slot)
         return request
 
     def ask(self, requests: Sequence[Request]) -> None:
@@ -145,17 +146,17 @@ class LocalPolicies:
     def answer(self) -> None:
         """Ask the policies for all that wait, those of one agent and stage together."""
         waiting, self.waiting = self.waiting, []
-        alike: dict[tuple[str, str, str, int | None], list[Request]] = {}
-        last, some = None, list[Request]()
+        alike: dict[Any, list[Request]] = {}
+        stage, company, some = "", None, list[Request]()
         for request in waiting:
-            group, slot = request.owner
-            trial = group.running.get(slot)
-            if trial is not None and trial.request is request:  # a call may have broken the trials of all its worlds
-                key = request.trial.agent, request.stage, request.task.key, slot if trial.start.alone else None
-                if key != last:
-                    last, some = key, alike.setdefault(key, [])
-                some.append(request)
-        for (agent, stage, *_), requests in alike.items():
+            trial: RunningTrial = request.owner
+            if trial.request is not request:
+                continue  # a call has broken the trials of all its worlds
+            if request.stage != stage or trial.company != company:
+                stage, company = request.stage, trial.company
+                some = alike.setdefault((stage, company), [])
+            some.append(request)
+        for (stage, (agent, *_)), requests in alike.items():
             local = self._by_agent[agent]
             size = local.max_batch[stage] or len(requests)
             for i in range(0, len(requests), size):
@@ -179,7 +180,7 @@ class LocalPolicies:
 
     def _forward(self, local: LocalPolicy, stage: str, requests: list[Request]) -> None:
         host, began = self._host, time.monotonic()
-        asked = requests[0].owner[1] if len(requests) == 1 else ALL_SLOTS
+        asked = _slot(requests[0]) if len(requests) == 1 else ALL_SLOTS
         host.watch.begin(ACTING, asked)
         answers = local.runner.answers(stage, requests)
         seconds = host.watch.end()
@@ -192,17 +193,17 @@ class LocalPolicies:
             tally.stats.found += found
             host.watch.end()
         acting, chunks, asking, ended = decide(answers)
-        for group, rows in _by_group(acting):
-            tally.steps += host.take(group, [acting[row].owner[1] for row in rows], chunks, rows)
+        for group, slots, rows in _by_group(acting):
+            tally.steps += host.take(group, slots, chunks, rows)
         self.ask(asking)
         for request, outcome, error in ended:
-            host.end(request.owner[1], outcome, error)
+            host.end(_slot(request), outcome, error)
 
     def _too_slow(self, local: LocalPolicy, stage: str, requests: list[Request]) -> None:
         """A forward took longer than the limit: its trials are asked again one by one, and who is slow again fails."""
         if guilty(requests):
             reason = too_long(stage, self._host.limits.act_s)
-            self._host.end(requests[0].owner[1], Outcome.POLICY_ERROR, reason)
+            self._host.end(_slot(requests[0]), Outcome.POLICY_ERROR, reason)
             return
         for request in requests:
             request.stream.rewind()
@@ -217,14 +218,21 @@ def _loaded(agent: AgentCfg, spaces: SpaceInfo, tasks: Sequence[described.Task])
     return runner
 
 
-def _by_group(requests: Sequence[Request]) -> list[tuple[Group, list[int]]]:
-    """Which rows of the requests belong to each group."""
-    if requests and all([request.owner[0] is requests[0].owner[0] for request in requests]):
-        return [(requests[0].owner[0], list(range(len(requests))))]
-    found: dict[Group, list[int]] = {}
-    for row, request in enumerate(requests):
-        found.setdefault(request.owner[0], []).append(row)
-    return list(found.items())
+def _by_group(requests: Sequence[Request]) -> Iterator[tuple[Group, list[int], list[int]]]:
+    """The groups whose trials these requests are, with their slots and their rows of the requests."""
+    groups = [request.owner.group for request in requests]
+    slots = [request.owner.start.slot for request in requests]
+    if groups and groups.count(groups[0]) == len(groups):
+        yield groups[0], slots, list(range(len(groups)))
+        return
+    for group in dict.fromkeys(groups):
+        rows = [row for row, other in enumerate(groups) if other is group]
+        yield group, [slots[row] for row in rows], rows
+
+
+def _slot(request: Request) -> int:
+    """The slot of the trial that asks."""
+    return request.owner.start.slot
 
 
 HERE = f"{__name__}:EngineExtras"

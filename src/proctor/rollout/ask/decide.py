@@ -51,8 +51,6 @@ def decide(answers: Answers, check: bool = True) -> Decided:
             request.state = state
     if answers.actions is None:
         return _one_by_one(answers, requests, check)
-    for request in requests:
-        request.hops = 0
     return Decided(requests, _checked(requests, answers.actions) if check else answers.actions, [], [])
 
 

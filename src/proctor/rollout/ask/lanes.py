@@ -242,10 +242,9 @@ class Lane:
 
     def _forward(self, requests: list[Request]) -> None:
         _RUNNING.lane = self
-        stage, size = self.stage.name, self.max_batch
-        parts = [self.runner.answers(stage, requests[i : i + size]) for i in range(0, len(requests), size)]
-        answers = Answers.joined(parts)
-        if found := self.runner.examine(self.stage.name, self._begin):
+        stage = self.stage.name
+        answers = self.runner.answers(stage, requests, self.max_batch)
+        if found := self.runner.examine(stage, self._begin):
             self.stats.found += found
         self._deliver(self, answers)
 

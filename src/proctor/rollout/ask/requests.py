@@ -139,7 +139,7 @@ class Rngs(Sequence[np.random.Generator]):
 
 
 SMALL, SEVERAL = 4096, 4
-"""Rows of so few bytes are gathered in one operation, which copies them twice, where there are more than several."""
+"""Rows of so few bytes are gathered in one operation, where there are more than several."""
 
 
 def gather(buffers: Sequence[np.ndarray], block: Sequence[Request]) -> None:
@@ -150,18 +150,13 @@ def gather(buffers: Sequence[np.ndarray], block: Sequence[Request]) -> None:
         columns, stop = block[start].columns, start + 1
         while stop < n and block[stop].columns is columns:
             stop += 1
-        if stop == start + 1:
-            row = block[start].row
-            for buffer, column in zip(buffers, columns, strict=True):
-                buffer[start] = column[row]
-        else:
-            rows = [request.row for request in block[start:stop]]
-            for buffer, column in zip(buffers, columns, strict=True):
-                if stop - start > SEVERAL and buffer[0].nbytes <= SMALL:
-                    buffer[start:stop] = column[rows]
-                else:
-                    for i, row in enumerate(rows, start):
-                        buffer[i] = column[row]
+        rows = [request.row for request in block[start:stop]]
+        for buffer, column in zip(buffers, columns, strict=True):
+            if stop - start > SEVERAL and buffer[0].nbytes <= SMALL:
+                column.take(rows, 0, buffer[start:stop], "clip")
+            else:
+                for i, row in enumerate(rows, start):
+                    buffer[i] = column[row]
         start = stop
     for buffer in buffers:
         if n < len(buffer):

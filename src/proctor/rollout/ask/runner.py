@@ -127,16 +127,16 @@ class PolicyRunner:
         """Rows of a forward of a stage."""
         return self._pad_to[stage]
 
-    def answers(self, stage: str, requests: Sequence[Request]) -> Answers:
-        """What the policy answers, in order; whatever it raises is the answer of the trials that made it raise. The
-        requests' tasks must have one key."""
+    def answers(self, stage: str, requests: Sequence[Request], most: int | None = None) -> Answers:
+        """What the policy answers, in order, asked for at most so many at once; whatever it raises is the answer of the
+        trials that made it raise. The requests' tasks must have one key."""
         if not self._held.yes:
             hold()
             self._held.yes = True
         before = forks()
         try:
             with self._alone:
-                return self._in_blocks(stage, requests)
+                return self._in_blocks(stage, requests, most or len(requests))
         except BREAKS as problem:
             return Answers.failed(requests, explain(problem))
         finally:
@@ -160,8 +160,8 @@ class PolicyRunner:
         finally:
             end_if_copied(before)
 
-    def _in_blocks(self, stage: str, requests: Sequence[Request]) -> Answers:
-        size = self._pad_to[stage] or len(requests)
+    def _in_blocks(self, stage: str, requests: Sequence[Request], most: int) -> Answers:
+        size = min(self._pad_to[stage] or most, most)
         if len(requests) <= size:
             return self._block(stage, requests)
         return Answers.joined([self._block(stage, requests[i : i + size]) for i in range(0, len(requests), size)])

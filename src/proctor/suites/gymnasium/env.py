@@ -36,6 +36,7 @@ class GymnasiumEnv(Env):
         self._success = success_check(options.success)
         self._signals = SignalReader(options.signals) if options.signals else None
         self._states: States | None = None
+        self._reads = self._signals is not None
         self._open()
         self._informing = self._first_info() if options.info else None
         self.observation_space = self.gym.observation_space
@@ -61,6 +62,7 @@ class GymnasiumEnv(Env):
             self._open()
         self._used = True
         self._states = states_of(self._unwrapped) if self.records_states else None
+        self._reads = self._signals is not None or self._states is not None
         observation, info = self.gym.reset(seed=seed, options=reset_options(self._options, index))
         self._success = success_check(self._options.success)
         if self._signals is not None:
@@ -80,13 +82,13 @@ class GymnasiumEnv(Env):
         success = self._success(self.gym, observation, reward, terminated, truncated, info)
         if self._informing is not None:
             observation = self._informing(observation, info)
-        if self._states is not None:
-            read = {} if self._signals is None else self._signals.read(self._unwrapped, info)
-            return Step(observation, reward, terminated, truncated, success, {**read, **self._states.signals()})
-        if self._signals is None:
-            return make_tuple(Step, (observation, reward, terminated, truncated, success, NO_SIGNALS))
-        signals = self._signals.read(self._unwrapped, info)
-        return Step(observation, reward, terminated, truncated, success, signals)
+        signals = self._read(info) if self._reads else NO_SIGNALS
+        return make_tuple(Step, (observation, reward, terminated, truncated, success, signals))
+
+    def _read(self, info: Mapping[str, Any]) -> dict[str, Any]:
+        """The signals of a step: those that the options name, and where everything is, where that is recorded."""
+        found = {} if self._signals is None else self._signals.read(self._unwrapped, info)
+        return found if self._states is None else {**found, **self._states.signals()}
 
     def constants(self) -> Mapping[str, Any]:
         """The shapes of the model, where states are recorded."""
