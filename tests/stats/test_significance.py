@@ -93,10 +93,18 @@ def test_signs_by_hand() -> None:
         sign_flip(np.array([1.0, np.nan]))
 
 
-@given(st.integers(0, 9), st.integers(0, 9))
-def test_on_outcomes_flipping_signs_is_mcnemar(wins: int, losses: int) -> None:
+@given(st.integers(0, 40), st.integers(0, 40), st.floats(1e-3, 1e3))
+def test_on_outcomes_flipping_signs_is_mcnemar(wins: int, losses: int, size: float) -> None:
+    found = sign_flip(size * np.array([1.0] * wins + [-1.0] * losses))
+    assert (found.p_value, found.exact) == (mcnemar(wins, losses).p_value, True)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(3, 0), (2, 1), (7, 5), (12, 6)])
+def test_signs_of_one_size_are_as_all_signs_are_tried(wins: int, losses: int) -> None:
+    """One difference that is smaller by next to nothing has all signs tried."""
     differences = np.array([1.0] * wins + [-1.0] * losses)
-    assert sign_flip(differences).p_value == pytest.approx(mcnemar(wins, losses).p_value)
+    nearly = differences * np.r_[1 - 1e-12, np.ones(wins + losses - 1)]
+    assert sign_flip(differences).p_value == pytest.approx(sign_flip(nearly).p_value)
 
 
 def test_drawn_signs_agree_with_all_signs_and_are_seeded() -> None:
@@ -107,7 +115,9 @@ def test_drawn_signs_agree_with_all_signs_and_are_seeded() -> None:
     assert one == three
     assert one.p_value == pytest.approx(exact, abs=0.012)
     assert (one.method, one.exact) == ("sign-flip permutation, 19,999 drawn", False)
-    assert sign_flip(np.ones(50)).p_value == pytest.approx(2 * np.exp(-25)), "Hoeffding's bound"
+    sizes = np.r_[np.ones(50), 0.1]
+    bound = 2 * np.exp(-(sizes.sum() ** 2) / (2 * (sizes**2).sum()))
+    assert sign_flip(sizes).p_value == pytest.approx(bound), "Hoeffding's bound"
 
 
 def test_sign_flips_of_many_differences_have_their_normal_limit() -> None:

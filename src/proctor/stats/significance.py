@@ -179,11 +179,11 @@ def _flipping(n: int) -> Callable[..., None]:
 
 
 def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> TestResult:
-    """Paired differences: how often is their sum as far from 0 when every sign is a coin's? All signs are tried with up
-    to 20 differences other than 0; above, `resampling` says how many are drawn, and with which seed (default 9,999),
-    and the p-value counts what was seen as one of them: it is never 0. Where none that was drawn comes near,
-    Hoeffding's bound may be smaller, which many pairs of agents need. Above 20,000 the normal limit of the same
-    distribution is used."""
+    """Paired differences: how often is their sum as far from 0 when every sign is a coin's? Where all differences other
+    than 0 are of one size, as those of outcomes are, that is McNemar's test; all signs are tried with up to 20 of them.
+    Else `resampling` says how many are drawn, and with which seed (default 9,999), and the p-value counts what was seen
+    as one of them: it is never 0. Where none that was drawn comes near, Hoeffding's bound may be smaller, which many
+    pairs of agents need. Above 20,000 the normal limit of the same distribution is used."""
     values = np.asarray(differences, dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError("differences must be finite; leave out pairs without both values")
@@ -192,6 +192,10 @@ def sign_flip(differences: np.ndarray, resampling: Resampling | None = None) -> 
     reached = abs(total) * (1 - RELATIVE_TIE) - 1e-12 * float(np.abs(values).sum())
     if not values.size:
         return TestResult(1.0, "exact sign-flip permutation", True, 0.0)
+    sizes = np.abs(values)
+    if (sizes == sizes[0]).all():
+        ahead = int(np.count_nonzero(values > 0))
+        return TestResult(mcnemar(ahead, len(values) - ahead).p_value, "exact sign-flip permutation", True, total)
     if len(values) <= EXACT_FLIPS:
         sums = np.zeros(1)
         for value in values:
