@@ -20,7 +20,7 @@ from proctor.suites.tracking.worlds import TARGET_LIMIT_RAD, episode_lengths
 
 class Reference:
     """The motions on a device, float32: the arrays of `MotionLibrary.frames` that worlds need. `motions` (3, m) int64:
-    of each motion its first row, the number of its last frame, and how many frames of it are followed."""
+    of each motion its first row, the number of its last frame, and how many frames of it are followed, `lengths`."""
 
     def __init__(self, robot: Robot, library: MotionLibrary, lengths: np.ndarray, device: torch.device):
         frames = library.frames
@@ -35,6 +35,7 @@ class Reference:
             put(frames.body_quat[:, robot.anchor]),
         )
         self.motions = put(np.stack([library.offsets[:-1], library.lengths - 1, lengths]), torch.int64)
+        self.lengths = self.motions[2]
 
 
 class DeviceWorlds:
