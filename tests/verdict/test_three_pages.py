@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from made_up_runs import config, made_up
 
@@ -45,6 +45,7 @@ def drawn(seed: int, lost: float, missing: float, few: bool, states: int | None)
     n_trials=st.integers(2, 14),
     by_seed=st.booleans(),
 )
+@example(seed=569, mode="success", lost=0.0, missing=0.2, few=False, states=3, n_trials=13, by_seed=False)
 @settings(
     max_examples=12,
     phases=[Phase.explicit, Phase.generate],

@@ -20,6 +20,7 @@ from proctor.verdict.declared import Declared, Noted
 from proctor.verdict.methods import Methods
 from proctor.verdict.raters import Raters, Rating
 from proctor.verdict.stopping import Stop
+from proctor.verdict.trials import Planned
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class ReportContext:
     """Numbers of trials per agent at which results were seen before more were run."""
     initial_states: Mapping[str, int] = field(default_factory=dict)
     """How many initial states a task has, where that is known."""
-    by_seed: frozenset[str] = frozenset()
-    """Tasks whose trials begin by their seed alone, and are paired by it."""
+    unfinished: Planned = field(default_factory=Planned)
+    """What is planned and not finished, and which tasks begin by their seeds alone: decides who is paired, and how."""
     nodes: tuple[Mapping[str, Any], ...] = ()
     """The machines of a run that had several, as `Ledger.nodes` has them."""
 

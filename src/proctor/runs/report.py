@@ -30,6 +30,7 @@ from proctor.runs import conditions, places
 from proctor.runs.noting import protocols
 from proctor.runs.portraits import portray
 from proctor.verdict.raters import kept_ratings
+from proctor.verdict.trials import planned_in
 
 CORRECTED = "corrected"
 """The ledger's note of what was not as its records have it."""
@@ -90,7 +91,7 @@ def _context(run: RunDir, cfg: EvalConfig, ledger: Ledger) -> ReportContext:
         level=LEVEL if cfg.declare is None else round(1 - cfg.declare.alpha, 12),
         looks=tuple(ledger.looks()),
         initial_states=ledger.initial_states(),
-        by_seed=frozenset(ledger.by_seed()),
+        unfinished=planned_in(ledger, ledger.by_seed()),
         nodes=tuple(ledger.nodes()),
     )
 

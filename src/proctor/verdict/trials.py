@@ -109,35 +109,37 @@ def read_agents(
     scoring = make_scoring(cfg.scoring)
     reads = reads_of(scoring)
     batches = ledger.batches() if reads is None else ledger.batches((*READ, *reads[0]), reads[1])
-    agents = agents_of(scored_trials(cfg, batches, scoring, ledger.initial_states()), cfg, tasks)
-    agents = agents if cfg.stop_when else [_with_missing(agent, ledger.pending()) for agent in agents]
-    planned = {task: ledger.seeds(task) for task in tasks if task in by_seed}
-    return [replace(agent, tasks=_by_seed(agent.tasks, planned)) for agent in agents] if planned else agents
+    trials = scored_trials(cfg, batches, scoring, ledger.initial_states())
+    return agents_of(trials, cfg, tasks, planned_in(ledger, {*tasks} & {*by_seed}))
 
 
-def _by_seed(tasks: Mapping[str, TaskTrials], planned: Mapping[str, Mapping[int, int]]) -> dict[str, TaskTrials]:
-    return {name: own.by_seed(planned[name]) if name in planned else own for name, own in tasks.items()}
+@dataclass(frozen=True)
+class Planned:
+    """What a run was to do beside the trials that it has finished: decides whether its agents can be paired."""
+
+    pending: Collection[tuple[str, str, int]] = ()
+    """(agent, task, index) of what has not run."""
+    seeds: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """Of the tasks whose trials are paired by their seeds: the seed of every index, as far as some are pending."""
 
 
-def _with_missing(agent: AgentTrials, pending: Collection[tuple[str, str, int]]) -> AgentTrials:
-    """With the trials that were planned and have not run."""
-    missing: dict[str, list[int]] = {task: [] for task in agent.tasks}
-    for name, task, index in pending:
-        if name == agent.name and task in missing:
-            missing[task].append(index)
-    filled = {t: replace(own, missing=np.array(sorted(missing[t]), np.int64)) for t, own in agent.tasks.items()}
-    return replace(agent, tasks=filled)
+def planned_in(ledger: Ledger, by_seed: Collection[str]) -> Planned:
+    """As the ledger has it; `by_seed`: tasks whose trials are paired by their seeds."""
+    pending = frozenset(ledger.pending())
+    return Planned(pending, {task: ledger.seeds(task) if pending else {} for task in by_seed})
 
 
-def agents_of(
-    trials: Trials, cfg: EvalConfig, tasks: Sequence[str], by_seed: Collection[str] = ()
-) -> list[AgentTrials]:
-    """Every agent of the config on these of its tasks. `by_seed`: tasks of which trials are paired by their seeds."""
+def agents_of(trials: Trials, cfg: EvalConfig, tasks: Sequence[str], planned: Planned) -> list[AgentTrials]:
+    """Every agent of the config on these of its tasks."""
     pairs = pairs_of(cfg)
+    missing: dict[tuple[str, str], list[int]] = {}
+    for agent, task, index in () if cfg.stop_when else planned.pending:
+        missing.setdefault((agent, task), []).append(index)
 
     def of_task(agent: str, task: str) -> TaskTrials:
-        own = task_trials(trials, agent, task)
-        return own.by_seed({}) if task in by_seed else own
+        gone = np.array(sorted(missing.get((agent, task), ())), np.int64)
+        own = replace(task_trials(trials, agent, task), missing=gone)
+        return own.by_seed(planned.seeds[task]) if task in planned.seeds else own
 
     return [AgentTrials(agent.name, {task: of_task(agent.name, task) for task in tasks}, pairs) for agent in cfg.agents]
 

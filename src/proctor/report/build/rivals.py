@@ -36,7 +36,7 @@ AGGREGATES: dict[AggregateName, Aggregate] = {
 def compare_agents(trials: Trials, cfg: EvalConfig, context: ReportContext) -> Comparison | None:
     """The agents of a run, paired by seed; None with fewer than two that have scored trials, and with more than are
     compared with each other."""
-    agents = agents_of(trials, cfg, [task.name for task in cfg.tasks], context.by_seed)
+    agents = agents_of(trials, cfg, [task.name for task in cfg.tasks], context.unfinished)
     if sum(agent.n > 0 for agent in agents) < 2 or len(agents) > MOST_AGENTS:
         return None
     return judge(agents, judging_of(cfg, make_scoring(cfg.scoring, context.base), context.level, bool(context.looks)))
