@@ -129,8 +129,14 @@ def planned_in(ledger: Ledger, by_seed: Collection[str]) -> Planned:
     return Planned(pending, {task: ledger.seeds(task) if pending else {} for task in by_seed})
 
 
-def agents_of(trials: Trials, cfg: EvalConfig, tasks: Sequence[str], planned: Planned) -> list[AgentTrials]:
-    """Every agent of the config on these of its tasks."""
+def agents_of(
+    trials: Trials,
+    cfg: EvalConfig,
+    tasks: Sequence[str],
+    planned: Planned,
+    terms: Mapping[str, Sequence[str]] | None = None,
+) -> list[AgentTrials]:
+    """Every agent of the config on these of its tasks. `terms`: the components of the score to keep, by task."""
     pairs = pairs_of(cfg)
     missing: dict[tuple[str, str], list[int]] = {}
     for agent, task, index in () if cfg.stop_when else planned.pending:
@@ -138,7 +144,7 @@ def agents_of(trials: Trials, cfg: EvalConfig, tasks: Sequence[str], planned: Pl
 
     def of_task(agent: str, task: str) -> TaskTrials:
         gone = np.array(sorted(missing.get((agent, task), ())), np.int64)
-        own = replace(task_trials(trials, agent, task), missing=gone)
+        own = replace(task_trials(trials, agent, task, (terms or {}).get(task, ())), missing=gone)
         return own.by_seed(planned.seeds[task]) if task in planned.seeds else own
 
     return [AgentTrials(agent.name, {task: of_task(agent.name, task) for task in tasks}, pairs) for agent in cfg.agents]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from proctor.errors import InputError
@@ -15,7 +15,7 @@ from proctor.verdict.estimand import judging_of
 from proctor.verdict.leaderboard.build import Contest, build
 from proctor.verdict.leaderboard.model import Leaderboard
 from proctor.verdict.protocol import Examined, Paths, against
-from proctor.verdict.trials import TaskTrials, pairs_of, task_trials
+from proctor.verdict.trials import Planned, agents_of, pairs_of, planned_in
 
 
 def leaderboard(
@@ -42,14 +42,15 @@ def leaderboard(
     ):
         compare_instead = "; `proctor compare --across-protocols` compares them as they are"
         raise protocol.refused("these runs do not make one leaderboard", differing, compare_instead)
-    found = [_read(run) for run in runs]
+    by_seed = protocol.paired_by_seed(runs)
+    found = [_read(run, by_seed) for run in runs]
     contest = _contest(runs, found)
     if not any(cell.n for tasks in contest.agents.values() for cell in tasks.values()):
         raise InputError("no run has a scored trial; there is nothing to rank")
     judging = judging_of(runs[0].cfg, contest.scoring, level, any(run.looks for run in runs))
     board = build(contest, judging, weights or {})
     remarks = contest.scoring.remarks(
-        {task: list(dict.fromkeys(n for trials in found for n in trials.metrics_of(task))) for task in contest.tasks}
+        {task: list(dict.fromkeys(n for trials, _ in found for n in trials.metrics_of(task))) for task in contest.tasks}
     )
     return replace(
         board,
@@ -89,27 +90,22 @@ def _unlike_packages(first: Examined, second: Examined) -> list[str]:
     return [f"version of {found}" for found in protocol.unlike_versions(first, second)]
 
 
-def _read(run: Examined) -> Trials:
+def _read(run: Examined, by_seed: Collection[str]) -> tuple[Trials, Planned]:
     with run.run.ledger() as ledger:
-        return scored_trials(run.cfg, ledger.batches(), make_scoring(run.cfg.scoring), ledger.initial_states())
+        trials = scored_trials(run.cfg, ledger.batches(), make_scoring(run.cfg.scoring), ledger.initial_states())
+        return trials, planned_in(ledger, by_seed)
 
 
-def _contest(runs: Sequence[Examined], found: Sequence[Trials]) -> Contest:
+def _contest(runs: Sequence[Examined], found: Sequence[tuple[Trials, Planned]]) -> Contest:
     own = [[agent.name for agent in run.cfg.agents] for run in runs]
     tasks = tuple(task.name for task in runs[0].cfg.tasks)
     names = protocol.names_apart(own, [run.label for run in runs])
     scoring = make_scoring(runs[0].cfg.scoring)
     terms = {task: list(scoring.term_weights(task)) for task in tasks}
-    by_seed = protocol.paired_by_seed(runs)
-
-    def of_task(trials: Trials, agent: str, task: str) -> TaskTrials:
-        own = task_trials(trials, agent, task, terms[task])
-        return own.by_seed({}) if task in by_seed else own
-
     agents = {
-        name: {task: of_task(trials, agent, task) for task in tasks}
-        for trials, in_run, here in zip(found, own, names, strict=True)
-        for agent, name in zip(in_run, here, strict=True)
+        name: agent.tasks
+        for run, (trials, planned), here in zip(runs, found, names, strict=True)
+        for agent, name in zip(agents_of(trials, run.cfg, tasks, planned, terms), here, strict=True)
     }
     name = " and ".join(dict.fromkeys(run.cfg.name for run in runs))
     return Contest(name, tasks, agents, scoring, all(pairs_of(run.cfg) for run in runs))
