@@ -1,6 +1,6 @@
 # make demo    run the example examinations: a humanoid, a guidewire, soccer, classic tasks; the first trial of each is filmed
 #              (ARGS="--set n_trials=1" for a shorter one)
-# make test    run the tests in three processes (ARGS="-k name" for some of them, JOBS=8 for more processes)
+# make test    run the tests in four processes (ARGS="-k name" for some of them, JOBS=8 for more processes)
 # make quick   run the tests that are not marked slow, likewise
 # make lint    ruff and pyright
 # make bench   print the benchmark table
@@ -18,7 +18,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-JOBS ?= 3
+JOBS ?= 4
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 # The tests start thousands of processes: with bytecode beside the sources each is there in half the time.
