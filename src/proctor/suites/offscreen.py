@@ -72,10 +72,11 @@ class Viewer:
         screen, largest = self._model.vis.global_, self._largest
         screen.offheight, screen.offwidth = max(screen.offheight, largest[0]), max(screen.offwidth, largest[1])
         quality = self._model.vis.quality
-        quality.offsamples = self._effects.samples
+        quality.offsamples, shadows = self._effects.samples, quality.shadowsize
         if not self._effects.shadows:
-            quality.shadowsize = 0  # a context of its own for shadows would take 64 MB
+            quality.shadowsize = 0  # room for shadows would take 64 MB
         canvas = Canvas(self._model, (screen.offheight, screen.offwidth))
+        quality.shadowsize = shadows  # whoever else draws the model may want them
         canvas.camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
         canvas.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._effects.shadows
         canvas.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = self._effects.reflections
